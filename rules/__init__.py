@@ -1,0 +1,1 @@
+"""The rules of tflint_gpu: one file a rule, in a folder a theme."""

@@ -1,0 +1,103 @@
+"""What a check reports: plain data with positions, ready to be printed, cached, sent and compared.
+
+A rule yields a `Finding` that points at syntax nodes (`tflint_gpu.rule`); the engine turns it into
+a `Diagnostic`, which knows rows, columns and edits and needs no tree any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "advice"]
+Applicability = Literal["safe", "unsafe"]
+PredictionKind = Literal["crash", "slowdown", "memory", "wrong-result", "wrong-device", "no-effect"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file: row and column count from 1, columns in characters."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the characters `start` to `end` (offsets into the decoded text) by `content`."""
+
+    start: int
+    end: int
+    location: Location
+    end_location: Location
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that together mend one finding; they are applied all or not at all."""
+
+    message: str
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a finding claims will happen, in a form that a measurement can confirm or refute.
+
+    Arguments:
+        kind: what goes wrong.
+        applies: where it does, for example `("traced",)` or `("gpu", "tensorflow<2.11")`.
+        low, high: for a slowdown, the range of the factor that was measured; else None.
+        basis: what the prediction rests on, in one sentence (a measurement or TensorFlow's source).
+    """
+
+    kind: PredictionKind
+    applies: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    basis: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that explains a finding, such as the call through which a function is traced."""
+
+    filename: str
+    location: Location
+    end_location: Location
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding with its positions. `noqa_row` is the row on which a suppression comment works."""
+
+    code: str
+    name: str
+    message: str
+    filename: str
+    location: Location
+    end_location: Location
+    noqa_row: int
+    severity: Severity
+    prediction: Prediction | None = None
+    help: str = ""
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+    url: str | None = None
+
+    @property
+    def sort_key(self) -> tuple[str, Location, str, str]:
+        """Order of a report: by file, then place, then code."""
+        return (self.filename, self.location, self.code, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class InternalError:
+    """A rule or the model failed on a file: reported with exit code 2, and the work goes on."""
+
+    filename: str
+    rule: str
+    detail: str

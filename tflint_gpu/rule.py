@@ -1,0 +1,171 @@
+"""What a rule is, what it yields, and how the rules are found without importing them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.diagnostics import Applicability, Prediction, Severity
+
+if TYPE_CHECKING:
+    from libcst import CSTNode
+
+    from tflint_gpu.model import Model
+
+__all__ = ["Edit", "Finding", "Fix", "Note", "Prediction", "Rule", "RuleEntry", "entries", "load"]
+
+UNREADABLE_FILE = "TFG000"
+_RULE_MODULE = re.compile(r"(tfg\d{3})_(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `node` by `text`; with `after` or `before`, keep the node and insert beside it."""
+
+    node: CSTNode
+    text: str
+    where: str = "replace"  # "replace", "after" or "before"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits on syntax nodes that together mend one finding."""
+
+    message: str
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A related place: a node of some file's model, and what it has to do with the finding."""
+
+    model: Model
+    node: CSTNode
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found.
+
+    Arguments:
+        model: the model of the file in which the finding lies (not always the file being checked).
+        node: the syntax node that the user must change.
+        message: one sentence that is true for the model's target version.
+        prediction: what will happen, testable by `verify`.
+        help: one line that says what to do instead.
+    """
+
+    model: Model
+    node: CSTNode
+    message: str
+    prediction: Prediction
+    help: str = ""
+    severity: Severity | None = None
+    notes: tuple[Note, ...] = ()
+    fix: Fix | None = None
+
+
+class Rule:
+    """Base class of all rules. A rule is stateless; its docstring is its documentation.
+
+    Class attributes:
+        code, name: what users write in settings and suppressions.
+        severity: of its findings, unless a finding says otherwise.
+        markers: groups of byte strings; a file in which some group has no member cannot
+            hold a finding of this rule and is not parsed for it.
+        opt_in: runs only when selected by its full code or by `--extend-select`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity] = "warning"
+    markers: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
+    opt_in: ClassVar[bool] = False
+    fixable: ClassVar[Applicability | None] = None
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield what this rule finds in one file. Raises nothing for any parsable input."""
+        raise NotImplementedError
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the documentation."""
+        return cls.documentation().partition("\n")[0]
+
+    @classmethod
+    def documentation(cls) -> str:
+        """The rule's docstring without indentation."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def example(cls, heading: str) -> str:
+        """The indented block below `heading:` in the documentation, as source code.
+
+        Raises:
+            KeyError: the documentation has no such heading.
+        """
+        lines = iter(cls.documentation().splitlines())
+        for line in lines:
+            if line == f"{heading}:":
+                break
+        else:
+            raise KeyError(heading)
+        block: list[str] = []
+        for line in lines:
+            if line and not line.startswith(" "):
+                break
+            block.append(line)
+        return textwrap.dedent("\n".join(block)).strip("\n") + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEntry:
+    """A rule as the file system shows it: known without importing the rule or libcst."""
+
+    code: str
+    name: str
+    theme: str
+    module: str
+
+
+@cache
+def entries() -> tuple[RuleEntry, ...]:
+    """All rules, by code. A rule's file is called after its code and name: `tfg101_numpy_in_call.py`."""
+    package = importlib.import_module("tflint_gpu.rules")
+    found = []
+    for theme in pkgutil.iter_modules(package.__path__):
+        if not theme.ispkg:
+            continue
+        folder = [f"{path}/{theme.name}" for path in package.__path__]
+        for module in pkgutil.iter_modules(folder):
+            if match := _RULE_MODULE.fullmatch(module.name):
+                code, name = match[1].upper(), match[2].replace("_", "-")
+                dotted = f"tflint_gpu.rules.{theme.name}.{module.name}"
+                found.append(RuleEntry(code, name, theme.name, dotted))
+    return tuple(sorted(found, key=lambda entry: entry.code))
+
+
+def load(codes: Iterable[str]) -> tuple[Rule, ...]:
+    """Import and instantiate the rules of these codes, in the order of the catalogue."""
+    wanted = set(codes)
+    return tuple(_instantiate(entry) for entry in entries() if entry.code in wanted)
+
+
+def _instantiate(entry: RuleEntry) -> Rule:
+    module = importlib.import_module(entry.module)
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == entry.module:
+            rule = value()
+            if (rule.code, rule.name) != (entry.code, entry.name):
+                raise ImportError(f"{entry.module} declares {rule.code} {rule.name}")
+            return rule
+    raise ImportError(f"{entry.module} defines no rule")
