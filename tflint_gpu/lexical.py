@@ -1,0 +1,99 @@
+"""What can be told of Python text without a parser: strings, comments, brackets, logical lines.
+
+Works for any Python version's syntax, for text that no parser accepts, and at the speed of `re`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from tflint_gpu.source import SourceFile
+
+# A literal's prefix is left out: it changes nothing here, and a pattern that starts with one of
+# three characters is found quickly.
+_DOUBLE = r'(")(?:""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*")'
+_SINGLE = _DOUBLE.replace('"', "'")
+_COMMENT = r"#[^\r\n]*"
+_STRING_OR_COMMENT = re.compile(f"{_DOUBLE}|{_SINGLE}|{_COMMENT}", re.DOTALL)
+_LINE_TOKEN = re.compile(
+    rf"(?P<string>{_DOUBLE}|{_SINGLE})|{_COMMENT}|(?P<joined>\\(?:\r\n|\r|\n))"
+    r"|(?P<newline>\r\n|\r|\n)|(?P<open>[(\[{])|(?P<close>[)\]}])",
+    re.DOTALL,
+)
+
+
+def bare_code(text: str) -> str:
+    """The text with a single quote character for each string literal, and without comments."""
+    bare = _STRING_OR_COMMENT.sub(r"\1\2", text)
+    if "\\" in bare:
+        bare = bare.replace("\\\r\n", " ").replace("\\\n", " ")
+    return bare
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How the rows of a file hang together, as two sorted lists of rows (from 1).
+
+    Arguments:
+        logical: the rows at which a logical line (a statement, or a compound statement's header) ends.
+        commentable: the rows that end in a place where a comment may stand: not in a string
+            that goes on, not behind a backslash.
+    """
+
+    logical: tuple[int, ...]
+    commentable: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Lines:
+        """Read the lines of a text."""
+        logical: list[int] = []
+        commentable: list[int] = []
+        row, depth = 1, 0
+        for token in _LINE_TOKEN.finditer(text):
+            kind = token.lastgroup
+            if kind == "newline":
+                commentable.append(row)
+                if depth == 0:
+                    logical.append(row)
+                row += 1
+            elif kind == "joined":
+                row += 1
+            elif kind == "open":
+                depth += 1
+            elif kind == "close":
+                depth = max(0, depth - 1)
+            elif kind == "string":
+                row += _newlines(token[0])
+        return cls((*logical, row), (*commentable, row))
+
+    def logical_rows(self, row: int) -> range:
+        """All rows of the logical line to which a row belongs."""
+        return _group(self.logical, row)
+
+    def comment_row(self, row: int) -> int:
+        """The first row from `row` on that can take a comment at its end."""
+        return _group(self.commentable, row)[-1]
+
+
+def _group(ends: tuple[int, ...], row: int) -> range:
+    index = bisect_right(ends, row - 1)
+    if index == len(ends):
+        return range(row, row + 1)
+    start = ends[index - 1] + 1 if index else 1
+    return range(start, ends[index] + 1)
+
+
+def _newlines(text: str) -> int:
+    if "\r" not in text:
+        return text.count("\n")
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def noqa_row(source: SourceFile, row: int) -> int:
+    """The row whose end can take a suppression comment for a finding that starts at `row`."""
+    line = source.line(row)
+    if not line.endswith("\\") and '"""' not in source.text and "'''" not in source.text:
+        return row
+    return Lines.of(source.text).comment_row(row)
