@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Location
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_BEGINNING = Location(1, 1)
 
 
 class UnreadableSource(Exception):
@@ -21,7 +25,7 @@ class UnreadableSource(Exception):
         location: where in the file, counted from 1.
     """
 
-    def __init__(self, message: str, location: Location = Location(1, 1)) -> None:
+    def __init__(self, message: str, location: Location = _BEGINNING) -> None:
         super().__init__(message)
         self.message = message
         self.location = location
@@ -78,20 +82,7 @@ class SourceFile:
     @cached_property
     def line_starts(self) -> list[int]:
         """Offsets of the first character of each line; lines end with LF, CRLF or CR."""
-        starts, text = [0], self.text
-        position = 0
-        while position < len(text):
-            newline = text.find("\n", position)
-            end = len(text) if newline < 0 else newline
-            carriage = text.find("\r", position, end)
-            if 0 <= carriage and not (carriage == end - 1 and newline >= 0):
-                position = carriage + 1
-            elif newline < 0:
-                break
-            else:
-                position = newline + 1
-            starts.append(position)
-        return starts
+        return [0, *(newline.end() for newline in _NEWLINE.finditer(self.text))]
 
     def locate(self, offset: int) -> Location:
         """Row and column of a character offset."""

@@ -1,0 +1,58 @@
+"""Comments that silence findings: `# noqa`, `# tflint-gpu: noqa` and `# flake8: noqa`."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.lexical import Lines
+from tflint_gpu.source import SourceFile
+
+_CODES = r"(?::\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?"
+_INLINE = re.compile(rf"#\s*noqa{_CODES}", re.IGNORECASE)
+_FILE = re.compile(rf"^\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
+_WORD = re.compile("noqa", re.IGNORECASE)
+
+
+class Suppressions:
+    """What the comments of one file silence. Nothing is read before it is asked for."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self._source = source
+
+    def hides(self, diagnostic: Diagnostic) -> bool:
+        """Whether a comment silences the finding.
+
+        As in flake8, a listed code also silences the codes that start with it. The comment may stand
+        on any row of the logical line (the statement, or the header of a block) that the
+        finding begins on.
+        """
+        if not self._possible:
+            return False
+        if any(_silences(match, diagnostic.code) for match in self._whole_file):
+            return True
+        rows = {*self._lines.logical_rows(diagnostic.location.row), diagnostic.noqa_row}
+        return any(
+            _silences(match, diagnostic.code)
+            for row in sorted(rows)
+            if (match := _INLINE.search(self._source.line(row)))
+        )
+
+    @cached_property
+    def _possible(self) -> bool:
+        return _WORD.search(self._source.text) is not None
+
+    @cached_property
+    def _whole_file(self) -> list[re.Match[str]]:
+        lines = re.split(r"\r\n|\r|\n", self._source.text)
+        return [match for line in lines if (match := _FILE.match(line))]
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines.of(self._source.text)
+
+
+def _silences(match: re.Match[str], code: str) -> bool:
+    codes = match["codes"]
+    return codes is None or code.startswith(tuple(re.split(r"[,\s]+", codes.upper())))

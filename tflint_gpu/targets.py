@@ -1,0 +1,190 @@
+"""Which TensorFlow a project runs on: told by a setting, or by what the project pins."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+NEWEST = (2, 21)
+RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
+"""The minor releases that the rules know of; 1.15 stands for all of 1.x."""
+
+_PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos")
+_NAMES_PACKAGE = re.compile(
+    r"tensorflow(?:[-_.](?:cpu|gpu|intel|macos))?\s*(?=[\[=<>~!;@\s(,]|$)", re.IGNORECASE
+)
+_KERAS_3_SINCE = (2, 16)
+_ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The TensorFlow that the code is meant for.
+
+    Arguments:
+        tensorflow: its minor release.
+        keras: the major version of Keras that comes with it.
+        source: "settings", the name of the file that pins it, or "newest".
+    """
+
+    tensorflow: tuple[int, int] = NEWEST
+    keras: int = 3
+    source: str = "newest"
+
+    @property
+    def pinned(self) -> bool:
+        """Whether somebody said so, rather than us assuming the newest."""
+        return self.source != "newest"
+
+
+def _target(release: tuple[int, int], source: str) -> Target:
+    return Target(release, 3 if release >= _KERAS_3_SINCE else 2, source)
+
+
+def find_target(setting: str | None, directory: Path) -> Target:
+    """The target for the files of a directory: the setting, else the nearest pin up to the project's root.
+
+    Arguments:
+        setting: such as "2.10" or "2.10.1", already known to have that form.
+        directory: where the files are.
+    """
+    if setting is not None:
+        major, minor = (int(part) for part in setting.split(".")[:2])
+        return _target((1, 15) if major < 2 else (major, minor), "settings")
+    above = [directory, *directory.parents]
+    marked = [place for place in above if any((place / name).exists() for name in _ROOT_MARKERS)]
+    for place in above[: above.index(marked[0]) + 1] if marked else [directory]:
+        for pattern, read in _READERS:
+            for path in sorted(place.glob(pattern)):
+                release = _newest_pinned(path, read)
+                if release is not None:
+                    return _target(release, path.name)
+    return _target(NEWEST, "newest")
+
+
+def _newest_pinned(path: Path, read: Callable[[str], Iterable[str]]) -> tuple[int, int] | None:
+    """The newest release that one of the requirements of a file still allows and bounds."""
+    try:
+        text = path.read_text("utf-8-sig", "replace")
+        # A project without the word is the common case, and spared all parsing.
+        requirements = list(read(text)) if "tensorflow" in text.lower() else []
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, configparser.Error):
+        return None  # somebody else's file, in a shape that its own tool would refuse
+    return max(filter(None, map(newest_allowed, requirements)), default=None)
+
+
+def newest_allowed(specifiers: str) -> tuple[int, int] | None:
+    """The newest known release that version specifiers allow; None if they set no upper bound.
+
+    Arguments:
+        specifiers: as in a requirement, such as `>=2.4,<2.11`, `~=2.10.0` or `==2.15.*`.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        allowed = SpecifierSet(specifiers)
+    except InvalidSpecifier:
+        return None
+    if not any(one.operator in ("==", "===", "~=", "<", "<=") for one in allowed):
+        return None
+    for one in allowed:
+        if one.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", one.version)):
+            release = (int(exact[1]), int(exact[2]))
+            return (1, 15) if release < (2, 0) else min(release, NEWEST)
+    for major, minor in reversed(RELEASES):
+        candidates = [f"{major}.{minor}.{patch}" for patch in range(10)]
+        if (major, minor) == (1, 15):
+            candidates += [f"1.{old}.0" for old in range(15)]
+        if any(allowed.contains(candidate, prereleases=True) for candidate in candidates):
+            return (major, minor)
+    return None
+
+
+def _specifiers(requirements: Iterable[object]) -> Iterator[str]:
+    """The version part of those requirements that are for TensorFlow."""
+    for requirement in requirements:
+        if isinstance(requirement, str) and (match := _NAMES_PACKAGE.match(requirement.strip())):
+            rest = requirement.strip()[match.end() :].partition(";")[0].partition("#")[0]
+            rest = re.sub(r"^\[[^\]]*\]|\s--.*$", "", rest)
+            yield rest.strip(" ()\\")
+
+
+def _requirements_txt(text: str) -> Iterator[str]:
+    return _specifiers(text.splitlines())
+
+
+def _pyproject(text: str) -> Iterator[str]:
+    document: dict[str, Any] = tomllib.loads(text)
+    project = document.get("project", {})
+    yield from _specifiers(project.get("dependencies", ()))
+    for group in (
+        *project.get("optional-dependencies", {}).values(),
+        *document.get("dependency-groups", {}).values(),
+    ):
+        yield from _specifiers(group)
+    poetry = document.get("tool", {}).get("poetry", {})
+    groups = [poetry, *poetry.get("group", {}).values()]
+    for name, version in (item for group in groups for item in group.get("dependencies", {}).items()):
+        if name.lower().replace("_", "-") in _PACKAGES:
+            text = version.get("version", "") if isinstance(version, dict) else version
+            yield _from_poetry(text) if isinstance(text, str) else ""
+
+
+def _from_poetry(version: str) -> str:
+    """Poetry's `^2.4` and `~2.4` and bare `2.4` in the words of everybody else."""
+    version = version.strip()
+    if match := re.fullmatch(r"([\^~]?)\s*(\d+)(?:\.(\d+))?(\S*)", version):
+        operator, major, minor, rest = match.groups()
+        number = f"{major}.{minor or 0}{rest}"
+        if operator == "^":
+            return f">={number},<{int(major) + 1}"
+        if operator == "~":
+            return f">={number},<{major}.{int(minor or 0) + 1}"
+        return f"=={number}"
+    return version
+
+
+def _setup_cfg(text: str) -> Iterator[str]:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    if parser.has_option("options", "install_requires"):
+        yield from _specifiers(parser.get("options", "install_requires").splitlines())
+    if parser.has_section("options.extras_require"):
+        for _, extra in parser.items("options.extras_require"):
+            yield from _specifiers(extra.splitlines())
+
+
+def _toml_lock(text: str) -> Iterator[str]:
+    for package in tomllib.loads(text).get("package", ()):
+        if package.get("name") in _PACKAGES:
+            yield f"=={package['version']}"
+
+
+def _pipfile_lock(text: str) -> Iterator[str]:
+    document = json.loads(text)
+    for section in ("default", "develop"):
+        for name, package in document.get(section, {}).items():
+            if name in _PACKAGES:
+                yield package["version"]
+
+
+# What is locked is what runs, so locks come first.
+_READERS: tuple[tuple[str, Callable[[str], Iterable[str]]], ...] = (
+    ("uv.lock", _toml_lock),
+    ("poetry.lock", _toml_lock),
+    ("Pipfile.lock", _pipfile_lock),
+    ("pyproject.toml", _pyproject),
+    ("setup.cfg", _setup_cfg),
+    ("requirements*.txt", _requirements_txt),
+)
