@@ -305,9 +305,7 @@ def _per_file_ignores(layers: list[tuple[Options, Path]]) -> tuple[PerFileIgnore
     for layer, directory in layers:
         if layer.per_file_ignores is not None:
             chosen = tuple(
-                PerFileIgnore(
-                    FilePattern(pattern.removeprefix("!"), directory), pattern.startswith("!"), codes
-                )
+                PerFileIgnore(FilePattern(text.removeprefix("!"), directory), text.startswith("!"), codes)
                 for text, codes in layer.per_file_ignores
             )
     return chosen

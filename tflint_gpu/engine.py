@@ -1,0 +1,277 @@
+"""Files x rules -> diagnostics. Knows no rule, prints nothing, and survives all input.
+
+The way of a file: bytes, the search for the words, the cache, the text, the rules whose byte
+strings occur, the nesting check, the model, the findings, their positions, the suppressions.
+Whatever a step can rule out, the following ones never see; nothing before the model imports
+libcst or a rule.
+"""
+
+from __future__ import annotations
+
+import gc
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflint_gpu.cache import Cache, rules_fingerprint
+from tflint_gpu.config import SettingsResolver
+from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
+from tflint_gpu.files import FileToCheck, is_excluded, mentions_tensorflow, shown_name
+from tflint_gpu.lexical import noqa_row
+from tflint_gpu.nesting import check_nesting
+from tflint_gpu.rule import UNREADABLE_FILE, load
+from tflint_gpu.selection import Selected, known_codes
+from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.suppressions import Suppressions
+from tflint_gpu.targets import Target, find_target
+
+if TYPE_CHECKING:
+    from tflint_gpu import rule as rules_api
+    from tflint_gpu.model import Model, Project
+    from tflint_gpu.rule import Rule
+
+_NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What came of one file. A diagnostic may lie in another file that the check led to."""
+
+    file: FileToCheck
+    diagnostics: tuple[Diagnostic, ...] = ()
+    errors: tuple[InternalError, ...] = ()
+
+
+@dataclass(slots=True)
+class Engine:
+    """Checks files one after another, and remembers projects and targets between them.
+
+    Arguments:
+        resolver: gives the settings of files that a check leads to.
+        working_directory: what names in reports are relative to.
+        rules: instances to run instead of the catalogue's.
+        use_cache: look results up and store them.
+        ignore_noqa: report what comments silence, too.
+    """
+
+    resolver: SettingsResolver
+    working_directory: Path
+    rules: Sequence[Rule] | None = None
+    use_cache: bool = False
+    ignore_noqa: bool = False
+    _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
+    _targets: dict[tuple[str | None, Path], Target] = field(default_factory=dict)
+    _selected: dict[Path, Selected] = field(default_factory=dict)
+    _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
+
+    def check(self, file: FileToCheck) -> FileResult:
+        """Check one file. Raises nothing but KeyboardInterrupt and the like."""
+        try:
+            data = file.read()
+        except OSError as error:
+            reason = UnreadableSource(f"cannot be read: {error.strerror or error}")
+            return FileResult(file, self._allowed([unreadable(file.name, reason)]))
+        if not mentions_tensorflow(data):
+            return FileResult(file)
+        with _collector_held_off():
+            result = self._check_data(file, data)
+        return FileResult(file, self._allowed(result.diagnostics), result.errors)
+
+    def _check_data(self, file: FileToCheck, data: bytes) -> FileResult:
+        selected = self._codes_for(file.path)
+        target = self.target_for(file)
+        cache = self._cache_for(file)
+        key = ""
+        if cache is not None:
+            codes = sorted(selected.codes), sorted(selected.by_full_code)
+            key = cache.key(
+                data, str(file.path), file.name, str(file.root), codes, target, rules_fingerprint()
+            )
+            known = cache.load(key)
+            if known is not None:
+                return FileResult(file, known)
+        result, consulted = self._check_fresh(file, data, selected, target)
+        if cache is not None and not result.errors:
+            cache.store(key, result.diagnostics, consulted)
+        return result
+
+    def _check_fresh(
+        self, file: FileToCheck, data: bytes, selected: Selected, target: Target
+    ) -> tuple[FileResult, dict[Path, bytes | None]]:
+        errors: list[InternalError] = []
+        try:
+            source = SourceFile.decode(data, file.path, file.name)
+            rules = [rule for rule in self._rules_for(selected, file.name, errors) if may_fire(rule, data)]
+            if not rules:
+                return FileResult(file, (), tuple(errors)), {}
+            check_nesting(source.text)
+            project = self._project_for(file.root, target)
+            model = project.open(source)
+        except UnreadableSource as error:
+            return FileResult(file, (unreadable(file.name, error),), tuple(errors)), {}
+        except RecursionError:
+            reason = UnreadableSource("is nested too deeply to be analysed")
+            return FileResult(file, (unreadable(file.name, reason),), tuple(errors)), {}
+        except BaseException as error:  # a panic in the parser is no Exception
+            if isinstance(error, _NOT_OURS):
+                raise
+            errors.append(InternalError(file.name, "model", traceback.format_exc()))
+            return FileResult(file, (), tuple(errors)), {}
+        diagnostics = self._run(rules, model, file.name, errors)
+        return FileResult(file, diagnostics, tuple(errors)), project.consulted
+
+    def _run(
+        self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
+    ) -> tuple[Diagnostic, ...]:
+        """All rules on one model. One that fails is told of, and the others go on."""
+        found: dict[tuple[str, Location, str, str], Diagnostic] = {}
+        suppressions: dict[Path, Suppressions] = {}
+        for rule in rules:
+            try:
+                for finding in rule.check(model):
+                    diagnostic = self.diagnostic(rule, finding)
+                    source = finding.model.source
+                    comments = suppressions.setdefault(source.path, Suppressions(source))
+                    if self.ignore_noqa or not comments.hides(diagnostic):
+                        found.setdefault(diagnostic.sort_key, diagnostic)
+            except BaseException as error:
+                if isinstance(error, _NOT_OURS):
+                    raise
+                errors.append(InternalError(name, rule.code, traceback.format_exc()))
+        return tuple(found[key] for key in sorted(found))
+
+    def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
+        """A finding with positions instead of nodes."""
+        source = finding.model.source
+        start, end = finding.model.span(finding.node)
+        location = source.locate(start)
+        related = []
+        for note in finding.notes:
+            first, last = note.model.span(note.node)
+            where = note.model.source
+            related.append(Related(self._name(where), where.locate(first), where.locate(last), note.message))
+        return Diagnostic(
+            code=rule.code,
+            name=rule.name,
+            message=finding.message,
+            filename=self._name(source),
+            location=location,
+            end_location=source.locate(end),
+            noqa_row=noqa_row(source, location.row),
+            severity=finding.severity or rule.severity,
+            prediction=finding.prediction,
+            help=finding.help,
+            related=tuple(related),
+            fix=None if finding.fix is None else placed(finding.fix, finding.model),
+        )
+
+    def _name(self, source: SourceFile) -> str:
+        """The name of a file in reports: the project may have opened it under another one."""
+        if source.path.is_absolute():
+            return shown_name(source.path, self.working_directory)
+        return source.name
+
+    def _allowed(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Without those that the settings of the file in which they lie do not want."""
+        return tuple(
+            one for one in diagnostics if self._wants(self.working_directory / one.filename, one.code)
+        )
+
+    def _wants(self, path: Path, code: str) -> bool:
+        return code in self._codes_for(path).codes and not is_excluded(path, self.resolver)
+
+    def _codes_for(self, path: Path) -> Selected:
+        if path not in self._selected:
+            known = known_codes() if self.rules is None else [rule.code for rule in self.rules]
+            self._selected[path] = self.resolver.for_file(path).selection.codes_for(path, known)
+        return self._selected[path]
+
+    def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> Iterator[Rule]:
+        """The selected rules, imported when first needed."""
+        for code in sorted(selected.codes - {UNREADABLE_FILE}):
+            rule = self._loaded.get(code)
+            if rule is None:
+                rule = self._loaded[code] = self._load(code, name)
+                if isinstance(rule, InternalError):
+                    errors.append(rule)
+            if not isinstance(rule, InternalError) and (not rule.opt_in or code in selected.by_full_code):
+                yield rule
+
+    def _load(self, code: str, name: str) -> Rule | InternalError:
+        try:
+            return next(rule for rule in self.rules or load([code]) if rule.code == code)
+        except Exception:
+            return InternalError(name, code, traceback.format_exc())
+
+    def import_rules(self, file: FileToCheck) -> None:
+        """Import the rules that a file needs, and the model, before they are needed."""
+        for _ in self._rules_for(self._codes_for(file.path), file.name, []):
+            pass
+
+    def target_for(self, file: FileToCheck) -> Target:
+        """The TensorFlow that a file is meant for."""
+        question = (file.settings.target_tensorflow, file.path.parent)
+        if question not in self._targets:
+            self._targets[question] = find_target(*question)
+        return self._targets[question]
+
+    def _project_for(self, root: Path, target: Target) -> Project:
+        if (root, target) not in self._projects:
+            from tflint_gpu.model import Project
+
+            self._projects[root, target] = Project(root, target)
+        return self._projects[root, target]
+
+    def _cache_for(self, file: FileToCheck) -> Cache | None:
+        """None where results must not be kept: other rules than the catalogue's, standard input."""
+        if not self.use_cache or self.rules is not None or self.ignore_noqa or file.content is not None:
+            return None
+        return Cache.below(file.settings.cache_dir, file.settings.base)
+
+
+def may_fire(rule: Rule, data: bytes) -> bool:
+    """Whether each group of the rule's byte strings has a member in the file."""
+    return all(any(marker in data for marker in group) for group in rule.markers)
+
+
+def placed(fix: rules_api.Fix, model: Model) -> Fix:
+    """A fix with offsets instead of nodes."""
+    edits = []
+    for edit in fix.edits:
+        start, end = model.span(edit.node)
+        if edit.where == "after":
+            start = end
+        elif edit.where == "before":
+            end = start
+        locate = model.source.locate
+        edits.append(Edit(start, end, locate(start), locate(end), edit.text))
+    return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+
+
+def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:
+    """The diagnostic for a file that cannot be analysed."""
+    return Diagnostic(
+        code=UNREADABLE_FILE,
+        name="unreadable-file",
+        message=reason.message,
+        filename=filename,
+        location=reason.location,
+        end_location=reason.location,
+        noqa_row=reason.location.row,
+        severity="error",
+    )
+
+
+@contextmanager
+def _collector_held_off() -> Iterator[None]:
+    """No garbage collection while trees are built: they are large and die together."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
