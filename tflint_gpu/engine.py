@@ -1,7 +1,7 @@
 """Files x rules -> diagnostics. Knows no rule, prints nothing, and survives all input.
 
 The way of a file: bytes, the search for the words, the cache, the text, the rules whose byte
-strings occur, the nesting check, the model, the findings, their positions, the suppressions.
+strings occur, the model (which refuses what would crash the parser), the findings, their positions, the suppressions.
 Whatever a step can rule out, the following ones never see; nothing before the model imports
 libcst or a rule.
 """
@@ -21,7 +21,6 @@ from tflint_gpu.config import SettingsResolver
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.files import FileToCheck, is_excluded, mentions_tensorflow, shown_name
 from tflint_gpu.lexical import noqa_row
-from tflint_gpu.nesting import check_nesting
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
 from tflint_gpu.source import SourceFile, UnreadableSource
@@ -107,7 +106,6 @@ class Engine:
             rules = [rule for rule in self._rules_for(selected, file.name, errors) if may_fire(rule, data)]
             if not rules:
                 return FileResult(file, (), tuple(errors)), {}
-            check_nesting(source.text)
             project = self._project_for(file.root, target)
             model = project.open(source)
         except UnreadableSource as error:

@@ -1,0 +1,295 @@
+"""`tflint-gpu check`: find files, check them, mend them, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tflint_gpu.cli import FAILED, FOUND
+from tflint_gpu.config import (
+    OUTPUT_FORMATS,
+    Options,
+    Settings,
+    SettingsError,
+    SettingsResolver,
+    parse_options,
+)
+from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.files import Discovery, FileToCheck, is_excluded
+
+_COMMAND_LINE = "the command line"
+
+
+def _codes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str, ...] | None:
+    """Options that take a list: separated by commas, or given several times."""
+    parts = [part.strip() for value in values for part in value.split(",")]
+    return tuple(filter(None, parts)) if values else None
+
+
+def _list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
+    return click.option(name, multiple=True, callback=_codes, metavar=metavar, help=description)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1)
+@_list_option("--select", "Rules to run: codes, prefixes, or ALL.")
+@_list_option("--ignore", "Rules not to run.")
+@_list_option("--extend-select", "Rules to run besides the selected ones.")
+@_list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
+@_list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
+@click.option("--fix/--no-fix", default=None, help="Mend what can be mended safely.")
+@click.option(
+    "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too."
+)
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--fix-only", is_flag=True, help="Mend, but do not report what is left.")
+@click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
+@click.option("--statistics", is_flag=True, help="Count findings by rule.")
+@click.option(
+    "--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16."
+)
+@click.option(
+    "--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-)."
+)
+@click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
+@click.option("--isolated", is_flag=True, help="Read no settings file.")
+@_list_option("--exclude", "Files and directories to leave out, instead of the usual ones.", "PATTERNS")
+@_list_option("--extend-exclude", "Files and directories to leave out besides.", "PATTERNS")
+@click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores.")
+@click.option(
+    "--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named."
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes.")
+@click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
+@click.option("--cache-dir", metavar="DIR", help="Where to store results.")
+@click.option("--ignore-noqa", is_flag=True, help="Report what `# noqa` comments silence.")
+@click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was mended.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell more on the way.")
+def command(paths: tuple[str, ...], **given: Any) -> int:
+    """Find mistakes in TensorFlow code in PATHS (default: here; - is standard input).
+
+    Exits with 0 if nothing was found, 1 for findings, 2 if the work could not be done.
+    """
+    if given["isolated"] and given["config"] is not None:
+        raise click.UsageError("--config and --isolated exclude each other")
+    if given["quiet"] and given["verbose"]:
+        raise click.UsageError("--quiet and --verbose exclude each other")
+    return Check(paths, given).run()
+
+
+def overrides(given: dict[str, Any]) -> Options:
+    """The options that are settings too, checked as those of a file are."""
+    table: dict[str, object] = {}
+    for option in fields(Options):
+        value = given.get(option.name)
+        if value is None:
+            continue
+        if option.name == "per_file_ignores":
+            value = _pairs(value)
+        elif isinstance(value, tuple):
+            value = list(value)
+        table[option.name.replace("_", "-")] = value
+    return parse_options(table, _COMMAND_LINE)
+
+
+def _pairs(parts: Sequence[str]) -> dict[str, list[str]]:
+    """`a.py:TFG1,TFG2,b/*:ALL` as patterns with codes."""
+    pairs: dict[str, list[str]] = {}
+    pattern = ""
+    for part in parts:
+        before, colon, code = part.rpartition(":")
+        pattern = before if colon else pattern
+        if not pattern or not code:
+            raise SettingsError(f"{_COMMAND_LINE}: `per-file-ignores` must be PATTERN:CODE, not {part!r}")
+        pairs.setdefault(pattern.strip(), []).append(code.strip())
+    return pairs
+
+
+@dataclass(slots=True)
+class Check:
+    """One run of the command: the paths, and what click made of the options."""
+
+    paths: tuple[str, ...]
+    given: dict[str, Any]
+
+    def run(self) -> int:
+        """Do what the options say and return the exit code."""
+        started = time.perf_counter()
+        here = Path.cwd()
+        config = None if self.given["config"] is None else here / self.given["config"]
+        resolver = SettingsResolver(overrides(self.given), config, self.given["isolated"], here)
+        settings = resolver.for_directory(here)
+        discovery = Discovery(resolver, here)
+        files = self._files(discovery)
+        for warning in discovery.warnings:
+            _tell(f"warning: {warning}")
+        if not files:
+            _tell("warning: No Python files found under the given path(s)")
+        if self.given["show_files"]:
+            click.echo("".join(f"{file.path}\n" for file in files), nl=False)
+            return 0
+        if self.given["show_settings"]:
+            click.echo(_shown(files[0].settings if files else settings))
+            return 0
+        code = self._check(resolver, settings, files)
+        if self.given["verbose"]:
+            _tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
+        return code
+
+    def _files(self, discovery: Discovery) -> list[FileToCheck]:
+        if "-" not in self.paths and self.given["stdin_filename"] is None:
+            return discovery.find(self.paths or (".",))
+        if set(self.paths) - {"-"}:
+            raise click.UsageError("standard input (-) and other paths exclude each other")
+        name = self.given["stdin_filename"]
+        here = discovery.working_directory
+        path = Path(os.path.normpath(here / (name or "-")))
+        return [discovery.describe(path, here, sys.stdin.buffer.read())]
+
+    def _check(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> int:
+        # Only now: `--help` and wrong options should not wait for these.
+        from tflint_gpu.cli.fixing import Mending, each_once
+        from tflint_gpu.engine import Engine
+        from tflint_gpu.workers import check_files
+
+        given = self.given
+        stdin = files[0] if files and files[0].content is not None else None
+        if stdin is not None and stdin.settings.force_exclude and is_excluded(stdin.path, resolver):
+            files = []
+        use_cache = not given["no_cache"]
+
+        def make_engine() -> Engine:
+            return Engine(
+                resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=given["ignore_noqa"]
+            )
+
+        # `fix = true` in the settings is not meant for a run that only shows differences.
+        fixing = given["diff"] or given["fix_only"] or settings.fix
+        if not fixing:
+            results = check_files(make_engine(), files, settings.jobs)
+            errors = [error for result in results for error in result.errors]
+            return self._report(each_once(results), [], errors, settings, resolver, fixing, stdin)
+        mending = Mending(make_engine, files, settings.jobs, settings.unsafe_fixes, given["diff"])
+        mending.run()
+        errors = [error for result in mending.results for error in result.errors] + mending.failures
+        if given["diff"]:
+            return self._show_diff(mending.diffs, len(mending.fixed), errors)
+        if stdin is not None:
+            source = mending.texts.get(stdin.name)
+            content = stdin.content if source is None else source.encode(source.text)
+            sys.stdout.buffer.write(content or b"")
+        return self._report(
+            each_once(mending.results),
+            mending.fixed,
+            errors,
+            settings,
+            resolver,
+            fixing,
+            stdin,
+            mending.texts,
+        )
+
+    def _show_diff(self, diffs: list[str], fixed: int, errors: list[InternalError]) -> int:
+        from tflint_gpu.reports.summary import fix_summary
+
+        click.echo("".join(diffs), nl=False)
+        self._tell_errors(errors)
+        if not self.given["quiet"]:
+            _tell(fix_summary(fixed, dry=True))
+        return FAILED if errors else FOUND if diffs else 0
+
+    def _report(
+        self,
+        found: list[Diagnostic],
+        fixed: list[Diagnostic],
+        errors: list[InternalError],
+        settings: Settings,
+        resolver: SettingsResolver,
+        fixing: bool,
+        stdin: FileToCheck | None,
+        texts: dict[str, Any] | None = None,
+    ) -> int:
+        from tflint_gpu.reports import View, renderer
+        from tflint_gpu.reports.display import use_colour
+        from tflint_gpu.reports.summary import fix_summary, statistics, summary
+
+        given = self.given
+        # With fixes, standard output is for the mended text of standard input.
+        stream = sys.stderr if stdin is not None and fixing else sys.stdout
+        view = View(
+            resolver.working_directory,
+            use_colour(stream, os.environ),
+            settings.unsafe_fixes,
+            _sources(stdin, texts or {}),
+        )
+        lines: list[str] = []
+        if given["fix_only"]:
+            lines.append(fix_summary(len(fixed), dry=False))
+        else:
+            if given["statistics"]:
+                stream.write(statistics(found, view, settings.output_format))
+            else:
+                stream.write(renderer(settings.output_format)(found, view))
+            if settings.output_format in ("full", "concise"):
+                lines += summary(found, len(fixed), fixing, settings.unsafe_fixes)
+        if not given["quiet"] and not (errors and not found and not fixed):
+            stream.write("".join(f"{line}\n" for line in lines))
+        stream.flush()
+        self._tell_errors(errors)
+        if errors:
+            return FAILED
+        if fixed and given["exit_non_zero_on_fix"]:
+            return FOUND
+        return FOUND if found and not given["fix_only"] and not given["exit_zero"] else 0
+
+    def _tell_errors(self, errors: list[InternalError]) -> None:
+        for error in errors:
+            if error.detail.startswith("not fixed"):
+                _tell(f"error: {error.filename}: {error.rule} {error.detail}")
+                continue
+            last = error.detail.strip().rpartition("\n")[2]
+            _tell(f"error: {error.filename}: {error.rule} failed: {last}")
+            if self.given["verbose"]:
+                _tell(error.detail)
+            else:
+                _tell("  (please report this with the output of --verbose; the other results are complete)")
+
+
+def _sources(stdin: FileToCheck | None, texts: dict[str, Any]) -> dict[str, Any]:
+    """What standard input says, for reports that show source lines."""
+    from tflint_gpu.source import SourceFile, UnreadableSource
+
+    if stdin is None or stdin.content is None or stdin.name in texts:
+        return texts
+    try:
+        return {stdin.name: SourceFile.decode(stdin.content, stdin.path, stdin.name)}
+    except UnreadableSource:
+        return {}
+
+
+def _shown(settings: Settings) -> str:
+    """Settings as a list, with each layer of the selection."""
+    lines = []
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        if item.name == "exclude":
+            value = [pattern.text for pattern in value]
+        elif item.name == "selection":
+            value = list(value.layers)
+        lines.append(f"{item.name.replace('_', '-')} = {value!r}")
+    return "\n".join(lines)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,94 @@
+"""What `check --fix` and `check --diff` do between checking and reporting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.engine import Engine, FileResult
+from tflint_gpu.files import FileToCheck
+from tflint_gpu.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
+from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.workers import check_files, with_large_stack
+
+
+@dataclass(slots=True)
+class Mending:
+    """Checks and mends files until nothing changes.
+
+    Arguments:
+        make_engine: a new engine for each round; an engine remembers what it read of other files.
+        files: to check; no other file is changed.
+        jobs: as `check_files` has it.
+        unsafe: apply unsafe fixes too.
+        dry: change nothing on the disk.
+        results: what the last round found.
+        fixed: what was mended.
+        diffs: for each file that changed or would change.
+        texts: the last text of the files from standard input.
+        failures: files whose fixes could not be used.
+    """
+
+    make_engine: Callable[[], Engine]
+    files: Sequence[FileToCheck]
+    jobs: int | None
+    unsafe: bool
+    dry: bool
+    results: list[FileResult] = field(default_factory=list)
+    fixed: list[Diagnostic] = field(default_factory=list)
+    diffs: list[str] = field(default_factory=list)
+    texts: dict[str, SourceFile] = field(default_factory=dict)
+    failures: list[InternalError] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Do it: a round mends each file by itself; then other files may be affected, so again."""
+        for _ in range(MAX_PASSES):
+            engine = self.make_engine()
+            self.results = check_files(engine, self.files, self.jobs)
+            if not self._round(engine) or self.dry:
+                return
+        self.results = check_files(self.make_engine(), self.files, self.jobs)
+
+    def _round(self, engine: Engine) -> bool:
+        """Mend all files once; whether one changed."""
+        failed = {failure.filename for failure in self.failures}
+        found: dict[str, list[Diagnostic]] = {}
+        for diagnostic in each_once(self.results):
+            if wanted(diagnostic, self.unsafe):
+                found.setdefault(diagnostic.filename, []).append(diagnostic)
+        work = [file for file in self.files if file.name in found and file.name not in failed]
+        if not work:
+            return False
+        return with_large_stack(
+            lambda: [self._mend(engine, file, found[file.name]) for file in work].count(True) > 0
+        )
+
+    def _mend(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
+        def recheck(source: SourceFile) -> list[Diagnostic]:
+            again = engine.check(replace(file, content=source.encode(source.text)))
+            return [one for one in again.diagnostics if one.filename == file.name]
+
+        try:
+            before = SourceFile.decode(file.read(), file.path, file.name)
+            mended = mend(before, diagnostics, recheck, self.unsafe)
+            if mended.source.text == before.text:
+                return False
+            if file.content is not None:
+                self.texts[file.name] = mended.source
+                self.files = [replace(file, content=mended.source.encode(mended.source.text))]
+            elif not self.dry:
+                write(mended.source, file.path)
+        except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:
+            codes = ", ".join(sorted({one.code for one in diagnostics}))
+            self.failures.append(InternalError(file.name, codes, f"not fixed: {error}"))
+            return False
+        self.fixed += mended.fixed
+        self.diffs.append(difference(before, mended.source))
+        return True
+
+
+def each_once(results: Iterable[FileResult]) -> list[Diagnostic]:
+    """All diagnostics in the order of a report; one that several files led to counts once."""
+    found = {one.sort_key: one for result in results for one in result.diagnostics}
+    return [found[key] for key in sorted(found)]

@@ -1,0 +1,63 @@
+"""`tflint-gpu rule`: a rule's documentation, or the whole catalogue."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any
+
+import click
+
+from tflint_gpu.config import SettingsError
+from tflint_gpu.rule import Rule, RuleEntry, entries, load
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("code", required=False)
+@click.option("--all", "every", is_flag=True, help="All rules.")
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+def command(code: str | None, every: bool, output_format: str) -> int:
+    """Explain the rule CODE (or its name), or all rules."""
+    if (code is None) != every:
+        raise click.UsageError("give a rule's code, or --all")
+    chosen = entries() if code is None else (_find(code),)
+    objects = [_as_object(entry, load([entry.code])[0]) for entry in chosen]
+    if output_format == "json":
+        click.echo(json.dumps(objects if every else objects[0], indent=2))
+    else:
+        click.echo("\n\n".join(_as_text(one) for one in objects))
+    return 0
+
+
+def _find(word: str) -> RuleEntry:
+    names = {name: entry for entry in entries() for name in (entry.code, entry.name)}
+    found = names.get(word.upper()) or names.get(word.lower())
+    if found is None:
+        close = difflib.get_close_matches(word.upper(), names, n=1, cutoff=0.5)
+        close = close or difflib.get_close_matches(word.lower(), names, n=1)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise SettingsError(f"unknown rule `{word}`{hint}")
+    return found
+
+
+def _as_object(entry: RuleEntry, rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "theme": entry.theme,
+        "summary": rule.summary(),
+        "severity": rule.severity,
+        "fixable": rule.fixable,
+        "opt_in": rule.opt_in,
+        "explanation": rule.documentation(),
+    }
+
+
+def _as_text(one: dict[str, Any]) -> str:
+    title = f"{one['code']} {one['name']}"
+    traits = [one["severity"], f"theme {one['theme'].replace('_', ' ')}"]
+    if one["fixable"]:
+        traits.append(f"has a fix ({one['fixable']})")
+    if one["opt_in"]:
+        traits.append("runs only when selected by its full code")
+    return f"{title}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{one['explanation']}"

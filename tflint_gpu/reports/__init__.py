@@ -1,0 +1,73 @@
+"""How diagnostics are shown: one module a format, each with a function `render`.
+
+A format gets diagnostics in the order in which they are to be shown, and a `View` of the world around
+them; it returns text and touches no stream.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.source import SourceFile, UnreadableSource
+
+__all__ = ["Render", "View", "renderer"]
+
+
+@dataclass(slots=True)
+class View:
+    """What a format may know besides the diagnostics.
+
+    Arguments:
+        working_directory: what relative names of files start from.
+        colour: whether colours can be seen.
+        unsafe_fixes: whether unsafe fixes count as fixes.
+        sources: texts that are not (or differently) on the disk, by the names that reports use.
+    """
+
+    working_directory: Path
+    colour: bool = False
+    unsafe_fixes: bool = False
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    _read: dict[str, SourceFile | None] = field(default_factory=dict)
+
+    def line(self, filename: str, row: int) -> str | None:
+        """A row of a file; None if it cannot be read (any more)."""
+        if filename in self.sources:
+            return self.sources[filename].line(row)
+        if filename not in self._read:
+            path = self.working_directory / filename
+            try:
+                self._read[filename] = SourceFile.decode(path.read_bytes(), path, filename)
+            except (OSError, UnreadableSource):
+                self._read[filename] = None
+        source = self._read[filename]
+        return None if source is None else source.line(row)
+
+    def absolute(self, filename: str) -> str:
+        """The whole path of a file; standard input has none."""
+        return filename if filename == "-" else str(self.working_directory / filename)
+
+    def fix_mark(self, diagnostic: Diagnostic) -> str:
+        """`[*] ` for a diagnostic that `--fix` would mend, else nothing."""
+        fix = diagnostic.fix
+        if fix is None or not fix.edits:
+            return ""
+        return "[*] " if fix.applicability == "safe" or self.unsafe_fixes else ""
+
+
+class Render(Protocol):
+    """What each format's module offers as `render`."""
+
+    def __call__(self, diagnostics: Sequence[Diagnostic], view: View) -> str:
+        """The diagnostics as text; empty, or ending with a newline."""
+
+
+def renderer(output_format: str) -> Render:
+    """The function of a format, which is imported now."""
+    render: Render = importlib.import_module(f"{__name__}.{output_format}").render
+    return render

@@ -1,0 +1,82 @@
+"""Source lines on a terminal: tabs, wide and invisible characters, long lines, colours."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+_TAB = "    "
+_WIDEST = 140
+_CONTEXT = 50
+_STYLES = {"bold": "1", "red": "1;31", "blue": "1;34", "cyan": "1;36", "green": "1;32", "yellow": "1;33"}
+
+
+def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to colour what goes to a stream: FORCE_COLOR, then NO_COLOR, then whether it is a terminal."""
+    if environment.get("FORCE_COLOR"):
+        return True
+    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def styled(text: str, style: str, colour: bool) -> str:
+    """The text in a style, if there are colours."""
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour else text
+
+
+def printable(text: str) -> str:
+    """The text without characters that would steer a terminal or reorder what it shows."""
+    return "".join(_cell(char) for char in text)
+
+
+def _cell(char: str) -> str:
+    """How one character is shown."""
+    if char == "\t":
+        return _TAB
+    if ord(char) < 0x20:
+        return chr(0x2400 + ord(char))  # the symbols for control characters, one column wide
+    if char != " " and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        return f"\\u{{{ord(char):x}}}"
+    return char
+
+
+def _width(cell: str) -> int:
+    if cell.isascii():
+        return len(cell)
+    return sum(_char_width(char) for char in cell)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A line as a terminal shows it, and the run of carets that goes below."""
+
+    text: str
+    marks: str
+
+    @classmethod
+    def of(cls, line: str, start: int, end: int) -> Marked:
+        """Mark the columns from `start` up to, but not including, `end` (both from 1)."""
+        end = min(max(end, start + 1), max(len(line), start) + 1)
+        first, last = 0, len(line)
+        cut_before = cut_after = ""
+        if last > _WIDEST:  # a long line is shown around the place
+            first = max(0, start - 1 - _CONTEXT)
+            last = min(last, max(first + _WIDEST, start))
+            cut_before = "..." if first > 0 else ""
+            cut_after = "..." if last < len(line) else ""
+        end = min(end, last + 1) if last >= start else end
+        cells = [_cell(char) for char in line[first:last]]
+        widths = [_width(cell) for cell in cells]
+        before = len(cut_before) + sum(widths[: start - 1 - first])
+        marked = sum(widths[start - 1 - first : end - 1 - first])
+        text = (cut_before + "".join(cells)).rstrip() + cut_after
+        return cls(text, " " * before + "^" * max(1, marked))

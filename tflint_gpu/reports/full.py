@@ -1,0 +1,92 @@
+"""`full`: each diagnostic with its source line, the places that explain it, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.reports import View
+from tflint_gpu.reports.display import Marked, printable, styled
+
+_COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
+_KINDS = {
+    "crash": "crash",
+    "slowdown": "slowdown",
+    "memory": "memory",
+    "wrong-result": "wrong result",
+    "wrong-device": "wrong device",
+    "no-effect": "no effect",
+}
+
+
+def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    """A paragraph for each diagnostic."""
+    return "".join("\n".join(_paragraph(diagnostic, view)) + "\n\n" for diagnostic in diagnostics)
+
+
+def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
+    style = _COLOURS[diagnostic.severity]
+    code = styled(diagnostic.code, style, view.colour)
+    severity = styled(diagnostic.severity, style, view.colour)
+    mark = styled(view.fix_mark(diagnostic), "cyan", view.colour)
+    message = styled(printable(diagnostic.message), "bold", view.colour)
+    yield f"{severity}[{code} {diagnostic.name}]: {mark}{message}"
+    rows = [diagnostic.location.row, *(related.location.row for related in diagnostic.related)]
+    margin = len(str(max(rows)))
+    yield from _excerpt(
+        diagnostic.filename, diagnostic.location, diagnostic.end_location, "", "-->", margin, view
+    )
+    for related in diagnostic.related:
+        yield from _excerpt(
+            related.filename,
+            related.location,
+            related.end_location,
+            printable(related.message),
+            ":::",
+            margin,
+            view,
+        )
+    indent = " " * margin + styled(" = ", "blue", view.colour)
+    if diagnostic.prediction is not None:
+        yield f"{indent}{styled('predicted', 'bold', view.colour)}: {predicted(diagnostic.prediction)}"
+    if diagnostic.help:
+        yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(diagnostic.help)}"
+
+
+def _excerpt(
+    filename: str, start: Location, end: Location, label: str, arrow: str, margin: int, view: View
+) -> Iterator[str]:
+    """Where it is, and the line with carets below; only the former if the file cannot be read."""
+    blank = " " * margin
+    pointer = styled(arrow, "blue", view.colour)
+    yield f"{blank}{pointer} {printable(filename)}:{start.row}:{start.column}"
+    line = view.line(filename, start.row)
+    if not line or not line.strip():
+        if label:
+            yield f"{blank} {styled('|', 'blue', view.colour)} {label}"
+        return
+    # Of a place with several rows the first is shown, and marked to where its code ends.
+    stop = end.column if end.row == start.row else len(line.rstrip()) + 1
+    marked = Marked.of(line, start.column, stop)
+    bar = styled("|", "blue", view.colour)
+    number = styled(f"{start.row:>{margin}}", "blue", view.colour)
+    carets = styled(marked.marks.lstrip(), "red" if not label else "blue", view.colour)
+    padding = " " * (len(marked.marks) - len(marked.marks.lstrip()))
+    yield f"{blank} {bar}"
+    yield f"{number} {bar} {marked.text}"
+    yield f"{blank} {bar} {padding}{carets}{' ' + label if label else ''}"
+
+
+def predicted(prediction: Prediction) -> str:
+    """A prediction in words: what, how much, where, and what that rests on."""
+    words = _KINDS[prediction.kind]
+    low, high = prediction.low, prediction.high
+    if low is not None and high is not None:
+        words += f" by a factor of {low:g}" + (f" to {high:g}" if high != low else "")
+    elif low is not None:
+        words += f" by a factor of {low:g} or more"
+    elif high is not None:
+        words += f" by a factor of up to {high:g}"
+    if prediction.applies:
+        words += f" ({', '.join(prediction.applies)})"
+    return printable(f"{words}; {prediction.basis}" if prediction.basis else words)

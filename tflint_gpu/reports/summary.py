@@ -1,0 +1,68 @@
+"""The lines below a report, and the table of `--statistics`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.fixes import Fixable
+from tflint_gpu.reports import View
+
+
+def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: bool) -> Iterator[str]:
+    """How many problems there were and are, and how many more could be mended.
+
+    Arguments:
+        remaining: what is reported.
+        fixed: how many were mended.
+        fixing: whether this run mends.
+        unsafe: whether unsafe fixes count.
+    """
+    found = len(remaining) + fixed
+    if not found:
+        yield "All checks passed!"
+        return
+    counts = f" ({fixed} fixed, {len(remaining)} remaining)" if fixing else ""
+    yield f"Found {plural(found, 'problem')}{counts}."
+    fixable = Fixable.among(remaining)
+    offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
+    hidden = 0 if unsafe else fixable.unsafe
+    more = (
+        f"{hidden} hidden {'fix' if hidden == 1 else 'fixes'} can be enabled with the --unsafe-fixes option"
+    )
+    if offered:
+        yield f"[*] {offered} fixable with the --fix option" + (f" ({more})." if hidden else ".")
+    elif hidden:
+        yield f"{'No fixes available' if not fixing else 'No safe fixes left'} ({more})."
+
+
+def fix_summary(fixed: int, dry: bool) -> str:
+    """What `--fix-only` and `--diff` say at the end."""
+    if not fixed:
+        return "No problems would be fixed." if dry else "No problems were fixed."
+    return f"{'Would fix' if dry else 'Fixed'} {plural(fixed, 'problem')}."
+
+
+def plural(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def statistics(diagnostics: Sequence[Diagnostic], view: View, output_format: str) -> str:
+    """A line (or JSON object) for each rule that found something, the most frequent first."""
+    counts = Counter((one.code, one.name) for one in diagnostics)
+    fixable = Counter(one.code for one in diagnostics if view.fix_mark(one))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    if output_format == "json":
+        rows = [
+            {"code": code, "name": name, "count": count, "fixable_count": fixable[code]}
+            for (code, name), count in ordered
+        ]
+        return json.dumps(rows, indent=2) + "\n"
+    width = max((len(str(count)) for count in counts.values()), default=0)
+    return "".join(
+        f"{count:>{width}}\t{code}\t[{'*' if fixable[code] else ' '}] {name}\n"
+        for (code, name), count in ordered
+    )
