@@ -1,0 +1,83 @@
+"""TFG401 missing-memory-growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+
+
+class MissingMemoryGrowth(Rule):
+    """A training program reserves nearly all memory of every visible GPU.
+
+    Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees,
+    whether the model needs it or not. A second process on the same card, a notebook beside the
+    training for instance, then finds none. Memory growth makes TensorFlow allocate as it needs. It is an
+    allocation policy: it adds no memory and does not keep a model from running out of it, so this
+    is advice for those who share a card.
+
+    A program is reported once, at the first place where it trains or predicts, and only when neither it nor any
+    file of the project that it imports sets up GPU memory or GPU visibility. Libraries and tests are not reported.
+
+    Measured: follows from TensorFlow's source (`GPUOptions.allow_growth` is off by default,
+    tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's card.
+
+    Example:
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(loss="mse")
+        model.fit(x, y)
+
+    Use instead:
+        import tensorflow as tf
+
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(loss="mse")
+        model.fit(x, y)
+    """
+
+    code = "TFG401"
+    name = "missing-memory-growth"
+    severity = "advice"
+    markers = ((b"tensorflow",), (b".fit", b".predict", b".evaluate", b"GradientTape", b"train"))
+    fixable = "unsafe"
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the first place at which a program trains, when nothing sets up its GPUs."""
+        if model.is_test or model.target.tensorflow < (2, 0) or model.runtime.is_graph_mode:
+            return
+        if not model.program.imports_tensorflow or model.program.uses_tpu or model.runtime.sets_memory():
+            return
+        first = model.program.first_training
+        if first is None:
+            return
+        yield Finding(
+            model,
+            first,
+            "this program reserves nearly all memory of every visible GPU: no memory growth or limit is set",
+            Prediction("memory", ("gpu",), basis="TensorFlow's default allocator, tensorflow/python/eager/context.py"),
+            help="turn memory growth on before the first operation, if the GPU is shared; it adds no memory",
+            fix=_fix(model),
+        )
+
+
+def _fix(model: Model) -> Fix | None:
+    """Insert the guarded loop behind the imports at the top."""
+    last = model.program.last_import
+    tensorflow = model.names.spelled("tf", last) if last is not None else None
+    if last is None or tensorflow is None:
+        return None
+    taken = any(isinstance(node, cst.Name) and node.value == "gpu" for node in model.tree.parents)
+    gpu = "physical_gpu" if taken else "gpu"
+    loop = (
+        f'\n\nfor {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'
+        f"    {tensorflow}.config.experimental.set_memory_growth({gpu}, True)"
+    )
+    return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(last, loop, "after"),))

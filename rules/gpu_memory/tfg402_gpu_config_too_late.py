@@ -1,0 +1,102 @@
+"""TFG402 gpu-config-too-late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.runtime import GROWTH, LOGICAL, VISIBLE
+from tflint_gpu.model.tree import argument, dotted_name
+from tflint_gpu.rule import Finding, Note, Prediction, Rule
+
+_WHAT = {**dict.fromkeys(GROWTH, "Physical"), **dict.fromkeys(LOGICAL, "Virtual"), **dict.fromkeys(VISIBLE, "Visible")}
+
+
+class GpuConfigTooLate(Rule):
+    """GPUs are configured after TensorFlow's runtime was initialised, or in two ways that exclude each other.
+
+    Why: memory growth, visible devices and logical devices are fixed when the runtime starts. The
+    first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a `Sequential` model with an Input,
+    `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later change raises
+    `RuntimeError: Physical devices cannot be modified after being initialized` (only where it changes
+    anything, so a machine without a GPU does not show it). Memory growth and a logical configuration on
+    the same device do not go together either: growth set second raises ValueError, growth set
+    first is ignored.
+
+    Measured: the RuntimeErrors with TensorFlow 2.21 and 2.15 (tensorflow/python/eager/context.py); a test
+    raises them with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        scale = tf.constant(2.0)
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+
+    Use instead:
+        import tensorflow as tf
+
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        scale = tf.constant(2.0)
+    """
+
+    code = "TFG402"
+    name = "gpu-config-too-late"
+    severity = "error"
+    markers = ((b"set_memory_growth", b"set_visible_devices", b"device_configuration"),)
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the configuring calls that something surely precedes which makes them fail."""
+        if model.is_test:
+            return
+        for call in model.calls(*GROWTH, *LOGICAL, *VISIBLE):
+            before = model.runtime.initialiser_before(call)
+            if before is not None:
+                yield _too_late(model, call, *before)
+            elif model.name(call.func) in GROWTH:
+                yield from _both_ways(model, call)
+
+
+def _too_late(model: Model, call: cst.Call, initialiser: cst.CSTNode, name: str) -> Finding:
+    what = _WHAT[model.name(call.func) or ""]
+    return Finding(
+        model,
+        call,
+        f"too late: `{name}` has initialised the runtime, so this raises RuntimeError "
+        f"({what} devices cannot be modified after being initialized) on a machine with a GPU",
+        Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
+        help="configure the GPUs right behind the imports",
+        notes=(Note(model, initialiser, "the runtime is initialised here"),),
+    )
+
+
+def _both_ways(model: Model, call: cst.Call) -> Iterator[Finding]:
+    """Growth on a device that also gets a logical configuration in the same function."""
+    device = dotted_name(argument(call, 0, "device")) or _subscript(model, argument(call, 0, "device"))
+    if device is None:
+        return
+    for other in model.calls(*LOGICAL):
+        target = argument(other, 0, "device")
+        same = (dotted_name(target) or _subscript(model, target)) == device
+        if not same or model.tree.function(other) is not model.tree.function(call):
+            continue
+        if model.tree.block(other) is not model.tree.block(call):
+            continue
+        late = model.tree.order[other] < model.tree.order[call]
+        yield Finding(
+            model,
+            call,
+            "memory growth and a logical configuration on the same device: "
+            + ("this raises ValueError on a machine with a GPU" if late else "the growth is ignored"),
+            Prediction("crash" if late else "no-effect", ("gpu",), basis="tensorflow/python/eager/context.py"),
+            help="keep one of the two",
+            notes=(Note(model, other, "the logical configuration"),),
+        )
+        return
+
+
+def _subscript(model: Model, node: cst.BaseExpression | None) -> str | None:
+    return model.code(node) if isinstance(node, cst.Subscript) else None

@@ -1,0 +1,95 @@
+"""TFG403 partial-memory-growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.runtime import GROWTH
+from tflint_gpu.model.tree import argument
+from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+
+
+class PartialMemoryGrowth(Rule):
+    """Memory growth is set on one GPU while all GPUs stay visible.
+
+    Why: TensorFlow wants the same policy on every visible GPU. On a machine with two, the first
+    operation raises `ValueError: Memory growth cannot differ between GPU devices`; on a machine with one
+    it works, so the mistake appears when the program moves to a larger machine. Not reported where one GPU is made
+    visible (`set_visible_devices`, `CUDA_VISIBLE_DEVICES`) or where the number of GPUs was compared.
+
+    Measured: the ValueError with TensorFlow 2.21 and two simulated GPU entries
+    (tensorflow/python/eager/context.py).
+
+    Example:
+        import tensorflow as tf
+
+        gpus = tf.config.list_physical_devices("GPU")
+        if gpus:
+            tf.config.experimental.set_memory_growth(gpus[0], True)
+
+    Use instead:
+        import tensorflow as tf
+
+        gpus = tf.config.list_physical_devices("GPU")
+        if gpus:
+            for gpu in gpus:
+                tf.config.experimental.set_memory_growth(gpu, True)
+    """
+
+    code = "TFG403"
+    name = "partial-memory-growth"
+    severity = "error"
+    markers = ((b"set_memory_growth",),)
+    fixable = "safe"
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the growth calls on one element of the list of GPUs, where no other element gets it."""
+        single = [(call, gpus) for call in model.calls(*GROWTH) if (gpus := _single_gpu(model, call)) is not None]
+        if len(single) != 1 or len(list(model.calls(*GROWTH))) != 1 or model.runtime.narrows_visibility:
+            return
+        call, gpus = single[0]
+        if any(model.guards.compares_count(test) for test in model.guards.conditions(call)):
+            return
+        yield Finding(
+            model,
+            call,
+            "memory growth on one GPU while all are visible: with two GPUs the first operation raises "
+            "ValueError (Memory growth cannot differ between GPU devices)",
+            Prediction("crash", ("gpu", "two or more GPUs"), basis="measured with 2.21 and simulated GPU entries"),
+            help="set it on every GPU in a loop",
+            fix=_fix(model, call, gpus),
+        )
+
+
+def _single_gpu(model: Model, call: cst.Call) -> cst.BaseExpression | None:
+    """For growth on `gpus[0]`, given True: the expression `gpus`."""
+    device, enable = argument(call, 0, "device"), argument(call, 1, "enable")
+    if model.value(enable) is not True:
+        return None
+    if isinstance(device, cst.Name):
+        origins = model.functions.origins(device)
+        device = origins[0].node if len(origins) == 1 and origins[0] is not None and origins[0].model is model else None
+    if not isinstance(device, cst.Subscript) or not model.runtime.is_gpu_list(device.value):
+        return None
+    index = device.slice[0].slice
+    if len(device.slice) != 1 or not isinstance(index, cst.Index) or not isinstance(model.value(index.value), int):
+        return None
+    return device.value
+
+
+def _fix(model: Model, call: cst.Call, gpus: cst.BaseExpression) -> Fix | None:
+    """Turn the statement into a loop over the list."""
+    statement = model.tree.statement(call)
+    device = argument(call, 0, "device")
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1 or device is None:
+        return None
+    small = statement.body[0]
+    if not isinstance(small, cst.Expr) or small.value is not call or not isinstance(device, cst.Subscript):
+        return None
+    taken = any(isinstance(node, cst.Name) and node.value == "gpu" for node in model.tree.parents)
+    gpu = "physical_gpu" if taken else "gpu"
+    loop = f"for {gpu} in {model.code(gpus)}:\n{model.indentation(statement)}    "
+    return Fix("Set it on every GPU", "safe", (Edit(call, loop, "before"), Edit(device, gpu)))

@@ -1,0 +1,71 @@
+"""TFG308 discarded-dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.datasets import TRANSFORMATIONS
+from tflint_gpu.model.tree import method_name
+from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+
+
+class DiscardedDataset(Rule):
+    """A dataset operation is called and its result thrown away.
+
+    Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and the like return a new
+    dataset and leave the old one as it was, so a statement that is only such a call does nothing:
+    the data goes on unshuffled, unbatched or unmapped.
+
+    Measured: follows from tf.data's interface, every operation returns a new `Dataset`
+    (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(100)
+        dataset.shuffle(100)
+
+    Use instead:
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(100)
+        dataset = dataset.shuffle(100)
+    """
+
+    code = "TFG308"
+    name = "discarded-dataset"
+    markers = (tuple(b"." + name.encode() for name in sorted(TRANSFORMATIONS)),)
+    fixable = "safe"
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the last operation of each expression statement that is a chain of a dataset."""
+        for statement in model.tree.expression_statements:
+            call = statement.value
+            if not isinstance(call, cst.Call) or method_name(call) not in TRANSFORMATIONS:
+                continue
+            chains = model.pipelines.chains(call)
+            if not all(chain.certain and chain.operations for chain in chains):
+                continue
+            assert isinstance(call.func, cst.Attribute)
+            yield Finding(
+                model,
+                call.func.attr,
+                f"the dataset that `{method_name(call)}` returns is thrown away: datasets are immutable, "
+                "so this statement does nothing",
+                Prediction("wrong-result", (), basis="every tf.data operation returns a new dataset"),
+                help="assign the result",
+                fix=_fix(model, call),
+            )
+
+
+def _fix(model: Model, call: cst.Call) -> Fix | None:
+    """Assign the result to the variable at the head of the chain."""
+    head: cst.BaseExpression = call
+    while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute):
+        head = head.func.value
+    if not isinstance(head, cst.Name):
+        return None
+    return Fix(f"Assign the result to `{head.value}`", "safe", (Edit(call, f"{head.value} = ", "before"),))

@@ -1,0 +1,117 @@
+"""TFG101 numpy-in-call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES
+from tflint_gpu.model.execution import Trace
+from tflint_gpu.rule import Edit, Finding, Fix, Note, Prediction, Rule
+
+
+class NumpyInCall(Rule):
+    """A NumPy function gets a symbolic tensor in code that TensorFlow traces.
+
+    Why: Keras traces `call`, `train_step` and their kin in `fit` and in the functional API, and
+    `tf.function` traces what it wraps. While tracing, a tensor has no values, so NumPy cannot
+    convert it: `NotImplementedError: Cannot convert a symbolic tf.Tensor to a numpy array`. Where
+    the same code does run, called eagerly or with `run_eagerly=True`, it computes on the host and
+    ends the gradient there: the layers before it are silently not trained. NumPy on what is known
+    while tracing (`x.shape`, `self.units`, constants) is fine and is not reported, nor is code
+    inside `tf.numpy_function` and `tf.py_function`.
+
+    Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
+    gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
+
+    Example:
+        import numpy as np
+        import tensorflow as tf
+
+
+        class Wave(tf.keras.layers.Layer):
+            def call(self, inputs):
+                return np.sin(inputs)
+
+    Use instead:
+        import numpy as np
+        import tensorflow as tf
+
+
+        class Wave(tf.keras.layers.Layer):
+            def call(self, inputs):
+                return tf.sin(inputs)
+    """
+
+    code = "TFG101"
+    name = "numpy-in-call"
+    severity = "error"
+    markers = ((b"def call", b"def __call__", b"_step", b"def update_state", b"compute_loss", b"function", b"Lambda", b"compile"),)
+    fixable = "safe"
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the NumPy calls on tensors in the traced functions that start in this file."""
+        for trace in model.execution.traces:
+            own = trace.tensors.model
+            for call in own.functions.calls_in.get(trace.function.node, ()):
+                name = own.name(call.func)
+                if name not in RAISES or own.execution.runs_only_eagerly(call, trace.function.node):
+                    continue
+                if trace.tensors.holds_tensor(arg.value for arg in call.args if not _is_option(arg)):
+                    yield _finding(trace, call, name)
+
+
+def _finding(trace: Trace, call: cst.Call, name: str) -> Finding:
+    model = trace.tensors.model
+    short = name.replace("numpy.", "np.", 1)
+    where = "Keras traces the layer (`fit`, the functional API)" if trace.keras else "TensorFlow traces it"
+    return Finding(
+        model,
+        call.func,
+        f"`{short}` gets a tensor in {trace.entry}: it raises NotImplementedError when {where}; "
+        "run eagerly, it stops the gradient",
+        Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
+        help=_advice(name),
+        notes=tuple(Note(step.model, step.node, step.text) for step in trace.path),
+        fix=_fix(model, call, name),
+    )
+
+
+def _advice(name: str) -> str:
+    known = COUNTERPARTS.get(name)
+    if known is None:
+        return "use TensorFlow's or keras.ops' own function, which works on tensors"
+    others = " or ".join(f"`{n}`" for n in (known.tensorflow, known.keras_ops) if n)
+    return f"use {others}"
+
+
+def _is_option(arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value in ("dtype", "axis", "keepdims", "out", "order")
+
+
+def _fix(model: Model, call: cst.Call, name: str) -> Fix | None:
+    """Put the counterpart in place of the function's name, with an import that the file already has."""
+    known = COUNTERPARTS.get(name)
+    if known is None or any(arg.star for arg in call.args):
+        return None
+    replacement = model.names.spelled(known.tensorflow, call)
+    library = 0
+    if replacement is None and known.keras_ops is not None:
+        replacement, library = model.names.spelled(known.keras_ops, call), 1
+    if replacement is None:
+        return None
+    edits = [Edit(call.func, replacement)]
+    positional = sum(1 for arg in call.args if arg.keyword is None)
+    if positional > known.positional:
+        return None
+    renamed = {old: (tensorflow, keras) for old, tensorflow, keras in known.keywords}
+    for arg in call.args:
+        if arg.keyword is not None:
+            new = renamed.get(arg.keyword.value, ("", ""))[library]
+            if not new:
+                return None
+            if new != arg.keyword.value:
+                edits.append(Edit(arg.keyword, new))
+    return Fix(f"Replace with `{replacement}`", "safe" if known.safe else "unsafe", tuple(edits))

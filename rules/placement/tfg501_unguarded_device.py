@@ -1,0 +1,82 @@
+"""TFG501 unguarded-device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.devices import parse_device
+from tflint_gpu.rule import Finding, Prediction, Rule
+
+
+class UnguardedDevice(Rule):
+    """A GPU is named in a device string, and nothing asks whether it is there.
+
+    Why: TensorFlow places what it can on a GPU by itself; naming one is needed only to choose among
+    several. With soft placement, the default for eager code and `tf.function`, a block under
+    `tf.device("/GPU:0")` silently runs on the CPU where there is no such GPU, `/GPU:1` on a machine with
+    one included: hours later somebody wonders why the GPU was idle. With soft placement off the same string
+    raises. A condition, an assert, an early return or a `try` on the list of devices counts as a guard, and
+    so does a flag that the user sets.
+
+    Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
+    a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        with tf.device("/GPU:1"):
+            product = tf.linalg.matmul(left, right)
+
+    Use instead:
+        import tensorflow as tf
+
+        gpus = tf.config.list_logical_devices("GPU")
+        with tf.device(gpus[1].name if len(gpus) > 1 else "/CPU:0"):
+            product = tf.linalg.matmul(left, right)
+    """
+
+    code = "TFG501"
+    name = "unguarded-device"
+    severity = "warning"
+    markers = ((b"device", b"OneDeviceStrategy"), (b"gpu", b"GPU", b"Gpu"))
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the GPU device strings that stand under no question about GPUs."""
+        if model.is_test or model.runtime.is_graph_mode or model.target.tensorflow < (2, 0):
+            return
+        strict = model.runtime.places_strictly
+        for call, device in model.runtime.device_strings("tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"):
+            text = model.value(device)
+            if not isinstance(text, str) or not parse_device(text).is_gpu or "job:" in text:
+                continue
+            if not model.guards.depends_on_gpus(call) and not _is_guarded_value(model, device):
+                yield _finding(model, device, text, strict)
+
+
+def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
+    """`device = "/GPU:0" if gpus else "/CPU:0"`, or a name bound under such a condition."""
+    return any(
+        origin is not None and origin.model.guards.depends_on_gpus(origin.node)
+        for origin in model.functions.origins(device)
+    )
+
+
+def _finding(model: Model, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
+    if strict:
+        message = f"`{text}` is not guarded: soft placement is off, so this raises where there is no such GPU"
+    else:
+        message = f"`{text}` is not guarded: where there is no such GPU this silently runs on the CPU"
+    return Finding(
+        model,
+        device,
+        message,
+        Prediction(
+            "crash" if strict else "wrong-device",
+            ("machines without that GPU",),
+            basis="soft placement, measured with 2.15 and 2.21 without a GPU",
+        ),
+        help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
+    )

@@ -1,0 +1,65 @@
+"""TFG502 invalid-device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.devices import is_pluggable, parse_device
+from tflint_gpu.rule import Finding, Prediction, Rule
+
+
+class InvalidDevice(Rule):
+    """A device string that TensorFlow cannot parse.
+
+    Why: TensorFlow reads `/job:NAME/replica:N/task:N/device:TYPE:N` with parts left out, or short forms such as
+    `/GPU:0` and `gpu:1`. Anything else raises when the block is entered: `gpu0` lacks the colon, `/GUP:0` is a typing
+    mistake, `cuda:0` is PyTorch's spelling. Types that a device plug-in may register are not reported.
+
+    Measured: `ValueError: Unknown attribute 'GUP' is encountered while parsing the device spec: '/GUP:0'.`
+    with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        with tf.device("cuda:0"):
+            total = tf.reduce_sum(values)
+
+    Use instead:
+        import tensorflow as tf
+
+        with tf.device("/CPU:0"):
+            total = tf.reduce_sum(values)
+    """
+
+    code = "TFG502"
+    name = "invalid-device"
+    severity = "error"
+    markers = ((b"device", b"OneDeviceStrategy"),)
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the device strings that do not parse."""
+        names = ("tf.device", "tf.compat.v1.device", "keras.device", "tf.distribute.OneDeviceStrategy")
+        for call, device in model.runtime.device_strings(*names):
+            texts = [text for text in model.values.possible(device) if isinstance(text, str)]
+            problem = next(filter(None, map(_problem, texts)), None)
+            if problem is None or model.guards.in_try(call):
+                continue
+            text, reason = problem
+            yield Finding(
+                model,
+                device,
+                f"TensorFlow cannot parse the device `{text}`: {reason}; it raises ValueError",
+                Prediction("crash", (), basis="`DeviceSpec.from_string`, measured with 2.15 and 2.21"),
+                help='write "/GPU:0" or "/CPU:0"',
+            )
+
+
+def _problem(text: str) -> tuple[str, str] | None:
+    """The string and why it does not parse, None where it does or where a plug-in may know it."""
+    spec = parse_device(text)
+    if spec.bad_number is not None:
+        return text, f"`{spec.bad_number}` is no number"
+    if spec.unknown is not None and not is_pluggable(spec.unknown):
+        return text, f"unknown attribute `{spec.unknown}`"
+    return None

@@ -1,0 +1,79 @@
+"""TFG506 unguarded-gpu-index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+
+
+class UnguardedGpuIndex(Rule):
+    """The list of GPUs is indexed, and nothing asks whether it is empty.
+
+    Why: `tf.config.list_physical_devices("GPU")` is empty on a machine without a GPU (a laptop, CI, a
+    container without the driver), and an index into it raises IndexError there. A loop over the list needs no check.
+
+    Measured: `IndexError: list index out of range` on a machine without a GPU, TensorFlow 2.21 and 2.15; a test repeats
+    it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        gpus = tf.config.list_physical_devices("GPU")
+        tf.config.set_visible_devices(gpus[0], "GPU")
+
+    Use instead:
+        import tensorflow as tf
+
+        gpus = tf.config.list_physical_devices("GPU")
+        if gpus:
+            tf.config.set_visible_devices(gpus[0], "GPU")
+    """
+
+    code = "TFG506"
+    name = "unguarded-gpu-index"
+    severity = "warning"
+    markers = ((b"list_physical_devices", b"list_logical_devices", b"get_visible_devices"), (b"GPU",))
+    fixable = "safe"
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the indexes into lists of GPUs that no condition protects."""
+        if model.is_test:
+            return
+        for subscript in model.tree.subscripts:
+            index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
+            if not isinstance(index, cst.Index) or not isinstance(model.value(index.value), int):
+                continue
+            if not model.runtime.is_gpu_list(subscript.value) or model.guards.protects_index(subscript):
+                continue
+            yield Finding(
+                model,
+                subscript,
+                "the list of GPUs may be empty: this index raises IndexError on a machine without a GPU",
+                Prediction("crash", ("machines without a GPU",), basis="the list is empty there; measured"),
+                help="loop over the list, or check it first",
+                fix=_fix(model, subscript),
+            )
+
+
+def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:
+    """Put a statement that binds nothing under `if gpus:`."""
+    statement = model.tree.statement(subscript)
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    small = statement.body[0]
+    plain = isinstance(subscript.value, cst.Name) and isinstance(small, cst.Expr) and not _binds(small)
+    if not plain or model.value(subscript.slice[0].slice.value) not in (0, -1):  # type: ignore[union-attr]
+        return None
+    first_line, *rest = model.code(small).split("\n")
+    if rest:
+        return None
+    guard = f"if {model.code(subscript.value)}:\n{model.indentation(statement)}    "
+    return Fix("Do it only where there is a GPU", "safe", (Edit(small, guard, "before"),))
+
+
+def _binds(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.NamedExpr) or any(_binds(child) for child in node.children)

@@ -1,0 +1,85 @@
+"""TFG202 eager-train-step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Finding, Note, Prediction, Rule
+
+
+class EagerTrainStep(Rule):
+    """A training step with `tf.GradientTape` runs in a loop, and nothing traces it.
+
+    Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass
+    and the weight update one by one, in every step. For small and medium models that costs more
+    than the operations, and a GPU waits for Python between them. A step that TensorFlow traces once
+    runs as one graph. A gradient taken once, outside a loop, is not reported, nor is a step that
+    may be traced by a caller or that is handed to other code.
+
+    Measured: a small dense network, one step eager against the same step under `tf.function`, on two CPU
+    cores: 15.9 times slower with TensorFlow 2.21, 11.8 times with 2.15. Repeat with
+    `python tests/benchmarks/claims.py eager-step`.
+
+    Example:
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.Adam()
+
+
+        def train_step(x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x) - y))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+        for x, y in batches:
+            train_step(x, y)
+
+    Use instead:
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.Adam()
+
+
+        @tf.function
+        def train_step(x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x) - y))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+        for x, y in batches:
+            train_step(x, y)
+    """
+
+    code = "TFG202"
+    name = "eager-train-step"
+    markers = ((b"for ", b"while "), (b"GradientTape", b"train", b"step", b"fit"))
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the tapes of training steps that a loop of this file runs eagerly."""
+        if model.is_test or model.target.tensorflow < (2, 0):
+            return
+        for step in model.training.eager_steps:
+            yield Finding(
+                step.model,
+                step.tape,
+                "this training step runs eagerly in every turn of a loop: nothing on the way to it is a `tf.function`",
+                Prediction(
+                    "slowdown",
+                    ("eager",),
+                    low=1.5,
+                    high=36.0,
+                    basis="one step of small dense networks, eager against tf.function, on a CPU; less for large models",
+                ),
+                help="put the step into a function of its own under `@tf.function`",
+                notes=(
+                    Note(model, step.loop, "the loop that runs it"),
+                    *(Note(place.model, place.node, place.text) for place in step.path),
+                ),
+            )

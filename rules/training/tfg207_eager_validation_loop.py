@@ -1,0 +1,63 @@
+"""TFG207 eager-validation-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Finding, Note, Prediction, Rule
+
+
+class EagerValidationLoop(Rule):
+    """A Python loop over a dataset runs the model forward eagerly, batch by batch.
+
+    Why: `model(x)` outside `tf.function` starts each operation from Python, so between small
+    operations a GPU waits. `model.evaluate` and `model.predict` run the same forward pass as one traced
+    graph, and so does a `@tf.function` around it. This is one reason why a GPU looks idle during validation. A
+    loop that looks at a few batches only is not reported.
+
+    Measured: a small dense network on two CPU cores, the loop against `evaluate`: 2.9 times slower with
+    TensorFlow 2.21, 1.7 times with 2.15. Repeat with `python tests/benchmarks/claims.py eager-validation`.
+
+    Example:
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
+        accuracy = tf.keras.metrics.BinaryAccuracy()
+        for x, y in dataset:
+            accuracy.update_state(y, model(x, training=False))
+
+    Use instead:
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
+        accuracy = tf.keras.metrics.BinaryAccuracy()
+        model.compile(metrics=[accuracy])
+        model.evaluate(dataset)
+    """
+
+    code = "TFG207"
+    name = "eager-validation-loop"
+    markers = ((b"for ",), (b"Dataset", b"dataset", b"tfds", b"tensorflow_datasets"))
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the model calls that a loop over a dataset runs eagerly."""
+        if model.is_test or model.target.tensorflow < (2, 0):
+            return
+        for forward in model.training.eager_forwards:
+            yield Finding(
+                forward.model,
+                forward.call.func,
+                "the model runs eagerly for every batch of this loop: nothing traces the forward pass",
+                Prediction(
+                    "slowdown",
+                    ("eager",),
+                    low=1.2,
+                    high=2.9,
+                    basis="a small dense network against `evaluate`, on a CPU with TensorFlow 2.15 and 2.21",
+                ),
+                help="use `model.evaluate` or `model.predict`, or call the model in a function under `@tf.function`",
+                notes=(Note(forward.loop_model, forward.loop, "the loop over the dataset"),),
+            )

@@ -1,0 +1,216 @@
+"""The model of one file: the one object that rules ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tflint_gpu.diagnostics import Location
+from tflint_gpu.model.classes import Classes
+from tflint_gpu.model.flow import Flow
+from tflint_gpu.model.functions import Functions
+from tflint_gpu.model.names import Names
+from tflint_gpu.model.tree import Expression, Node, Tree, method_name
+from tflint_gpu.model.values import Values
+from tflint_gpu.nesting import check_nesting
+from tflint_gpu.source import SourceFile, UnreadableSource
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.execution import Execution
+    from tflint_gpu.model.guards import Guards
+    from tflint_gpu.model.keras_models import KerasModels
+    from tflint_gpu.model.pipelines import Pipelines
+    from tflint_gpu.model.program import Program
+    from tflint_gpu.model.project import Project
+    from tflint_gpu.model.runtime import Runtime
+    from tflint_gpu.model.training import Training
+    from tflint_gpu.targets import Target
+
+
+class Model:
+    """What one file means. Parts that not every rule needs are built when first asked for."""
+
+    def __init__(self, source: SourceFile, module: cst.Module, project: Project) -> None:
+        self.source = source
+        self.project = project
+        self.tree = Tree(module)
+        self.flow = Flow(self.tree)
+        self.names = Names(self.tree, self.flow)
+        self.values = Values(self)
+        self.classes = Classes(self)
+        self.functions = Functions(self)
+
+    @classmethod
+    def parse(cls, source: SourceFile, project: Project) -> Model:
+        """Parse a file with libcst's native parser.
+
+        Raises:
+            UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
+        """
+        check_nesting(source.text)
+        try:
+            module = cst.parse_module(source.text)
+        except cst.ParserSyntaxError as error:
+            row, column = _clamped(source, error.raw_line, error.raw_column)
+            reason = error.message.strip().splitlines()[0] if error.message.strip() else "invalid syntax"
+            raise UnreadableSource(f"does not parse: {reason}", Location(row, column)) from error
+        except Exception as error:  # libcst raises plain ValueError and others for broken literals
+            raise UnreadableSource(f"does not parse: {error}") from error
+        return cls(source, module, project)
+
+    @property
+    def target(self) -> Target:
+        """The TensorFlow version that findings speak about."""
+        return self.project.target
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether the file holds tests, where tiny batches and untraced steps are meant."""
+        path = self.source.path
+        return (
+            path.name.startswith("test_")
+            or path.stem.endswith(("_test", "_tests", "_test_case"))
+            or path.name == "conftest.py"
+            or path.parent.name in ("test", "tests", "testing")
+        )
+
+    def name(self, expr: Node | None) -> str | None:
+        """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
+        return self.names.of(expr)
+
+    def value(self, expr: Expression | None) -> Any:
+        """The constant that an expression is, or `values.UNKNOWN`."""
+        return self.values.of(expr)
+
+    def place(self, node: Node) -> str:
+        """A node's place in words: "line 12"."""
+        return f"line {self.source.locate(self.span(node)[0]).row}"
+
+    def indentation(self, statement: Node) -> str:
+        """The whitespace in front of a statement's line."""
+        start = self.span(statement)[0]
+        line = self.source.locate(start).row
+        text = self.source.line(line)
+        return text[: len(text) - len(text.lstrip())]
+
+    def code(self, node: Node) -> str:
+        """The text of a node, as it stands in the file."""
+        start, end = self.span(node)
+        return self.source.text[start:end]
+
+    def span(self, node: Node) -> tuple[int, int]:
+        """Character offsets of a node's own syntax: without surrounding whitespace."""
+        return self._spans[node]
+
+    @cached_property
+    def _spans(self) -> dict[Node, tuple[int, int]]:
+        from tflint_gpu.model.spans import spans_of
+
+        return spans_of(self.tree.module, self.source.text)
+
+    @cached_property
+    def _named_calls(self) -> dict[str, list[cst.Call]]:
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            name = self.names.of(call.func)
+            if name is not None:
+                result.setdefault(name, []).append(call)
+        return result
+
+    @cached_property
+    def _method_calls(self) -> dict[str, list[cst.Call]]:
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            name = method_name(call)
+            if name is not None:
+                result.setdefault(name, []).append(call)
+        return result
+
+    def calls(self, *names: str) -> Iterator[cst.Call]:
+        """All calls of functions by canonical name; "numpy.*" means everything below numpy."""
+        for name in names:
+            if name.endswith("*"):
+                for known, calls in self._named_calls.items():
+                    if known.startswith(name[:-1]):
+                        yield from calls
+            else:
+                yield from self._named_calls.get(name, ())
+
+    def calls_ending_with(self, name: str) -> list[cst.Call]:
+        """All calls `name(...)` and `anything.name(...)`."""
+        plain = self._plain_calls.get(name, [])
+        return [*plain, *self._method_calls.get(name, [])]
+
+    @cached_property
+    def _plain_calls(self) -> dict[str, list[cst.Call]]:
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            if isinstance(call.func, cst.Name):
+                result.setdefault(call.func.value, []).append(call)
+        return result
+
+    def method_calls(self, *methods: str) -> Iterator[cst.Call]:
+        """All calls `anything.method(...)`, whatever the receiver is."""
+        for method in methods:
+            yield from self._method_calls.get(method, ())
+
+    @cached_property
+    def execution(self) -> Execution:
+        """Which functions TensorFlow traces."""
+        from tflint_gpu.model.execution import Execution
+
+        return Execution(self)
+
+    @cached_property
+    def pipelines(self) -> Pipelines:
+        """tf.data chains and who consumes them."""
+        from tflint_gpu.model.pipelines import Pipelines
+
+        return Pipelines(self)
+
+    @cached_property
+    def keras_models(self) -> KerasModels:
+        """Which expressions are Keras models."""
+        from tflint_gpu.model.keras_models import KerasModels
+
+        return KerasModels(self)
+
+    @cached_property
+    def training(self) -> Training:
+        """Which loops and functions train, validate or predict."""
+        from tflint_gpu.model.training import Training
+
+        return Training(self)
+
+    @cached_property
+    def guards(self) -> Guards:
+        """Under which conditions code runs."""
+        from tflint_gpu.model.guards import Guards
+
+        return Guards(self)
+
+    @cached_property
+    def program(self) -> Program:
+        """Whether the file is a program that is run, and where it trains."""
+        from tflint_gpu.model.program import Program
+
+        return Program(self)
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """When TensorFlow's runtime is initialised, and how the GPUs are set up."""
+        from tflint_gpu.model.runtime import Runtime
+
+        return Runtime(self)
+
+    def close(self) -> None:
+        """Drop everything, so that the tree dies now and not when the garbage collector runs."""
+        self.__dict__.clear()
+
+
+def _clamped(source: SourceFile, row: int, column: int) -> tuple[int, int]:
+    row = min(max(row, 1), len(source.line_starts))
+    return row, min(max(column + 1, 1), len(source.line(row)) + 1)

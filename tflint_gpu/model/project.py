@@ -1,0 +1,250 @@
+"""The other files of a project: where an import leads, and the models of those files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflint_gpu.source import SourceFile, UnreadableSource
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.model import Model
+    from tflint_gpu.model.tree import Binding
+    from tflint_gpu.targets import Target
+
+_OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
+    "tf keras tensorflow numpy np scipy pandas sklearn matplotlib absl torch jax flax PIL cv2 six tqdm yaml requests "
+    "tensorflow_datasets tensorflow_probability tensorflow_hub tensorflow_addons transformers h5py gin".split()
+)
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
+)
+_KEPT_CHARACTERS = 1_500_000
+_REEXPORT_LIMIT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name of some file of the project: the file's model and the binding that defines it."""
+
+    model: Model
+    binding: Binding
+
+
+class Project:
+    """The files below one root. Opened models are kept while they are small enough together.
+
+    Arguments:
+        root: no file outside of it is read.
+        target: the TensorFlow version that the project runs on.
+    """
+
+    def __init__(self, root: Path, target: Target) -> None:
+        self.root = root
+        self.target = target
+        self.current: Model | None = None
+        self._asked: dict[Path, set[Path]] = {}
+        self._models: OrderedDict[Path, Model | None] = OrderedDict()
+        self._modules: dict[tuple[Path, str], Path | None] = {}
+        self._data: dict[Path, bytes | None] = {}
+        self._imports: dict[Path, tuple[Path, ...]] = {}
+
+    def open(self, source: SourceFile) -> Model:
+        """Parse a file that is to be checked.
+
+        Raises:
+            UnreadableSource: it does not parse.
+        """
+        from tflint_gpu.model.model import Model
+
+        known = self._models.pop(source.path, None)
+        if known is not None and known.source.text == source.text:
+            model = known
+        else:
+            model = Model.parse(source, self)
+        self._models[source.path] = model
+        self.current = model
+        self._forget(model)
+        return model
+
+    @property
+    def consulted(self) -> dict[Path, bytes | None]:
+        """The other files on which the answers about the open file rest: digest, or None if absent."""
+        result: dict[Path, bytes | None] = {}
+        current = self.current.source.path if self.current is not None else None
+        queue = list(self._asked.get(current, ())) if current is not None else []
+        while queue:
+            path = queue.pop()
+            if path in result or path == current:
+                continue
+            data = self._read(path)
+            result[path] = None if data is None else hashlib.blake2b(data, digest_size=16).digest()
+            queue.extend(self._asked.get(path, ()))
+        return result
+
+    def definition(self, model: Model, dotted: str) -> Definition | None:
+        """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project."""
+        for _ in range(_REEXPORT_LIMIT):
+            located = self._locate(model, dotted)
+            if located is None:
+                return None
+            path, rest = located
+            other = self._model(path)
+            if other is None or not rest:
+                return None
+            name, _, tail = rest.partition(".")
+            bindings = other.tree.root.bindings.get(name, ())
+            if not bindings:
+                return None
+            binding = bindings[-1]
+            if binding.kind == "import":
+                model, dotted = other, binding.target + ("." + tail if tail else "")
+                continue
+            return None if tail else Definition(other, binding)
+        return None
+
+    def module(self, model: Model, dotted: str) -> Model | None:
+        """The model of the module that a dotted name means, if it is a file of the project."""
+        located = self._locate(model, dotted)
+        return self._model(located[0]) if located is not None and not located[1] else None
+
+    def reached_bytes(self, source: SourceFile) -> Iterator[bytes]:
+        """The bytes of all files that `source`'s imports reach inside the project, not its own."""
+        seen = {source.path}
+        queue = list(self._imported_paths(source.path, source.text.encode("utf-8", "replace")))
+        while queue:
+            path = queue.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            data = self._read(path)
+            if data is not None:
+                yield data
+                queue.extend(self._imported_paths(path, data))
+
+    def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
+        if path not in self._imports:
+            found: dict[Path, None] = {}
+            for dotted in _imported_names(data):
+                located = self._locate_from(path, dotted)
+                if located is not None:
+                    found[located[0]] = None
+            self._imports[path] = tuple(found)
+        return self._imports[path]
+
+    def _locate(self, model: Model, dotted: str) -> tuple[Path, str] | None:
+        return self._locate_from(model.source.path, dotted)
+
+    def _locate_from(self, path: Path, dotted: str) -> tuple[Path, str] | None:
+        """The file that the longest prefix of `dotted` means, and the rest of the name."""
+        if dotted.startswith("."):
+            name = dotted.lstrip(".")
+            folder = path.parent
+            for _ in range(len(dotted) - len(name) - 1):
+                folder = folder.parent
+            return self._descend(path, folder, name) if self._is_inside(folder) else None
+        top = dotted.partition(".")[0]
+        if not top or top in _OUTSIDE:
+            return None
+        folder = path.parent
+        while self._is_inside(folder):
+            if self._module_file(path, folder, top) is not None or (folder / top).is_dir():
+                return self._descend(path, folder, dotted)
+            if folder == self.root:
+                break
+            folder = folder.parent
+        source_folder = self.root / "src"
+        return self._descend(path, source_folder, dotted) if (source_folder / top).is_dir() else None
+
+    def _descend(self, asker: Path, folder: Path, dotted: str) -> tuple[Path, str] | None:
+        parts = dotted.split(".") if dotted else []
+        found: tuple[Path, str] | None = None
+        initial = folder / "__init__.py"
+        if not parts or self._module_file(asker, folder, parts[0]) is None:
+            found = (initial, dotted) if initial.is_file() else None
+        for index, part in enumerate(parts):
+            file = self._module_file(asker, folder, part)
+            if file is not None:
+                found = (file, ".".join(parts[index + 1 :]))
+            folder = folder / part
+            if not folder.is_dir():
+                break
+        return found
+
+    def _module_file(self, asker: Path, folder: Path, name: str) -> Path | None:
+        candidates = (folder / name / "__init__.py", folder / f"{name}.py")
+        self._asked.setdefault(asker, set()).update(candidates)
+        key = (folder, name)
+        if key not in self._modules:
+            self._modules[key] = next((path for path in candidates if path.is_file()), None)
+        return self._modules[key]
+
+    def _is_inside(self, folder: Path) -> bool:
+        return folder == self.root or self.root in folder.parents
+
+    def _read(self, path: Path) -> bytes | None:
+        if path not in self._data:
+            try:
+                self._data[path] = path.read_bytes()
+            except OSError:
+                self._data[path] = None
+        return self._data[path]
+
+    def _model(self, path: Path) -> Model | None:
+        from tflint_gpu.model.model import Model
+
+        data = self._read(path)
+        if path in self._models:
+            self._models.move_to_end(path)
+            return self._models[path]
+        model: Model | None = None
+        if data is not None:
+            try:
+                model = Model.parse(SourceFile.decode(data, path, self._display_name(path)), self)
+            except (UnreadableSource, RecursionError):
+                model = None
+        self._models[path] = model
+        return model
+
+    def _display_name(self, path: Path) -> str:
+        try:
+            return str(path.relative_to(Path.cwd()))
+        except ValueError:
+            return str(path)
+
+    def _forget(self, current: Model) -> None:
+        """Let go of the models used longest ago; their trees hold no cycle and die at once."""
+        size = sum(len(m.source.text) for m in self._models.values() if m is not None)
+        for path in list(self._models):
+            if size <= _KEPT_CHARACTERS:
+                break
+            model = self._models[path]
+            if model is not current:
+                del self._models[path]
+                if model is not None:
+                    size -= len(model.source.text)
+                    model.close()
+
+
+def _imported_names(data: bytes) -> Iterator[str]:
+    """Every dotted name that a file's import statements may load, read from its bytes alone."""
+    for match in _IMPORT.finditer(data):
+        package, names, plain = match.groups()
+        if plain is not None:
+            for item in plain.split(b","):
+                if words := item.split():
+                    yield words[0].decode("ascii", "replace")
+            continue
+        base = package.decode("ascii", "replace")
+        separator = "" if base.endswith(".") else "."
+        for item in names.strip(b"() \t\r\n").replace(b"\\", b"").split(b","):
+            words = item.split()
+            if words and words[0] != b"*":
+                yield base + separator + words[0].decode("ascii", "replace")
+        yield base

@@ -1,0 +1,62 @@
+"""Where nodes lie in the text: offsets recorded while the tree writes itself out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=False)
+class _RecordingState(CodegenState):
+    """Counts the characters written and notes, for each node, where its own syntax starts and ends."""
+
+    spans: dict[cst.CSTNode, Span] = field(default_factory=dict)
+    offset: int = 0
+    _starts: list[int] = field(default_factory=list)
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        self.offset += len(value)
+
+    def add_indent_tokens(self) -> None:
+        self.tokens.extend(self.indent_tokens)
+        self.offset += sum(map(len, self.indent_tokens))
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self._starts.append(self.offset)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self._starts.pop()
+        if node not in self.spans:  # a node that knows its syntax better has said so itself
+            self.spans[node] = (start, self.offset)
+
+    @contextmanager
+    def record_syntactic_position(
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> Iterator[None]:
+        start = self.offset
+        try:
+            yield
+        finally:
+            first = self.spans[start_node][0] if start_node is not None and start_node in self.spans else start
+            last = self.spans[end_node][1] if end_node is not None and end_node in self.spans else self.offset
+            self.spans[node] = (first, last)
+
+
+def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:
+    """Character offsets (start, end) of every node of `module` in `text`.
+
+    Raises:
+        ValueError: the tree does not write itself out as `text`, so no offset can be trusted.
+    """
+    state = _RecordingState(default_indent=module.default_indent, default_newline=module.default_newline)
+    module._codegen(state)
+    if "".join(state.tokens) != text:
+        raise ValueError("libcst's tree does not reproduce the file's text")
+    return state.spans
