@@ -1,16 +1,16 @@
 """Files x rules -> diagnostics. Knows no rule, prints nothing, and survives all input.
 
 The way of a file: bytes, the search for the words, the cache, the text, the rules whose byte
-strings occur, the model (which refuses what would crash the parser), the findings, their positions, the suppressions.
-Whatever a step can rule out, the following ones never see; nothing before the model imports
-libcst or a rule.
+strings occur, the model (which refuses what would crash the parser), the findings, their
+positions, the suppressions. Whatever a step can rule out, the following ones never see; nothing
+before the rules are asked for their byte strings imports libcst or a rule.
 """
 
 from __future__ import annotations
 
 import gc
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,10 +103,14 @@ class Engine:
         errors: list[InternalError] = []
         try:
             source = SourceFile.decode(data, file.path, file.name)
-            rules = [rule for rule in self._rules_for(selected, file.name, errors) if may_fire(rule, data)]
-            if not rules:
-                return FileResult(file, (), tuple(errors)), {}
             project = self._project_for(file.root, target)
+            rules = [
+                rule
+                for rule in self._rules_for(selected, file.name, errors)
+                if may_fire(rule, data, lambda: project.imported_bytes(file.path, data))
+            ]
+            if not rules:
+                return FileResult(file, (), tuple(errors)), project.consulted_by(file.path)
             model = project.open(source)
         except UnreadableSource as error:
             return FileResult(file, (unreadable(file.name, error),), tuple(errors)), {}
@@ -193,9 +197,9 @@ class Engine:
             rule = self._loaded.get(code)
             if rule is None:
                 rule = self._loaded[code] = self._load(code, name)
-                if isinstance(rule, InternalError):
-                    errors.append(rule)
-            if not isinstance(rule, InternalError) and (not rule.opt_in or code in selected.by_full_code):
+            if isinstance(rule, InternalError):
+                errors.append(rule)  # the same for each file; told once, and no result is cached
+            elif not rule.opt_in or code in selected.by_full_code:
                 yield rule
 
     def _load(self, code: str, name: str) -> Rule | InternalError:
@@ -230,9 +234,18 @@ class Engine:
         return Cache.below(file.settings.cache_dir, file.settings.base)
 
 
-def may_fire(rule: Rule, data: bytes) -> bool:
-    """Whether each group of the rule's byte strings has a member in the file."""
-    return all(any(marker in data for marker in group) for group in rule.markers)
+def may_fire(rule: Rule, data: bytes, near: Callable[[], Iterable[bytes]]) -> bool:
+    """Whether each group of the rule's byte strings has a member in the file, the last one maybe in a file it imports.
+
+    Arguments:
+        near: gives the bytes of the project's files that the file imports.
+    """
+    if not all(any(marker in data for marker in group) for group in rule.markers):
+        return False
+    wanted = rule.near_markers
+    if not wanted or any(marker in data for marker in wanted):
+        return True
+    return any(marker in other for other in near() for marker in wanted)
 
 
 def placed(fix: rules_api.Fix, model: Model) -> Fix:

@@ -82,6 +82,8 @@ class Rule:
         severity: of its findings, unless a finding says otherwise.
         markers: groups of byte strings; a file in which some group has no member cannot
             hold a finding of this rule and is not parsed for it.
+        near_markers: one more group, of which a member may also stand in a file of the project
+            that the file imports: `train.py` consumes what `data.py` builds.
         opt_in: runs only when selected by its full code or by `--extend-select`.
     """
 
@@ -89,6 +91,7 @@ class Rule:
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
     markers: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
+    near_markers: ClassVar[tuple[bytes, ...]] = ()
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None
 

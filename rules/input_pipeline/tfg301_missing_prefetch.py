@@ -46,7 +46,8 @@ class MissingPrefetch(Rule):
 
     code = "TFG301"
     name = "missing-prefetch"
-    markers = ((b".fit", b"for ", b"next("), (b"Dataset", b"dataset", b".map", b".batch"))
+    markers = ((b".fit", b"for ", b"next("),)
+    near_markers = (b"apply_default_optimizations", b"inject_prefetch", b".map(")
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last operation of each training pipeline that lacks a prefetch and needs one."""

@@ -43,7 +43,8 @@ class MisplacedPrefetch(Rule):
 
     code = "TFG302"
     name = "misplaced-prefetch"
-    markers = ((b".prefetch",),)
+    markers = ((b".fit", b".evaluate", b".predict", b"for ", b"next(", b".prefetch"),)
+    near_markers = (b".prefetch",)
     fixable = "safe"
 
     def check(self, model: Model) -> Iterator[Finding]:

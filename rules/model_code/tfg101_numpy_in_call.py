@@ -48,7 +48,10 @@ class NumpyInCall(Rule):
     code = "TFG101"
     name = "numpy-in-call"
     severity = "error"
-    markers = ((b"def call", b"def __call__", b"_step", b"def update_state", b"compute_loss", b"function", b"Lambda", b"compile"),)
+    markers = (
+        (b"def call(", b"def __call__(", b"_step(", b"def update_state", b"def compute_loss", b".function", b"Lambda(", b".compile("),
+    )
+    near_markers = (b"numpy",)
     fixable = "safe"
 
     def check(self, model: Model) -> Iterator[Finding]:

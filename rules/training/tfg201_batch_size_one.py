@@ -50,7 +50,8 @@ class BatchSizeOne(Rule):
 
     code = "TFG201"
     name = "batch-size-one"
-    markers = ((b".fit", b"GradientTape", b"train_on_batch", b"apply_gradients"),)
+    markers = ((b"fit", b"for ", b"while "), (b"batch", b"BATCH", b".fit"))
+    near_markers = (b"fit", b"GradientTape", b"train_on_batch", b"apply_gradients")
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that make training batches of one."""

@@ -59,7 +59,8 @@ class EagerTrainStep(Rule):
 
     code = "TFG202"
     name = "eager-train-step"
-    markers = ((b"for ", b"while "), (b"GradientTape", b"train", b"step", b"fit"))
+    markers = ((b"for ", b"while "), (b"train", b"step", b"GradientTape", b"fit", b"optim"))
+    near_markers = (b"GradientTape",)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that a loop of this file runs eagerly."""

@@ -40,7 +40,8 @@ class EagerValidationLoop(Rule):
 
     code = "TFG207"
     name = "eager-validation-loop"
-    markers = ((b"for ",), (b"Dataset", b"dataset", b"tfds", b"tensorflow_datasets"))
+    markers = ((b"for ", b"next("),)
+    near_markers = (b"data.Dataset", b"Dataset.", b"TFRecordDataset", b"tensorflow_datasets", b"_dataset_from_")
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the model calls that a loop over a dataset runs eagerly."""

@@ -24,6 +24,7 @@ GPU_QUERIES = frozenset(
 )
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
 _SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
+_SUGGESTS_DEBUGGING = re.compile(r"eager|debug|graph", re.IGNORECASE)
 _DEPTH_LIMIT = 5
 
 
@@ -80,9 +81,24 @@ class Guards:
                 )
         return False
 
-    def protects_index(self, subscript: cst.Subscript) -> bool:
+    def is_for_debugging(self, node: Node) -> bool:
+        """Whether a condition says that the code is the eager or debugging variant: `if mode == "eager":`."""
+        return any(
+            _SUGGESTS_DEBUGGING.search(part.value)
+            for test in self.conditions(node)
+            for part in _walk(test)
+            if isinstance(part, cst.Name | cst.SimpleString)
+        )
+
+    def protects_index(self, subscript: Node) -> bool:
         """Whether a test, a `try` or an early exit keeps an index into a list of GPUs from an empty list."""
-        return self.depends_on_gpus(subscript)
+        if self.in_try(subscript) or any(self.asks_for_gpus(test) for test in self.conditions(subscript)):
+            return True
+        function = self.model.tree.function(subscript)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        callers = self.model.functions.callers(function)
+        return bool(callers) and all(c.model.guards.protects_index(c.node) for c in callers[:_DEPTH_LIMIT])
 
     def compares_count(self, test: Expression) -> bool:
         """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""

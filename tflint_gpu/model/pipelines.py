@@ -260,10 +260,8 @@ class Pipelines:
                     yield ("iterate" if kind == "other" else kind), iterable, loop
         for call in self.model.tree.calls:
             if self.model.names.is_builtin(call.func, "next") and call.args:
-                trains = any(
-                    isinstance(p, cst.For | cst.While) and self.model.training.takes_gradients(p)
-                    for p in self.model.tree.ancestors(call)
-                )
+                loop = self.model.training.loop_of(call)
+                trains = loop is not None and self.model.training.takes_gradients(loop)
                 yield ("train" if trains else "iterate"), call.args[0].value, call
         yield from self._unused()
 

@@ -76,12 +76,15 @@ class Project:
     @property
     def consulted(self) -> dict[Path, bytes | None]:
         """The other files on which the answers about the open file rest: digest, or None if absent."""
+        return self.consulted_by(self.current.source.path) if self.current is not None else {}
+
+    def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
+        """The other files on which the answers about one file rest."""
         result: dict[Path, bytes | None] = {}
-        current = self.current.source.path if self.current is not None else None
-        queue = list(self._asked.get(current, ())) if current is not None else []
+        queue = list(self._asked.get(asker, ()))
         while queue:
             path = queue.pop()
-            if path in result or path == current:
+            if path in result or path == asker:
                 continue
             data = self._read(path)
             result[path] = None if data is None else hashlib.blake2b(data, digest_size=16).digest()
@@ -113,6 +116,13 @@ class Project:
         """The model of the module that a dotted name means, if it is a file of the project."""
         located = self._locate(model, dotted)
         return self._model(located[0]) if located is not None and not located[1] else None
+
+    def imported_bytes(self, path: Path, data: bytes) -> Iterator[bytes]:
+        """The bytes of the project's files that a file's imports name directly."""
+        for imported in self._imported_paths(path, data):
+            found = self._read(imported)
+            if found is not None:
+                yield found
 
     def reached_bytes(self, source: SourceFile) -> Iterator[bytes]:
         """The bytes of all files that `source`'s imports reach inside the project, not its own."""

@@ -40,6 +40,14 @@ _GPU_LISTS = GPU_QUERIES - frozenset(
     "tf.test.is_gpu_available tf.test.gpu_device_name tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support "
     "tf.compat.v1.test.is_gpu_available tf.compat.v1.test.gpu_device_name".split()
 )
+# API of TensorFlow 1 that works in graphs only.
+_GRAPH_CALLS = frozenset(
+    "disable_eager_execution disable_v2_behavior Session InteractiveSession Graph placeholder get_variable "
+    "variable_scope global_variables_initializer get_default_graph get_collection add_to_collection "
+    "train.get_global_step train.get_or_create_global_step train.Saver train.AdamOptimizer train.MomentumOptimizer "
+    "train.GradientDescentOptimizer train.Scaffold train.MonitoredTrainingSession ConfigProto app.run import_graph_def".split()
+)
+_GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "losses.", "logging.")
 _DEPTH_LIMIT = 3
 
 
@@ -58,23 +66,14 @@ class Runtime:
 
     @cached_property
     def is_graph_mode(self) -> bool:
-        """Whether the file uses TensorFlow 1's sessions and graphs, where nothing runs eagerly."""
-        return any(
-            True
-            for _ in self.model.calls(
-                "tf.compat.v1.disable_eager_execution",
-                "tf.compat.v1.disable_v2_behavior",
-                "tf.disable_eager_execution",
-                "tf.disable_v2_behavior",
-                "tf.compat.v1.Session",
-                "tf.Session",
-                "tf.InteractiveSession",
-                "tf.compat.v1.InteractiveSession",
-                "tf.Graph",
-                "tf.compat.v1.Graph",
-                "tf.compat.v1.app.run",
-            )
-        )
+        """Whether the file uses TensorFlow 1's graphs and sessions, where nothing runs eagerly."""
+        for call in self.model.calls("tf.*"):
+            name = (self.model.name(call.func) or "")[3:]
+            if name.startswith("compat.v1."):
+                name = name[len("compat.v1.") :]
+            if name in _GRAPH_CALLS or name.startswith(_GRAPH_FOLDERS):
+                return True
+        return False
 
     @cached_property
     def narrows_visibility(self) -> bool:

@@ -129,16 +129,27 @@ class Training:
     @cached_property
     def eager_steps(self) -> list[EagerStep]:
         """The training steps that loops of this file run without tf.function, innermost loop each."""
-        found: dict[cst.Call, EagerStep] = {}
+        innermost: dict[cst.Call, EagerStep] = {}
         if self.model.runtime.is_graph_mode:
             return []
         for loop in self.model.tree.loops:
-            if self.runs_traced(loop):
+            if self.runs_traced(loop) or self._may_be_hook(loop) or self.model.guards.is_for_debugging(loop):
                 continue
             for model, call, path in self._run_by(loop):
                 if model.name(call.func) in TAPES and self._is_step(model, call, loop):
-                    found[call] = EagerStep(model, call, loop, path)
-        return list(found.values())
+                    innermost[call] = EagerStep(model, call, loop, path)
+        by_loop: dict[LoopNode, EagerStep] = {}
+        for step in innermost.values():  # a step may hold several tapes: one finding for all of them
+            by_loop.setdefault(step.loop, step)
+        return list(by_loop.values())
+
+    def _may_be_hook(self, loop: LoopNode) -> bool:
+        """Whether the loop is in a method that a base class may call, and may have put under tf.function."""
+        function = self.model.tree.function(loop)
+        owner = self.model.tree.class_of(function) if isinstance(function, cst.FunctionDef) else None
+        if owner is None or not owner.bases or not isinstance(function, cst.FunctionDef):
+            return False
+        return function.name.value in self._used_as_values or not self.model.functions.callers(function)
 
     @cached_property
     def eager_forwards(self) -> list[EagerForward]:
