@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,7 +107,7 @@ class Engine:
             rules = [
                 rule
                 for rule in self._rules_for(selected, file.name, errors)
-                if may_fire(rule, data, lambda: project.imported_bytes(file.path, data))
+                if may_fire(rule, data, file.path, project)
             ]
             if not rules:
                 return FileResult(file, (), tuple(errors)), project.consulted_by(file.path)
@@ -234,18 +234,14 @@ class Engine:
         return Cache.below(file.settings.cache_dir, file.settings.base)
 
 
-def may_fire(rule: Rule, data: bytes, near: Callable[[], Iterable[bytes]]) -> bool:
-    """Whether each group of the rule's byte strings has a member in the file, the last one maybe in a file it imports.
-
-    Arguments:
-        near: gives the bytes of the project's files that the file imports.
-    """
+def may_fire(rule: Rule, data: bytes, path: Path, project: Project) -> bool:
+    """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
     if not all(any(marker in data for marker in group) for group in rule.markers):
         return False
     wanted = rule.near_markers
     if not wanted or any(marker in data for marker in wanted):
         return True
-    return any(marker in other for other in near() for marker in wanted)
+    return project.imports_mention(path, data, wanted)
 
 
 def placed(fix: rules_api.Fix, model: Model) -> Fix:

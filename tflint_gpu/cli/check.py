@@ -254,7 +254,7 @@ class Check:
         return FOUND if found and not given["fix_only"] and not given["exit_zero"] else 0
 
     def _tell_errors(self, errors: list[InternalError]) -> None:
-        for error in errors:
+        for error in dict.fromkeys(errors):
             if error.detail.startswith("not fixed"):
                 _tell(f"error: {error.filename}: {error.rule} {error.detail}")
                 continue

@@ -1,0 +1,105 @@
+"""What tests of several rooms need: the command as users run it, and a rule that finds words."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.rule import Edit, Finding, Fix, Rule
+from tflint_gpu.source import SourceFile
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def tflint(tmp_path: Path) -> Command:
+    """Run `python -m tflint_gpu` in the test's own directory."""
+
+    def run(
+        *arguments: str, stdin: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+        return subprocess.run(
+            [sys.executable, "-m", "tflint_gpu", *arguments],
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**inherited, **environment},
+        )
+
+    return run
+
+
+@dataclass(frozen=True)
+class Span:
+    """Stands for a syntax node: the fake model below knows where it is."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SourceOnly:
+    """As much of a model as the engine asks for when it places a finding."""
+
+    source: SourceFile
+
+    def span(self, node: Any) -> tuple[int, int]:
+        return node.start, node.end
+
+
+class FindsWords(Rule):
+    """Finds each `word` in the source and offers to replace it."""
+
+    code = "TFG901"
+    name = "finds-words"
+    word = "BAD"
+    replacement: str | None = "GOOD"
+    applicability: Any = "safe"
+
+    def check(self, model: Any) -> Iterator[Finding]:
+        fake: Any = SourceOnly(model.source)
+        for match in re.finditer(self.word, model.source.text):
+            node: Any = Span(match.start(), match.end())
+            fix = None
+            if self.replacement is not None:
+                fix = Fix("say it better", self.applicability, (Edit(node, self.replacement),))
+            yield Finding(fake, node, f"found {match[0]}", Prediction("no-effect"), fix=fix)
+
+
+@pytest.fixture
+def make_rule() -> Callable[..., Rule]:
+    """A rule that finds words, with other class attributes if wished."""
+
+    def make(**attributes: Any) -> Rule:
+        return type("Toy", (FindsWords,), attributes)()
+
+    return make
+
+
+@pytest.fixture
+def write_files(tmp_path: Path) -> Callable[..., list[Path]]:
+    """Write files below the test's directory from a mapping of names to texts."""
+
+    def write(files: dict[str, str] | Sequence[str]) -> list[Path]:
+        named = files if isinstance(files, dict) else dict.fromkeys(files, "")
+        paths = []
+        for name, text in named.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            paths.append(path)
+        return paths
+
+    return write
