@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+sys.path.insert(0, str(Path(__file__).parent))
+
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
 from tflint_gpu.source import SourceFile

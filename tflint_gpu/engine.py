@@ -23,7 +23,7 @@ from tflint_gpu.files import FileToCheck, is_excluded, mentions_tensorflow, show
 from tflint_gpu.lexical import noqa_row
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
-from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.source import SourceFile, UnreadableSource, is_test_path
 from tflint_gpu.suppressions import Suppressions
 from tflint_gpu.targets import Target, find_target
 
@@ -101,6 +101,7 @@ class Engine:
         self, file: FileToCheck, data: bytes, selected: Selected, target: Target
     ) -> tuple[FileResult, dict[Path, bytes | None]]:
         errors: list[InternalError] = []
+        source: SourceFile | None = None
         try:
             source = SourceFile.decode(data, file.path, file.name)
             project = self._project_for(file.root, target)
@@ -112,11 +113,12 @@ class Engine:
             if not rules:
                 return FileResult(file, (), tuple(errors)), project.consulted_by(file.path)
             model = project.open(source)
-        except UnreadableSource as error:
-            return FileResult(file, (unreadable(file.name, error),), tuple(errors)), {}
-        except RecursionError:
-            reason = UnreadableSource("is nested too deeply to be analysed")
-            return FileResult(file, (unreadable(file.name, reason),), tuple(errors)), {}
+        except (UnreadableSource, RecursionError) as error:
+            if isinstance(error, RecursionError):
+                error = UnreadableSource("is nested too deeply to be analysed")
+            diagnostic = unreadable(file.name, error)
+            hidden = source is not None and not self.ignore_noqa and Suppressions(source).hides(diagnostic)
+            return FileResult(file, () if hidden else (diagnostic,), tuple(errors)), {}
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
@@ -236,6 +238,8 @@ class Engine:
 
 def may_fire(rule: Rule, data: bytes, path: Path, project: Project) -> bool:
     """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
+    if rule.skips_tests and is_test_path(path):
+        return False
     if not all(any(marker in data for marker in group) for group in rule.markers):
         return False
     wanted = rule.near_markers

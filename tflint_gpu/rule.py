@@ -84,6 +84,7 @@ class Rule:
             hold a finding of this rule and is not parsed for it.
         near_markers: one more group, of which a member may also stand in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
+        skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
         opt_in: runs only when selected by its full code or by `--extend-select`.
     """
 
@@ -92,6 +93,7 @@ class Rule:
     severity: ClassVar[Severity] = "warning"
     markers: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
     near_markers: ClassVar[tuple[bytes, ...]] = ()
+    skips_tests: ClassVar[bool] = False
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None
 

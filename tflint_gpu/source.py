@@ -31,6 +31,16 @@ class UnreadableSource(Exception):
         self.location = location
 
 
+def is_test_path(path: Path) -> bool:
+    """Whether a file holds tests, by its name or its folder's."""
+    return (
+        path.name.startswith("test_")
+        or path.stem.endswith(("_test", "_tests", "_test_case"))
+        or path.name == "conftest.py"
+        or path.parent.name in ("test", "tests", "testing")
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class SourceFile:
     """One file as text. `path` is where it lies, `name` how reports call it."""

@@ -11,17 +11,21 @@ from tflint_gpu.model.runtime import GROWTH, LOGICAL, VISIBLE
 from tflint_gpu.model.tree import argument, dotted_name
 from tflint_gpu.rule import Finding, Note, Prediction, Rule
 
-_WHAT = {**dict.fromkeys(GROWTH, "Physical"), **dict.fromkeys(LOGICAL, "Virtual"), **dict.fromkeys(VISIBLE, "Visible")}
+_WHAT = {
+    **dict.fromkeys(GROWTH, "Physical"),
+    **dict.fromkeys(LOGICAL, "Virtual"),
+    **dict.fromkeys(VISIBLE, "Visible"),
+}
 
 
 class GpuConfigTooLate(Rule):
     """GPUs are configured after TensorFlow's runtime was initialised, or in two ways that exclude each other.
 
     Why: memory growth, visible devices and logical devices are fixed when the runtime starts. The
-    first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a `Sequential` model with an Input,
-    `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later change raises
-    `RuntimeError: Physical devices cannot be modified after being initialized` (only where it changes
-    anything, so a machine without a GPU does not show it). Memory growth and a logical configuration on
+    first operation starts it: `tf.constant`, `tf.Variable`, a dataset, an optimizer, a `Sequential` model
+    with an Input, `MirroredStrategy()`, `with tf.device(...)`, `list_logical_devices`. A later change
+    raises `RuntimeError: Physical devices cannot be modified after being initialized` (only where it
+    changes anything, so a machine without a GPU does not show it). Memory growth and a logical configuration on
     the same device do not go together either: growth set second raises ValueError, growth set
     first is ignored.
 
@@ -47,11 +51,10 @@ class GpuConfigTooLate(Rule):
     name = "gpu-config-too-late"
     severity = "error"
     markers = ((b"set_memory_growth", b"set_visible_devices", b"device_configuration"),)
+    skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the configuring calls that something surely precedes which makes them fail."""
-        if model.is_test:
-            return
         for call in model.calls(*GROWTH, *LOGICAL, *VISIBLE):
             before = model.runtime.initialiser_before(call)
             if before is not None:

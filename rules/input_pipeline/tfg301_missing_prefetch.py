@@ -48,10 +48,11 @@ class MissingPrefetch(Rule):
     name = "missing-prefetch"
     markers = ((b".fit", b"for ", b"next("),)
     near_markers = (b"apply_default_optimizations", b"inject_prefetch", b".map(")
+    skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last operation of each training pipeline that lacks a prefetch and needs one."""
-        if model.is_test or model.training.distributes:
+        if model.training.distributes:
             return
         for item in model.pipelines.consumptions:
             if item.kind != "train" or item.chain.is_prefetched or item.chain.work is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES
+from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES, Counterpart
 from tflint_gpu.model.execution import Trace
 from tflint_gpu.rule import Edit, Finding, Fix, Note, Prediction, Rule
 
@@ -49,7 +49,16 @@ class NumpyInCall(Rule):
     name = "numpy-in-call"
     severity = "error"
     markers = (
-        (b"def call(", b"def __call__(", b"_step(", b"def update_state", b"def compute_loss", b".function", b"Lambda(", b".compile("),
+        (
+            b"def call(",
+            b"def __call__(",
+            b"_step(",
+            b"def update_state",
+            b"def compute_loss",
+            b".function",
+            b"Lambda(",
+            b".compile(",
+        ),
     )
     near_markers = (b"numpy",)
     fixable = "safe"
@@ -73,12 +82,11 @@ def _finding(trace: Trace, call: cst.Call, name: str) -> Finding:
     return Finding(
         model,
         call.func,
-        f"`{short}` gets a tensor in {trace.entry}: it raises NotImplementedError when {where}; "
-        "run eagerly, it stops the gradient",
+        f"`{short}` gets a tensor in {trace.entry}: it raises when {where}; run eagerly, it stops the gradient",
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
         help=_advice(name),
         notes=tuple(Note(step.model, step.node, step.text) for step in trace.path),
-        fix=_fix(model, call, name),
+        fix=_fix(trace, call, name),
     )
 
 
@@ -94,27 +102,45 @@ def _is_option(arg: cst.Arg) -> bool:
     return arg.keyword is not None and arg.keyword.value in ("dtype", "axis", "keepdims", "out", "order")
 
 
-def _fix(model: Model, call: cst.Call, name: str) -> Fix | None:
+def _fix(trace: Trace, call: cst.Call, name: str) -> Fix | None:
     """Put the counterpart in place of the function's name, with an import that the file already has."""
-    known = COUNTERPARTS.get(name)
-    if known is None or any(arg.star for arg in call.args):
+    model, known = trace.tensors.model, COUNTERPARTS.get(name)
+    if known is None or not _is_mapped(model, call, known):
         return None
-    replacement = model.names.spelled(known.tensorflow, call)
-    library = 0
-    if replacement is None and known.keras_ops is not None:
-        replacement, library = model.names.spelled(known.keras_ops, call), 1
+    replacement = None
+    if not known.tensor_first or trace.tensors.holds_tensor([call.args[0].value]):
+        replacement = model.names.spelled(known.tensorflow, call)
+    keras = replacement is None
+    if keras and known.keras_ops is not None and model.target.keras >= 3:
+        replacement = model.names.spelled(known.keras_ops, call)
     if replacement is None:
         return None
     edits = [Edit(call.func, replacement)]
-    positional = sum(1 for arg in call.args if arg.keyword is None)
-    if positional > known.positional:
-        return None
-    renamed = {old: (tensorflow, keras) for old, tensorflow, keras in known.keywords}
+    names = {k.numpy: k.keras_ops if keras else k.tensorflow for k in known.keywords}
     for arg in call.args:
         if arg.keyword is not None:
-            new = renamed.get(arg.keyword.value, ("", ""))[library]
-            if not new:
+            new = names[arg.keyword.value]
+            if new is None:
                 return None
             if new != arg.keyword.value:
                 edits.append(Edit(arg.keyword, new))
-    return Fix(f"Replace with `{replacement}`", "safe" if known.safe else "unsafe", tuple(edits))
+    safe = known.safe and all(_is_float_or_number(trace, arg.value) for arg in call.args)
+    return Fix(f"Replace with `{replacement}`", "safe" if safe else "unsafe", tuple(edits))
+
+
+def _is_mapped(model: Model, call: cst.Call, known: Counterpart) -> bool:
+    """Whether the counterpart takes all arguments of the call, and the call has all that it needs."""
+    positional = [arg for arg in call.args if arg.keyword is None]
+    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    mapped = {keyword.numpy for keyword in known.keywords}
+    if any(arg.star for arg in call.args) or len(positional) > known.positional or set(given) - mapped:
+        return False
+    if not positional:
+        return False
+    everything = len(positional) == known.positional and model.value(positional[-1].value) is not None
+    return everything or all(n in given and model.value(given[n]) is not None for n in known.required)
+
+
+def _is_float_or_number(trace: Trace, expr: cst.BaseExpression) -> bool:
+    """A tensor or a Python number: with a NumPy array beside it the result's dtype may differ."""
+    return trace.tensors.holds_tensor([expr]) or isinstance(trace.tensors.model.value(expr), int | float)

@@ -42,13 +42,16 @@ class UnguardedDevice(Rule):
     name = "unguarded-device"
     severity = "warning"
     markers = ((b"device", b"OneDeviceStrategy"), (b"gpu", b"GPU", b"Gpu"))
+    skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that stand under no question about GPUs."""
-        if model.is_test or model.runtime.is_graph_mode or model.target.tensorflow < (2, 0):
+        if model.runtime.is_graph_mode or model.target.tensorflow < (2, 0):
             return
         strict = model.runtime.places_strictly
-        for call, device in model.runtime.device_strings("tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"):
+        for call, device in model.runtime.device_strings(
+            "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
+        ):
             text = model.value(device)
             if not isinstance(text, str) or not parse_device(text).is_gpu or "job:" in text:
                 continue

@@ -38,11 +38,10 @@ class UnguardedGpuIndex(Rule):
     severity = "warning"
     markers = ((b"list_physical_devices", b"list_logical_devices", b"get_visible_devices"), (b"GPU",))
     fixable = "safe"
+    skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the indexes into lists of GPUs that no condition protects."""
-        if model.is_test:
-            return
         for subscript in model.tree.subscripts:
             index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
             if not isinstance(index, cst.Index) or not isinstance(model.value(index.value), int):
@@ -68,8 +67,7 @@ def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:
     plain = isinstance(subscript.value, cst.Name) and isinstance(small, cst.Expr) and not _binds(small)
     if not plain or model.value(subscript.slice[0].slice.value) not in (0, -1):  # type: ignore[union-attr]
         return None
-    first_line, *rest = model.code(small).split("\n")
-    if rest:
+    if "\n" in model.code(small):
         return None
     guard = f"if {model.code(subscript.value)}:\n{model.indentation(statement)}    "
     return Fix("Do it only where there is a GPU", "safe", (Edit(small, guard, "before"),))

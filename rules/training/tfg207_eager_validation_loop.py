@@ -41,11 +41,18 @@ class EagerValidationLoop(Rule):
     code = "TFG207"
     name = "eager-validation-loop"
     markers = ((b"for ", b"next("),)
-    near_markers = (b"data.Dataset", b"Dataset.", b"TFRecordDataset", b"tensorflow_datasets", b"_dataset_from_")
+    near_markers = (
+        b"data.Dataset",
+        b"Dataset.",
+        b"TFRecordDataset",
+        b"tensorflow_datasets",
+        b"_dataset_from_",
+    )
+    skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the model calls that a loop over a dataset runs eagerly."""
-        if model.is_test or model.target.tensorflow < (2, 0):
+        if model.target.tensorflow < (2, 0):
             return
         for forward in model.training.eager_forwards:
             yield Finding(

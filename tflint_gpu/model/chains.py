@@ -14,6 +14,7 @@ from tflint_gpu.model.values import UNKNOWN
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
 
+_FEW = 10
 _PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
 
 
@@ -85,6 +86,12 @@ class Chain:
     def work(self) -> Operation | None:
         """The last operation that does more than bookkeeping."""
         return next((o for o in reversed(self.operations) if o.name in HEAVY), None)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a `take` leaves only a few elements, or a number that is not known."""
+        counts = [o.argument(0, "count") for o in self.operations if o.name == "take"]
+        return any(not isinstance(count, int) or 0 <= count <= _FEW for count in counts)
 
     @property
     def is_distributed(self) -> bool:

@@ -3,32 +3,52 @@
 from __future__ import annotations
 
 _SOURCES = frozenset(
-    "from_tensor_slices from_tensors from_generator range list_files zip random sample_from_datasets "
-    "choose_from_datasets load".split()
+    (
+        "from_tensor_slices from_tensors from_generator range list_files zip random sample_from_datasets "
+        "choose_from_datasets load"
+    ).split()
 )
 _SOURCE_CLASSES = frozenset(
-    "TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SqlDataset RandomDataset".split()
+    [
+        "TFRecordDataset",
+        "TextLineDataset",
+        "FixedLengthRecordDataset",
+        "CsvDataset",
+        "SqlDataset",
+        "RandomDataset",
+    ]
 )
 _LOADERS = frozenset(
-    "image_dataset_from_directory text_dataset_from_directory audio_dataset_from_directory "
-    "timeseries_dataset_from_array make_csv_dataset make_batched_features_dataset".split()
+    [
+        "image_dataset_from_directory",
+        "text_dataset_from_directory",
+        "audio_dataset_from_directory",
+        "timeseries_dataset_from_array",
+        "make_csv_dataset",
+        "make_batched_features_dataset",
+    ]
 )
 
 MAPPING_METHODS = frozenset(
-    ["map", "filter", "interleave", "flat_map", "parallel_interleave", "map_and_batch", "take_while", "reduce", "scan"]
+    "map filter interleave flat_map parallel_interleave map_and_batch take_while reduce scan".split()
 )
 """Operations that trace a function over elements."""
 
 TRANSFORMATIONS = MAPPING_METHODS - {"reduce"} | frozenset(
-    "batch padded_batch ragged_batch unbatch rebatch prefetch cache shuffle repeat take skip shard enumerate window "
-    "concatenate with_options apply snapshot rejection_resample ignore_errors group_by_window "
-    "bucket_by_sequence_length apply_options unique prefetch_to_device sparse_batch save_to".split()
+    (
+        "batch padded_batch ragged_batch unbatch rebatch prefetch cache shuffle repeat take skip shard "
+        "enumerate window concatenate with_options apply snapshot rejection_resample ignore_errors "
+        "group_by_window bucket_by_sequence_length apply_options unique prefetch_to_device sparse_batch "
+        "save_to"
+    ).split()
 ) - {"save_to"}
 """Methods of a dataset that return a new dataset and leave the old one as it was."""
 
 HEAVY = frozenset(
-    "batch padded_batch ragged_batch map filter shuffle cache unbatch interleave flat_map window map_and_batch "
-    "bucket_by_sequence_length group_by_window rebatch".split()
+    (
+        "batch padded_batch ragged_batch map filter shuffle cache unbatch interleave flat_map window "
+        "map_and_batch bucket_by_sequence_length group_by_window rebatch"
+    ).split()
 )
 """Operations whose work runs in step with the consumer when no prefetch follows."""
 
@@ -36,14 +56,16 @@ BATCHING = frozenset(["batch", "padded_batch", "ragged_batch"])
 """Operations that form batches of the size of their first argument."""
 
 BATCH_NEUTRAL = frozenset(
-    "map prefetch cache shuffle repeat take skip shard with_options enumerate filter take_while snapshot "
-    "experimental_distribute_dataset iter concatenate ignore_errors prefetch_to_device".split()
+    (
+        "map prefetch cache shuffle repeat take skip shard with_options enumerate filter take_while snapshot "
+        "experimental_distribute_dataset iter concatenate ignore_errors prefetch_to_device"
+    ).split()
 )
 """Operations behind which a batch is still the batch it was."""
 
 # Without other uses among libraries that TensorFlow code commonly imports.
-_ONLY_TENSORFLOW = frozenset("padded_batch ragged_batch with_options bucket_by_sequence_length".split())
-_ONLY_TENSORFLOW_KEYWORDS = frozenset("num_parallel_calls drop_remainder reshuffle_each_iteration".split())
+_ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])
+_ONLY_TENSORFLOW_KEYWORDS = frozenset(["num_parallel_calls", "drop_remainder", "reshuffle_each_iteration"])
 AUTOTUNE = frozenset(["tf.data.AUTOTUNE", "tf.data.experimental.AUTOTUNE"])
 
 

@@ -14,7 +14,15 @@ from tflint_gpu.model.flow import exits
 from tflint_gpu.model.functions import Function
 from tflint_gpu.model.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensors import Carry, Tensors
-from tflint_gpu.model.tree import Expression, FunctionNode, Node, argument, dotted_name, method_name, parameters
+from tflint_gpu.model.tree import (
+    Expression,
+    FunctionNode,
+    Node,
+    argument,
+    dotted_name,
+    method_name,
+    parameters,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
@@ -34,8 +42,10 @@ _TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
 }
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
 _EAGER_TESTS = frozenset(
-    "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr type "
-    "is_symbolic_tensor is_keras_tensor is_tf_type".split()
+    (
+        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
+        "type is_symbolic_tensor is_keras_tensor is_tf_type"
+    ).split()
 )
 _PATH_LIMIT = 6
 
@@ -106,9 +116,7 @@ class Execution:
         for cls in self.model.tree.classes:
             for kind in self.model.classes.keras_kinds(Class(self.model, cls)):
                 names = _TRACED_METHODS[kind]
-                queue.extend(
-                    m for m in self.model.classes.own_methods(Class(self.model, cls)) if m.name.value in names
-                )
+                queue.extend(m for m in self.model.classes.own_methods(Class(self.model, cls)) if m.name.value in names)
         found: set[Node] = set()
         while queue:
             node = queue.pop()
@@ -150,7 +158,12 @@ class Execution:
 
     def _is_tf_function(self, expr: Expression) -> bool:
         """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
-        names = ("tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function")
+        names = (
+            "tf.function",
+            "tf.compat.v1.function",
+            "tf.contrib.eager.defun",
+            "tf.compat.v1.wrap_function",
+        )
         if self.model.name(expr) in names:
             return True
         if isinstance(expr, cst.Call):
@@ -370,5 +383,3 @@ def _tests_kind(test: Expression) -> bool:
     if isinstance(test, cst.Comparison):
         return _tests_kind(test.left) or any(_tests_kind(c.comparator) for c in test.comparisons)
     return False
-
-

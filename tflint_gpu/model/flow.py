@@ -163,8 +163,10 @@ class Flow:
 def exits(block: Node) -> bool:
     """Whether a block always leaves its function: it ends with `return` or `raise`, or calls `exit`."""
     if isinstance(block, cst.If):
-        return block.orelse is not None and exits(block.body) and exits(
-            block.orelse.body if isinstance(block.orelse, cst.Else) else block.orelse
+        return (
+            block.orelse is not None
+            and exits(block.body)
+            and exits(block.orelse.body if isinstance(block.orelse, cst.Else) else block.orelse)
         )
     if not isinstance(block, cst.IndentedBlock | cst.SimpleStatementSuite) or not block.body:
         return False

@@ -158,9 +158,9 @@ class Functions:
         if isinstance(binding.node, cst.FunctionDef):
             owner = self.model.tree.class_of(binding.node)
             return Function(self.model, binding.node, Class(self.model, owner) if owner else None)
-        if binding.kind == "assign" and binding.path == () and binding.value is not None:
-            if isinstance(binding.value, cst.Lambda | cst.Call | cst.Name | cst.Attribute):
-                return self.named(binding.value, depth + 1)
+        plain = binding.kind == "assign" and binding.path == ()
+        if plain and isinstance(binding.value, cst.Lambda | cst.Call | cst.Name | cst.Attribute):
+            return self.named(binding.value, depth + 1)
         return None
 
     def _of_call(self, expr: cst.Call, depth: int) -> Function | None:

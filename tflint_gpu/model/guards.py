@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
 
 GPU_QUERIES = frozenset(
-    "tf.config.list_physical_devices tf.config.experimental.list_physical_devices tf.config.list_logical_devices "
-    "tf.config.experimental.list_logical_devices tf.config.get_visible_devices "
-    "tf.config.experimental.get_visible_devices tf.test.is_gpu_available tf.test.gpu_device_name "
-    "tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support tf.compat.v1.test.is_gpu_available "
-    "tf.compat.v1.test.gpu_device_name tf.python.client.device_lib.list_local_devices "
-    "keras.backend.tensorflow_backend._get_available_gpus keras.distribution.list_devices".split()
+    (
+        "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
+        "tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
+        "tf.config.get_visible_devices tf.config.experimental.get_visible_devices tf.test.is_gpu_available "
+        "tf.test.gpu_device_name tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support "
+        "tf.compat.v1.test.is_gpu_available tf.compat.v1.test.gpu_device_name "
+        "tf.python.client.device_lib.list_local_devices keras.backend.tensorflow_backend._get_available_gpus "
+        "keras.distribution.list_devices"
+    ).split()
 )
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
 _SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
@@ -105,7 +108,9 @@ class Guards:
         return any(
             isinstance(node, cst.Comparison)
             and any(isinstance(c.operator, cst.Equal | cst.LessThan | cst.LessThanEqual) for c in node.comparisons)
-            and any(isinstance(inner, cst.Call) and self.model.names.is_builtin(inner.func, "len") for inner in _walk(node))
+            and any(
+                isinstance(inner, cst.Call) and self.model.names.is_builtin(inner.func, "len") for inner in _walk(node)
+            )
             for node in _walk(test)
         )
 
@@ -125,17 +130,21 @@ class Guards:
             if isinstance(node, cst.Call):
                 if self.model.name(node.func) in GPU_QUERIES or self._function_asks(node, depth):
                     return True
-            elif isinstance(node, cst.Attribute) and _SUGGESTS_DEVICE.search(node.attr.value):
-                return True
-            elif isinstance(node, cst.SimpleString) and _SUGGESTS_DEVICE.search(node.value):
-                return True
-            elif isinstance(node, cst.Name) and (_SUGGESTS_DEVICE.search(node.value) or self._name_asks(node, depth)):
+            elif (
+                (isinstance(node, cst.Attribute) and _SUGGESTS_DEVICE.search(node.attr.value))
+                or (isinstance(node, cst.SimpleString) and _SUGGESTS_DEVICE.search(node.value))
+                or (
+                    isinstance(node, cst.Name) and (_SUGGESTS_DEVICE.search(node.value) or self._name_asks(node, depth))
+                )
+            ):
                 return True
         return False
 
     def _name_asks(self, node: cst.Name, depth: int) -> bool:
         return any(
-            binding.value is not None and binding.kind in ("assign", "for") and self.asks_for_gpus(binding.value, depth + 1)
+            binding.value is not None
+            and binding.kind in ("assign", "for")
+            and self.asks_for_gpus(binding.value, depth + 1)
             for binding in self.model.flow.lookup(node.value, node)
         )
 
@@ -145,9 +154,7 @@ class Guards:
         if function is None:
             return False
         model = function.model
-        return any(
-            model.name(inner.func) in GPU_QUERIES for inner in model.functions.calls_in.get(function.node, ())
-        )
+        return any(model.name(inner.func) in GPU_QUERIES for inner in model.functions.calls_in.get(function.node, ()))
 
 
 def _walk(expr: Node) -> Iterator[Node]:

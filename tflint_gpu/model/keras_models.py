@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
 
 _CONSTRUCTORS = frozenset(
-    "keras.Sequential keras.models.Sequential keras.Model keras.models.Model keras.models.load_model "
-    "keras.models.clone_model keras.models.model_from_json keras.models.model_from_config "
-    "keras.saving.load_model tf.keras.Model".split()
+    (
+        "keras.Sequential keras.models.Sequential keras.Model keras.models.Model keras.models.load_model "
+        "keras.models.clone_model keras.models.model_from_json keras.models.model_from_config "
+        "keras.saving.load_model tf.keras.Model"
+    ).split()
 )
-_COMPILE_KEYWORDS = frozenset("optimizer loss metrics".split())
+_COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
 _DEPTH_LIMIT = 6
 
 

@@ -66,17 +66,6 @@ class Model:
         """The TensorFlow version that findings speak about."""
         return self.project.target
 
-    @cached_property
-    def is_test(self) -> bool:
-        """Whether the file holds tests, where tiny batches and untraced steps are meant."""
-        path = self.source.path
-        return (
-            path.name.startswith("test_")
-            or path.stem.endswith(("_test", "_tests", "_test_case"))
-            or path.name == "conftest.py"
-            or path.parent.name in ("test", "tests", "testing")
-        )
-
     def name(self, expr: Node | None) -> str | None:
         """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
         return self.names.of(expr)

@@ -29,8 +29,8 @@ _PREFIXES = (
 )
 # The names that a star import of a known module can bring and that the rules ask about.
 _STAR_NAMES = {
-    "keras.layers": frozenset("Layer Dense Lambda Input LSTM GRU Conv2D".split()),
-    "keras.models": frozenset("Model Sequential load_model clone_model".split()),
+    "keras.layers": frozenset(["Layer", "Dense", "Lambda", "Input", "LSTM", "GRU", "Conv2D"]),
+    "keras.models": frozenset(["Model", "Sequential", "load_model", "clone_model"]),
     "keras": frozenset("Model Sequential Input layers models backend ops losses metrics utils".split()),
     "numpy": frozenset(
         "sin cos tan exp log sqrt tanh abs square maximum minimum mean sum dot concatenate clip where array".split()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 ConsumerKind = Literal["train", "validate", "predict", "iterate", "unused"]
 _CHAIN_LIMIT = 16
 _DEPTH_LIMIT = 8
-_PASSING = frozenset("enumerate iter list tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange".split()) | {
-    "tensorflow_datasets.as_numpy"
-}
+_PASSING = frozenset(
+    ["enumerate", "iter", "list", "tqdm", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange"]
+) | {"tensorflow_datasets.as_numpy"}
 _FIT = {"fit": "train", "evaluate": "validate", "predict": "predict", "fit_generator": "train"}
 
 
@@ -34,6 +34,13 @@ class Consumption:
     chain: Chain
     node: Node
     model: Model
+
+    @property
+    def is_glance(self) -> bool:
+        """Whether only a few elements are looked at: one `next(...)` outside a loop, or a small `take`."""
+        if isinstance(self.node, cst.Call) and self.kind == "iterate":
+            return self.model.training.loop_of(self.node) is None
+        return self.kind != "train" and self.chain.is_short
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,9 @@ class Pipelines:
             return [c.then(operation) for c in self.chains(first, given, depth + 1)]
         if method in TRANSFORMATIONS and name is None:
             return self._transformation(call, method, given, depth)
-        if method in ("as_numpy_iterator", "__iter__", "make_one_shot_iterator") and isinstance(call.func, cst.Attribute):
+        if method in ("as_numpy_iterator", "__iter__", "make_one_shot_iterator") and isinstance(
+            call.func, cst.Attribute
+        ):
             return self.chains(call.func.value, given, depth + 1)
         function = self.model.functions.called(call)
         return self._returned(call, function, (), given, depth) if function is not None else []
@@ -144,9 +153,7 @@ class Pipelines:
         operation = Operation(name.rpartition(".")[2], inner, self.model)
         return [head.then(operation, certain=True) for head in heads]
 
-    def _returned(
-        self, call: cst.Call, function: Function, path: Path, given: _Arguments, depth: int
-    ) -> list[Chain]:
+    def _returned(self, call: cst.Call, function: Function, path: Path, given: _Arguments, depth: int) -> list[Chain]:
         """The datasets that a function of the project returns for the arguments of this call."""
         if depth > _DEPTH_LIMIT:
             return []
@@ -244,7 +251,9 @@ class Pipelines:
                 continue
             function = self.model.functions.called(call)
             cls = self.model.classes.named(call.func) if function is None else None
-            model, place = (function.model, function.node) if function else (cls.model, cls.node) if cls else (None, None)
+            model, place = (
+                (function.model, function.node) if function else (cls.model, cls.node) if cls else (None, None)
+            )
             if model is not None and place is not None and model is not self.model and place not in seen:
                 seen.add(place)
                 yield model, place
@@ -260,8 +269,8 @@ class Pipelines:
                     yield ("iterate" if kind == "other" else kind), iterable, loop
         for call in self.model.tree.calls:
             if self.model.names.is_builtin(call.func, "next") and call.args:
-                loop = self.model.training.loop_of(call)
-                trains = loop is not None and self.model.training.takes_gradients(loop)
+                around = self.model.training.loop_of(call)
+                trains = around is not None and self.model.training.takes_gradients(around)
                 yield ("train" if trains else "iterate"), call.args[0].value, call
         yield from self._unused()
 

@@ -37,8 +37,15 @@ class Program:
     @cached_property
     def uses_tpu(self) -> bool:
         """Whether the program is written for TPUs."""
-        return any(True for _ in self.model.calls("tf.distribute.TPUStrategy", "tf.distribute.cluster_resolver.*",
-                                                  "tf.tpu.*", "tf.distribute.experimental.TPUStrategy"))
+        return any(
+            True
+            for _ in self.model.calls(
+                "tf.distribute.TPUStrategy",
+                "tf.distribute.cluster_resolver.*",
+                "tf.tpu.*",
+                "tf.distribute.experimental.TPUStrategy",
+            )
+        )
 
     @cached_property
     def first_training(self) -> Node | None:

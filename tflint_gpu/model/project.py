@@ -6,7 +6,7 @@ import hashlib
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from tflint_gpu.targets import Target
 
 _OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
-    "tf keras tensorflow numpy np scipy pandas sklearn matplotlib absl torch jax flax PIL cv2 six tqdm yaml requests "
-    "tensorflow_datasets tensorflow_probability tensorflow_hub tensorflow_addons transformers h5py gin".split()
+    (
+        "tf keras tensorflow numpy np scipy pandas sklearn matplotlib absl torch jax flax PIL cv2 six tqdm "
+        "yaml requests tensorflow_datasets tensorflow_probability tensorflow_hub tensorflow_addons "
+        "transformers h5py gin"
+    ).split()
 )
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
+    re.MULTILINE,
 )
+_MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 1_500_000
 _REEXPORT_LIMIT = 6
 
@@ -51,7 +56,10 @@ class Project:
         self.current: Model | None = None
         self._asked: dict[Path, set[Path]] = {}
         self._models: OrderedDict[Path, Model | None] = OrderedDict()
-        self._modules: dict[tuple[Path, str], Path | None] = {}
+        self._modules: dict[tuple[Path, str], tuple[tuple[Path, Path], Path | None]] = {}
+        self._folders: dict[tuple[Path, str], bool] = {}
+        self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
+        self._mentions: dict[tuple[Path, bytes], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._imports: dict[Path, tuple[Path, ...]] = {}
 
@@ -91,15 +99,21 @@ class Project:
             queue.extend(self._asked.get(path, ()))
         return result
 
-    def definition(self, model: Model, dotted: str) -> Definition | None:
-        """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project."""
+    def definition(self, model: Model, dotted: str, constants: bool = False) -> Definition | None:
+        """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
+
+        Arguments:
+            constants: look into files, too, that mention neither TensorFlow nor NumPy.
+        """
         for _ in range(_REEXPORT_LIMIT):
             located = self._locate(model, dotted)
             if located is None:
                 return None
             path, rest = located
+            if not rest or not (constants or self._may_matter(path)):
+                return None
             other = self._model(path)
-            if other is None or not rest:
+            if other is None:
                 return None
             name, _, tail = rest.partition(".")
             bindings = other.tree.root.bindings.get(name, ())
@@ -117,26 +131,36 @@ class Project:
         located = self._locate(model, dotted)
         return self._model(located[0]) if located is not None and not located[1] else None
 
-    def imported_bytes(self, path: Path, data: bytes) -> Iterator[bytes]:
-        """The bytes of the project's files that a file's imports name directly."""
-        for imported in self._imported_paths(path, data):
-            found = self._read(imported)
-            if found is not None:
-                yield found
+    def imports_mention(self, path: Path, data: bytes, markers: Iterable[bytes]) -> bool:
+        """Whether a file of the project that the file imports directly has one of some byte strings."""
+        return any(self._mentions_in(found, marker) for found in self._imported_paths(path, data) for marker in markers)
 
-    def reached_bytes(self, source: SourceFile) -> Iterator[bytes]:
-        """The bytes of all files that `source`'s imports reach inside the project, not its own."""
+    def program_mentions(self, source: SourceFile, markers: Iterable[bytes]) -> bool:
+        """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
+        own = source.text.encode("utf-8", "replace")
+        if any(marker in own for marker in markers):
+            return True
         seen = {source.path}
-        queue = list(self._imported_paths(source.path, source.text.encode("utf-8", "replace")))
+        queue = list(self._imported_paths(source.path, own))
         while queue:
             path = queue.pop()
             if path in seen:
                 continue
             seen.add(path)
-            data = self._read(path)
-            if data is not None:
-                yield data
-                queue.extend(self._imported_paths(path, data))
+            if any(self._mentions_in(path, marker) for marker in markers):
+                return True
+            queue.extend(self._imported_paths(path, self._read(path) or b""))
+        return False
+
+    def _may_matter(self, path: Path) -> bool:
+        """Whether a file has more to say than constants; the others are not worth a parse."""
+        return any(self._mentions_in(path, marker) for marker in _MATTERING) or path.name == "__init__.py"
+
+    def _mentions_in(self, path: Path, marker: bytes) -> bool:
+        key = (path, marker)
+        if key not in self._mentions:
+            self._mentions[key] = marker in (self._read(path) or b"")
+        return self._mentions[key]
 
     def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
         if path not in self._imports:
@@ -149,7 +173,10 @@ class Project:
         return self._imports[path]
 
     def _locate(self, model: Model, dotted: str) -> tuple[Path, str] | None:
-        return self._locate_from(model.source.path, dotted)
+        key = (model.source.name, dotted)
+        if key not in self._located:
+            self._located[key] = self._locate_from(model.source.path, dotted)
+        return self._located[key]
 
     def _locate_from(self, path: Path, dotted: str) -> tuple[Path, str] | None:
         """The file that the longest prefix of `dotted` means, and the rest of the name."""
@@ -164,13 +191,13 @@ class Project:
             return None
         folder = path.parent
         while self._is_inside(folder):
-            if self._module_file(path, folder, top) is not None or (folder / top).is_dir():
+            if self._module_file(path, folder, top) is not None or self._is_folder(folder, top):
                 return self._descend(path, folder, dotted)
             if folder == self.root:
                 break
             folder = folder.parent
         source_folder = self.root / "src"
-        return self._descend(path, source_folder, dotted) if (source_folder / top).is_dir() else None
+        return self._descend(path, source_folder, dotted) if self._is_folder(source_folder, top) else None
 
     def _descend(self, asker: Path, folder: Path, dotted: str) -> tuple[Path, str] | None:
         parts = dotted.split(".") if dotted else []
@@ -182,18 +209,27 @@ class Project:
             file = self._module_file(asker, folder, part)
             if file is not None:
                 found = (file, ".".join(parts[index + 1 :]))
-            folder = folder / part
-            if not folder.is_dir():
+            if not self._is_folder(folder, part):
                 break
+            folder = folder / part
         return found
 
     def _module_file(self, asker: Path, folder: Path, name: str) -> Path | None:
-        candidates = (folder / name / "__init__.py", folder / f"{name}.py")
-        self._asked.setdefault(asker, set()).update(candidates)
+        """`folder/name/__init__.py` or `folder/name.py`, whichever is there."""
         key = (folder, name)
-        if key not in self._modules:
-            self._modules[key] = next((path for path in candidates if path.is_file()), None)
-        return self._modules[key]
+        known = self._modules.get(key)
+        if known is None:
+            candidates = (folder / name / "__init__.py", folder / f"{name}.py")
+            found = next((path for path in candidates if path.is_file()), None)
+            known = self._modules[key] = (candidates, found)
+        self._asked.setdefault(asker, set()).update(known[0])
+        return known[1]
+
+    def _is_folder(self, folder: Path, name: str) -> bool:
+        key = (folder, name)
+        if key not in self._folders:
+            self._folders[key] = (folder / name).is_dir()
+        return self._folders[key]
 
     def _is_inside(self, folder: Path) -> bool:
         return folder == self.root or self.root in folder.parents

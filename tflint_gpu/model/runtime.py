@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,25 +26,42 @@ LOGICAL = frozenset(
 )
 VISIBLE = frozenset(["tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"])
 _INITIALISERS = frozenset(
-    "tf.Variable tf.device tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
-    "tf.distribute.MirroredStrategy tf.distribute.MultiWorkerMirroredStrategy keras.device".split()
+    [
+        "tf.Variable",
+        "tf.device",
+        "tf.config.list_logical_devices",
+        "tf.config.experimental.list_logical_devices",
+        "tf.distribute.MirroredStrategy",
+        "tf.distribute.MultiWorkerMirroredStrategy",
+        "keras.device",
+    ]
 )
 # Any of these bytes in a program's files means that its memory or its devices are set up by hand.
-_MEMORY_SETTINGS = re.compile(
-    rb"set_memory_growth|ALLOW_GROWTH|allow_growth|per_process_gpu_memory_fraction|set_logical_device_configuration"
-    rb"|set_virtual_device_configuration|set_visible_devices|CUDA_VISIBLE_DEVICES|TF_GPU_ALLOCATOR|GPUOptions"
-    rb"|gpu_options|device_count"
+_MEMORY_SETTINGS = tuple(
+    b"set_memory_growth ALLOW_GROWTH allow_growth per_process_gpu_memory_fraction set_logical_device_configuration "
+    b"set_virtual_device_configuration set_visible_devices CUDA_VISIBLE_DEVICES TF_GPU_ALLOCATOR GPUOptions "
+    b"gpu_options device_count".split()
 )
+_VISIBILITY_SETTINGS = (b"set_visible_devices", b"CUDA_VISIBLE_DEVICES", b"HIP_VISIBLE_DEVICES")
 _GPU_LISTS = GPU_QUERIES - frozenset(
-    "tf.test.is_gpu_available tf.test.gpu_device_name tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support "
-    "tf.compat.v1.test.is_gpu_available tf.compat.v1.test.gpu_device_name".split()
+    [
+        "tf.test.is_gpu_available",
+        "tf.test.gpu_device_name",
+        "tf.test.is_built_with_cuda",
+        "tf.test.is_built_with_gpu_support",
+        "tf.compat.v1.test.is_gpu_available",
+        "tf.compat.v1.test.gpu_device_name",
+    ]
 )
 # API of TensorFlow 1 that works in graphs only.
 _GRAPH_CALLS = frozenset(
-    "disable_eager_execution disable_v2_behavior Session InteractiveSession Graph placeholder get_variable "
-    "variable_scope global_variables_initializer get_default_graph get_collection add_to_collection "
-    "train.get_global_step train.get_or_create_global_step train.Saver train.AdamOptimizer train.MomentumOptimizer "
-    "train.GradientDescentOptimizer train.Scaffold train.MonitoredTrainingSession ConfigProto app.run import_graph_def".split()
+    (
+        "disable_eager_execution disable_v2_behavior Session InteractiveSession Graph placeholder "
+        "get_variable variable_scope global_variables_initializer get_default_graph get_collection "
+        "add_to_collection train.get_global_step train.get_or_create_global_step train.Saver "
+        "train.AdamOptimizer train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold "
+        "train.MonitoredTrainingSession ConfigProto app.run import_graph_def"
+    ).split()
 )
 _GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "losses.", "logging.")
 _DEPTH_LIMIT = 3
@@ -59,10 +75,7 @@ class Runtime:
 
     def sets_memory(self) -> bool:
         """Whether this file, or a file of the project that it reaches, sets up GPU memory or visibility."""
-        own = self.model.source.text.encode("utf-8", "replace")
-        if _MEMORY_SETTINGS.search(own):
-            return True
-        return any(_MEMORY_SETTINGS.search(data) for data in self.model.project.reached_bytes(self.model.source))
+        return self.model.project.program_mentions(self.model.source, _MEMORY_SETTINGS)
 
     @cached_property
     def is_graph_mode(self) -> bool:
@@ -78,11 +91,7 @@ class Runtime:
     @cached_property
     def narrows_visibility(self) -> bool:
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
-        pattern = re.compile(rb"set_visible_devices|CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES")
-        own = self.model.source.text.encode("utf-8", "replace")
-        return bool(pattern.search(own)) or any(
-            pattern.search(data) for data in self.model.project.reached_bytes(self.model.source)
-        )
+        return self.model.project.program_mentions(self.model.source, _VISIBILITY_SETTINGS)
 
     @cached_property
     def places_strictly(self) -> bool:
@@ -156,7 +165,11 @@ class Runtime:
                 return name
             if is_source(name) and name.startswith("tf.data.Dataset."):
                 return name
-            if name.startswith(("keras.optimizers.", "keras.metrics.")) and last[:1].isupper() and "schedules" not in name:
+            if (
+                name.startswith(("keras.optimizers.", "keras.metrics."))
+                and last[:1].isupper()
+                and "schedules" not in name
+            ):
                 return name
             if name in ("keras.Sequential", "keras.models.Sequential") and self._has_input(call):
                 return f"{name} with an Input"
@@ -186,7 +199,11 @@ class Runtime:
         first = layers.elements[0].value if isinstance(layers, cst.List | cst.Tuple) and layers.elements else None
         if not isinstance(first, cst.Call):
             return False
-        return self.model.name(first.func) in ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer") or any(
+        return self.model.name(first.func) in (
+            "keras.Input",
+            "keras.layers.Input",
+            "keras.layers.InputLayer",
+        ) or any(
             a.keyword is not None and a.keyword.value in ("input_shape", "input_dim", "batch_input_shape")
             for a in first.args
         )

@@ -34,7 +34,19 @@ _LITERALS = (
     cst.FormattedString,
     cst.Lambda,
 )
-_HOST_BUILTINS = ("len", "int", "float", "str", "bool", "isinstance", "hasattr", "callable", "range", "type", "id")
+_HOST_BUILTINS = (
+    "len",
+    "int",
+    "float",
+    "str",
+    "bool",
+    "isinstance",
+    "hasattr",
+    "callable",
+    "range",
+    "type",
+    "id",
+)
 _PASSING_BUILTINS = ("list", "tuple", "reversed", "sorted", "zip", "enumerate")
 _DEPTH_LIMIT = 5
 
@@ -267,10 +279,10 @@ class Tensors:
         if not expr.args:
             return False
         func = expr.func
-        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Call):
-            if self.model.names.is_builtin(func.value.func, "super") and func.attr.value in ("call", "__call__"):
-                owner = self.model.classes.enclosing(expr)
-                return owner is not None and self.model.classes.method(owner, func.attr.value, True) is None
+        if _is_super_call(func):
+            assert isinstance(func, cst.Attribute)
+            owner = self.model.classes.enclosing(expr)
+            return owner is not None and self.model.classes.method(owner, func.attr.value, True) is None
         origins = self.model.functions.origins(func)
         return bool(origins) and all(
             origin is not None
@@ -295,8 +307,7 @@ class Tensors:
     def enter(self, call: cst.Call, called: Function) -> Tensors:
         """The tensors of `called` when this function calls it with the arguments of `call`."""
         carrying = {
-            parameter.name.value: self.of(value)
-            for parameter, value in self.model.functions.passed(call, called)
+            parameter.name.value: self.of(value) for parameter, value in self.model.functions.passed(call, called)
         }
         return Tensors(called, carrying, self.around(called), self.depth + 1)
 
@@ -307,6 +318,14 @@ class Tensors:
         while context is not None and context.function.node is not parent:
             context = context.outer
         return context
+
+
+def _is_super_call(func: Expression) -> bool:
+    """`super().call` or `super().__call__`."""
+    if not isinstance(func, cst.Attribute) or func.attr.value not in ("call", "__call__"):
+        return False
+    receiver = func.value
+    return isinstance(receiver, cst.Call) and isinstance(receiver.func, cst.Name) and receiver.func.value == "super"
 
 
 def _join(ways: Iterable[Carry | None]) -> Carry:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
-from tflint_gpu.model.functions import Function
 from tflint_gpu.model.execution import Step
+from tflint_gpu.model.functions import Function
 from tflint_gpu.model.tree import LoopNode, Node, method_name
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.chains import Chain
     from tflint_gpu.model.model import Model
 
 LoopKind = Literal["train", "validate", "other"]
@@ -22,9 +21,8 @@ LoopKind = Literal["train", "validate", "other"]
 TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 _ASSIGNING = frozenset(["assign_sub", "assign_add", "assign"])
-_HARMLESS_DECORATORS = frozenset("property staticmethod classmethod abstractmethod gin.configurable".split())
+_HARMLESS_DECORATORS = frozenset(["property", "staticmethod", "classmethod", "abstractmethod", "gin.configurable"])
 _DEPTH_LIMIT = 4
-_FEW_BATCHES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +78,7 @@ class Training:
         self._gradients[node] = False
         result = any(self._updates(call) for call in self.calls_below(node))
         if not result and depth < _DEPTH_LIMIT:
-            result = any(
-                f.model.training.takes_gradients(f.node, depth + 1) for f in self.functions_run(node)
-            )
+            result = any(f.model.training.takes_gradients(f.node, depth + 1) for f in self.functions_run(node))
         self._gradients[node] = result
         return result
 
@@ -123,8 +119,11 @@ class Training:
     @cached_property
     def distributes(self) -> bool:
         """Whether a tf.distribute strategy is made here; it copies batches to its devices ahead of time."""
-        return any(name != "tf.distribute.get_strategy" for call in self.model.calls("tf.distribute.*")
-                   if (name := self.model.name(call.func)) is not None)
+        return any(
+            name != "tf.distribute.get_strategy"
+            for call in self.model.calls("tf.distribute.*")
+            if (name := self.model.name(call.func)) is not None
+        )
 
     @cached_property
     def eager_steps(self) -> list[EagerStep]:
@@ -160,7 +159,7 @@ class Training:
         for item in self.model.pipelines.consumptions:
             training = item.model.training
             loop = training.loop_of(item.node)
-            if item.kind not in ("validate", "iterate") or loop is None or _looks_at_few(item.chain):
+            if item.kind not in ("validate", "iterate") or loop is None or item.chain.is_short:
                 continue
             if _breaks(loop) or training.takes_gradients(loop) or training.runs_traced(loop):
                 continue
@@ -198,7 +197,11 @@ class Training:
             for call in calls:
                 yield model, call, path
                 for called in model.training.functions_called(call):
-                    if called.node in seen or len(path) >= _DEPTH_LIMIT or not called.model.training.is_plainly_eager(called):
+                    if (
+                        called.node in seen
+                        or len(path) >= _DEPTH_LIMIT
+                        or not called.model.training.is_plainly_eager(called)
+                    ):
                         continue
                     seen.add(called.node)
                     step = Step(model, call, f"calls `{called.name}`")
@@ -238,7 +241,11 @@ class Training:
             if isinstance(parent, cst.Call | cst.AssignTarget | cst.FunctionDef | cst.Param | cst.Attribute):
                 continue
             call = self.model.tree.parents.get(parent)
-            if isinstance(parent, cst.Arg) and isinstance(call, cst.Call) and method_name(call) in ("run", "experimental_run_v2"):
+            if (
+                isinstance(parent, cst.Arg)
+                and isinstance(call, cst.Call)
+                and method_name(call) in ("run", "experimental_run_v2")
+            ):
                 continue
             found.add(name)
         return frozenset(found)
@@ -257,15 +264,6 @@ class Training:
         cls = self.model.functions.instance_class(call.func)
         method = cls.model.classes.method(cls, "call") if cls is not None else None
         return method is not None and method.node in method.owner.model.execution.wrapped
-
-
-def _looks_at_few(chain: Chain) -> bool:
-    for operation in chain.operations:
-        if operation.name == "take":
-            count = operation.argument(0, "count")
-            if not isinstance(count, int) or count <= _FEW_BATCHES:
-                return True
-    return False
 
 
 def _breaks(loop: LoopNode) -> bool:

@@ -19,7 +19,18 @@ Expression: TypeAlias = cst.BaseExpression
 FunctionNode: TypeAlias = cst.FunctionDef | cst.Lambda
 LoopNode: TypeAlias = cst.For | cst.While
 BindingKind = Literal[
-    "import", "star", "assign", "augment", "declare", "for", "with", "parameter", "function", "class", "except", "delete"
+    "import",
+    "star",
+    "assign",
+    "augment",
+    "declare",
+    "for",
+    "with",
+    "parameter",
+    "function",
+    "class",
+    "except",
+    "delete",
 ]
 ScopeKind = Literal["module", "function", "class", "comprehension"]
 
@@ -27,10 +38,13 @@ ScopeKind = Literal["module", "function", "class", "comprehension"]
 Path: TypeAlias = tuple[int | None, ...]
 
 _MEANINGLESS = frozenset(
-    "lpar rpar lbracket rbracket lbrace rbrace leading_lines lines_after_decorators trailing_whitespace header "
-    "footer indent comma semicolon equal colon dot first_colon second_colon star operator comparison_operator "
-    "attr keyword start end prefix conversion equality asynchronous relative encoding default_indent "
-    "default_newline has_trailing_newline annotation type_parameters posonly_ind star_equal".split()
+    (
+        "lpar rpar lbracket rbracket lbrace rbrace leading_lines lines_after_decorators trailing_whitespace "
+        "header footer indent comma semicolon equal colon dot first_colon second_colon star operator "
+        "comparison_operator attr keyword start end prefix conversion equality asynchronous relative encoding "
+        "default_indent default_newline has_trailing_newline annotation type_parameters posonly_ind "
+        "star_equal"
+    ).split()
 )
 _LEAVES = (cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis, cst.Pass)
 
@@ -44,7 +58,7 @@ class _ChildFields(dict[type, tuple[str, ...]]):
         else:
             names = tuple(
                 f.name
-                for f in fields(cls)
+                for f in fields(cls)  # type: ignore[arg-type]
                 if f.name not in _MEANINGLESS and not f.name.startswith("whitespace") and not f.name.startswith("_")
             )
         self[cls] = names[::-1]
@@ -221,7 +235,13 @@ class Tree:
         return outer or self.root
 
     def _bind_target(
-        self, target: Node, scope: Scope, kind: BindingKind, node: Node, value: Expression | None, path: Path = ()
+        self,
+        target: Node,
+        scope: Scope,
+        kind: BindingKind,
+        node: Node,
+        value: Expression | None,
+        path: Path = (),
     ) -> None:
         """Bind every name in an assignment's, loop's or with's target."""
         if isinstance(target, cst.Name):
@@ -233,9 +253,7 @@ class Tree:
                 self._bind_target(element.value, scope, kind, node, value, (*path, None if starred else index))
         elif isinstance(target, cst.Attribute):
             if value is not None and kind in ("assign", "augment"):
-                self.attribute_assignments.append(
-                    AttributeAssignment(target, value, path, node, kind == "augment")
-                )
+                self.attribute_assignments.append(AttributeAssignment(target, value, path, node, kind == "augment"))
         elif isinstance(target, cst.Subscript):
             self.item_assignments.append(target)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import libcst as cst
@@ -36,7 +37,11 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     cst.FloorDivide: operator.floordiv,
     cst.Modulo: operator.mod,
 }
-_UNARY: dict[type, Callable[[Any], Any]] = {cst.Minus: operator.neg, cst.Plus: operator.pos, cst.Not: operator.not_}
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    cst.Minus: operator.neg,
+    cst.Plus: operator.pos,
+    cst.Not: operator.not_,
+}
 _MUTATING_METHODS = frozenset("update setdefault pop popitem clear append extend insert remove sort".split())
 
 
@@ -116,7 +121,7 @@ class Values:
     def of_binding(self, binding: Binding, depth: int = 0) -> Any:
         """The value that a binding gives its name."""
         if binding.kind == "import":
-            found = self.model.project.definition(self.model, binding.target)
+            found = self.model.project.definition(self.model, binding.target, constants=True)
             if found is not None and found.binding is not None:
                 return found.model.values.of_binding(found.binding, depth + 1)
             return UNKNOWN
@@ -211,7 +216,7 @@ class Values:
         dotted = self.model.name(expr)
         if dotted is None:
             return UNKNOWN
-        definition = self.model.project.definition(self.model, dotted)
+        definition = self.model.project.definition(self.model, dotted, constants=True)
         if definition is None or definition.binding is None:
             return UNKNOWN
         return definition.model.values.of_binding(definition.binding, depth + 1)
@@ -241,16 +246,24 @@ class Values:
                 else:
                     return UNKNOWN
             return result
-        for name, convert in (("int", int), ("str", str), ("float", float)):
-            if len(expr.args) == 1 and self.model.names.is_builtin(expr.func, name):
-                inner = self.of(expr.args[0].value, depth + 1)
-                return _attempt(lambda: convert(inner)) if isinstance(inner, int | float | str) else UNKNOWN
+        converted = self._converted(expr, depth)
+        if converted is not UNKNOWN:
+            return converted
         if method_name(expr) == "format" and isinstance(expr.func, cst.Attribute):
             return self._format(expr, depth)
         if method_name(expr) == "join" and isinstance(expr.func, cst.Attribute) and len(expr.args) == 1:
             separator, parts = self.of(expr.func.value, depth + 1), self.of(expr.args[0].value, depth + 1)
             if isinstance(separator, str) and isinstance(parts, tuple) and all(isinstance(p, str) for p in parts):
                 return separator.join(parts)
+        return UNKNOWN
+
+    def _converted(self, expr: cst.Call, depth: int) -> Any:
+        """`int("1")`, `str(2)`, `float(3)`."""
+        converters: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float}
+        for name, convert in converters.items():
+            if len(expr.args) == 1 and self.model.names.is_builtin(expr.func, name):
+                inner = self.of(expr.args[0].value, depth + 1)
+                return _attempt(partial(convert, inner)) if isinstance(inner, int | float | str) else UNKNOWN
         return UNKNOWN
 
     def _format(self, expr: cst.Call, depth: int) -> Any:

@@ -1,0 +1,43 @@
+"""Every rule's documentation is true of the rule: its example is found, its replacement is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking import ALL_RULES, findings, fixed
+
+from tflint_gpu.rule import Rule
+
+_COMPANIONS = {"TFG401"}  # advice that a whole example program gets beside the rule that it is about
+
+
+def _codes(code: str, folder: Path, rule: Rule) -> set[str]:
+    return {r.code for r, _ in findings(code, folder)} - (_COMPANIONS - {rule.code})
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
+def test_example_is_found_by_exactly_this_rule(rule: Rule, tmp_path: Path) -> None:
+    """Protects the documentation from showing code that the rule does not speak about."""
+    assert _codes(rule.example("Example"), tmp_path, rule) == {rule.code}
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
+def test_replacement_is_clean(rule: Rule, tmp_path: Path) -> None:
+    """Protects users from advice that earns them the next finding."""
+    assert _codes(rule.example("Use instead"), tmp_path, rule) == set()
+
+
+@pytest.mark.parametrize("rule", [r for r in ALL_RULES if r.fixable], ids=lambda rule: rule.code)
+def test_fixing_the_example_gives_the_replacement(rule: Rule, tmp_path: Path) -> None:
+    """Protects the promise that the fix does what the documentation says."""
+    assert fixed(rule.example("Example"), tmp_path, rule.code) == rule.example("Use instead")
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
+def test_documentation_has_its_sections(rule: Rule) -> None:
+    """Protects the form of the catalogue: a summary, why, and what it rests on."""
+    text = rule.documentation()
+    assert rule.summary().endswith(".")
+    assert "\nWhy: " in text
+    assert "\nMeasured: " in text
