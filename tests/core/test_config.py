@@ -24,9 +24,7 @@ def test_the_nearest_file_holds_for_each_directory(tmp_path: Path, write_files: 
         }
     )
     resolver = SettingsResolver(working_directory=tmp_path)
-    targets = {
-        name: resolver.for_directory(tmp_path / name).target_tensorflow for name in ("", "a", "a/in", "b")
-    }
+    targets = {name: resolver.for_directory(tmp_path / name).target_tensorflow for name in ("", "a", "a/in", "b")}
     assert targets == {"": "2.10", "a": "2.10", "a/in": "2.10", "b": "2.12"}
     assert resolver.for_directory(tmp_path / "b").jobs is None, "settings are not inherited from above"
     isolated = SettingsResolver(isolated=True, working_directory=tmp_path)

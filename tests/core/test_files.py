@@ -20,9 +20,7 @@ def found(tmp_path: Path, *paths: str, **options: object) -> list[str]:
 
 
 def test_python_files_in_order_without_the_usual_exclusions(tmp_path: Path, write_files: Write) -> None:
-    write_files(
-        ["b.py", "a/c.py", "a.py", "n.pyi", "t.txt", ".venv/x.py", "a/.git/y.py", "node_modules/z.py"]
-    )
+    write_files(["b.py", "a/c.py", "a.py", "n.pyi", "t.txt", ".venv/x.py", "a/.git/y.py", "node_modules/z.py"])
     assert found(tmp_path) == ["a.py", "b.py", "a/c.py"]
 
 

@@ -20,9 +20,7 @@ def logical_ends(text: str) -> set[int]:
     return {token.start[0] for token in tokens if token.type == tokenize.NEWLINE}
 
 
-@pytest.mark.parametrize(
-    "path", sorted(Path(tflint_gpu.__file__).parent.glob("*.py")), ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", sorted(Path(tflint_gpu.__file__).parent.glob("*.py")), ids=lambda path: path.name)
 def test_agrees_with_tokenize(path: Path) -> None:
     text = path.read_text()
     assert logical_ends(text) <= set(Lines.of(text).logical)
@@ -32,9 +30,7 @@ def test_agrees_with_tokenize(path: Path) -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_rows_of_a_statement(newline: str) -> None:
-    text = newline.join(
-        ["a = 1", "f(", "    '#(',  # (", "    2)", "b = \\", "  3", 's = """', '"""', "c = 4"]
-    )
+    text = newline.join(["a = 1", "f(", "    '#(',  # (", "    2)", "b = \\", "  3", 's = """', '"""', "c = 4"])
     lines = Lines.of(text)
     groups = {row: list(lines.logical_rows(row)) for row in range(1, 10)}
     assert groups[1] == [1]

@@ -53,9 +53,7 @@ def test_the_parser_would_die(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["parentheses", "sum", "calls", "pattern", "blocks"])
 def test_the_command_survives_and_checks_the_other_files(name: str, tmp_path: Path, tflint) -> None:  # type: ignore[no-untyped-def]
-    enough = (
-        "import tensorflow as tf\nds = tf.data.Dataset.range(9).prefetch(1).map(f).batch(32)\nm.fit(ds)\n"
-    )
+    enough = "import tensorflow as tf\nds = tf.data.Dataset.range(9).prefetch(1).map(f).batch(32)\nm.fit(ds)\n"
     (tmp_path / "deep.py").write_text(enough + DEADLY[name])
     (tmp_path / "fine.py").write_text(enough + "broken = (\n")
     done = tflint("check", "--no-cache", "--output-format", "concise", "--jobs", "1")
@@ -66,9 +64,7 @@ def test_the_command_survives_and_checks_the_other_files(name: str, tmp_path: Pa
 
 
 ORDINARY = {
-    "dictionary": "x = {\n"
-    + "".join(f'    "k{n}": -{n}.5 + f(a.b, [1, (2,)]),\n' for n in range(20_000))
-    + "}",
+    "dictionary": "x = {\n" + "".join(f'    "k{n}": -{n}.5 + f(a.b, [1, (2,)]),\n' for n in range(20_000)) + "}",
     "numbers": "x = [" + ", ".join(f"-{n}.5e-3" for n in range(50_000)) + "]",
     "statements": "x = a.b(c)[d] + e.f * -g if not h else i\n" * 50_000,
     "strings with brackets": "x = '''" + "((((" * 50_000 + "'''",

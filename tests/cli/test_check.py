@@ -1,0 +1,235 @@
+"""Protects the command as users meet it: arguments, exit codes, streams, fixes, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.rule import entries
+
+FIXABLE = """\
+import tensorflow as tf
+
+def train(model, xs):
+    ds = tf.data.Dataset.from_tensor_slices(xs)
+    ds = ds.prefetch(1).map(lambda x: x + 1).batch(32)  # why
+    model.fit(ds, epochs=2)
+"""
+CODE = "TFG302"  # the examples of this file speak about one real rule: misplaced-prefetch
+FIXED = FIXABLE.replace(".prefetch(1).map(lambda x: x + 1).batch(32)", ".map(lambda x: x + 1).batch(32).prefetch(1)")
+
+pytestmark = pytest.mark.skipif(CODE not in {entry.code for entry in entries()}, reason="that rule is gone")
+
+
+def test_findings_exit_with_1_and_clean_code_with_0(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    done = tflint("check", "--select", CODE, "--output-format", "concise")
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"a.py:5:13: {CODE} [*] ")
+    assert done.stdout.endswith("Found 1 problem.\n[*] 1 fixable with the --fix option.\n")
+    assert done.stderr == ""
+    assert tflint("check", "--select", CODE, "--exit-zero").returncode == 0
+    (tmp_path / "a.py").write_text(FIXED)
+    done = tflint("check", "--select", CODE)
+    assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
+
+
+def test_what_cannot_be_done_exits_with_2(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    for arguments, words in [
+        (["nowhere.py"], "nowhere.py"),
+        (["--select", "TFG"[:2]], "TF"),
+        (["--target-tensorflow", "latest"], "target-tensorflow"),
+        (["--config", "nowhere.toml"], "nowhere.toml"),
+        (["--per-file-ignores", "a.py"], "per-file-ignores"),
+        (["--no-such-option"], "--no-such-option"),
+        (["--isolated", "--config", "x.toml"], "--isolated"),
+        (["--jobs", "0"], "--jobs"),
+        (["-", "a.py"], "standard input"),
+    ]:
+        done = tflint("check", *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_directory_without_python(tmp_path: Path, tflint: Any) -> None:
+    done = tflint("check")
+    assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
+    assert "No Python files found under the given path(s)" in done.stderr
+
+
+def test_options_reach_the_selection(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu]\nselect = ["{CODE}"]\n')
+    assert tflint("check").returncode == 1
+    assert tflint("check", "--isolated", "--ignore", "TFG").returncode == 0
+    assert tflint("check", "--ignore", CODE).returncode == 0
+    assert tflint("check", "--per-file-ignores", f"a.py:{CODE},b.py:ALL").returncode == 0
+    assert tflint("check", "--per-file-ignores", f"b.py:{CODE}").returncode == 1
+    assert tflint("check", "--exclude", "a.py").returncode == 0
+    assert tflint("check", "--ignore", "TFG3", "--extend-select", CODE).returncode == 1
+
+
+def test_noqa(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE.replace("# why", f"# noqa: {CODE}"))
+    assert tflint("check", "--select", CODE).returncode == 0
+    assert tflint("check", "--select", CODE, "--ignore-noqa").returncode == 1
+
+
+def test_fix_diff_and_fix_only(tmp_path: Path, tflint: Any) -> None:
+    path = tmp_path / "a.py"
+    data = FIXABLE.replace("\n", "\r\n").encode()
+    path.write_bytes(data)
+    shown = tflint("check", "--select", CODE, "--diff")
+    assert (shown.returncode, path.read_bytes()) == (1, data)
+    assert "+    ds = ds.map(lambda x: x + 1).batch(32).prefetch(1)  # why" in shown.stdout
+    assert shown.stderr == "Would fix 1 problem.\n"
+    done = tflint("check", "--select", CODE, "--fix")
+    assert (done.returncode, done.stdout) == (0, "Found 1 problem (1 fixed, 0 remaining).\n")
+    assert path.read_bytes() == FIXED.replace("\n", "\r\n").encode()
+    again = tflint("check", "--select", CODE, "--fix")
+    assert (again.returncode, again.stdout) == (0, "All checks passed!\n")
+    path.write_bytes(data)
+    only = tflint("check", "--select", CODE, "--fix-only")
+    assert (only.returncode, only.stdout) == (0, "Fixed 1 problem.\n")
+    path.write_bytes(data)
+    assert tflint("check", "--select", CODE, "--fix", "--exit-non-zero-on-fix").returncode == 1
+    clean = tflint("check", "--select", CODE, "--diff")
+    assert (clean.returncode, clean.stdout) == (0, "")
+
+
+def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path, tflint: Any) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.py").write_text(FIXABLE)
+    (tmp_path / "d").chmod(0o555)
+    done = tflint("check", "--select", CODE, "--fix", "--no-cache")
+    assert done.returncode == 2
+    assert "not fixed" in done.stderr
+
+
+def test_standard_input(tmp_path: Path, tflint: Any) -> None:
+    done = tflint("check", "--select", CODE, "--output-format", "json", "-", stdin=FIXABLE)
+    assert [one["filename"] for one in json.loads(done.stdout)] == ["-"]
+    done = tflint("check", "--select", CODE, "--stdin-filename", "in/b.py", "-", stdin=FIXABLE)
+    assert " --> in/b.py:5:13" in done.stdout
+    assert "5 |     ds = ds.prefetch(1)" in done.stdout
+    done = tflint("check", "--select", CODE, "--fix", "-", stdin=FIXABLE)
+    assert (done.returncode, done.stdout) == (0, FIXED)
+    assert "1 fixed" in done.stderr
+    assert not (tmp_path / ".tflint_gpu_cache").exists()
+
+
+def test_bad_input_is_never_a_traceback(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "good.py").write_text(FIXABLE)
+    lure = b"import tensorflow as tf\ntf.data.Dataset.range(3).prefetch(1).map(f).batch(2)\nmodel.fit(GPU)\n"
+    bad = {
+        "syntax.py": lure + b"x = (\n",
+        "latin.py": lure + b"x = '\xe9'\n",
+        "python2.py": lure + b"print 'a'\n",
+        "nul.py": lure + b"\0",
+        "utf16.py": "import tensorflow".encode("utf-16"),
+        "mixed.py": b"\xef\xbb\xbf# coding: latin-1\n" + lure,
+        "empty.py": b"",
+        "cr.py": lure.replace(b"\n", b"\r"),
+        "nested.py": lure + b"x = " + b"[" * 500 + b"]" * 500,
+        "large.py": lure + b"x = 1\n" * 20_000,
+    }
+    for name, data in bad.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "broken.py").symlink_to("nowhere.py")
+    done = tflint("check", "--output-format", "json", "--no-cache")
+    assert (done.returncode, done.stderr) == (1, "")
+    codes: dict[str, set[str]] = {}
+    for one in json.loads(done.stdout):
+        codes.setdefault(Path(one["filename"]).name, set()).add(one["code"])
+    assert CODE in codes["good.py"]
+    for name in ("syntax.py", "latin.py", "python2.py", "nul.py", "mixed.py", "nested.py"):
+        assert codes[name] == {"TFG000"}, name
+    assert "empty.py" not in codes
+    assert "TFG000" not in codes.get("large.py", set())
+
+
+def test_results_come_from_the_cache_and_are_never_stale(tmp_path: Path, tflint: Any) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(FIXABLE)
+    first = tflint("check", "--select", CODE)
+    entries_before = set((tmp_path / ".tflint_gpu_cache").rglob("*.json"))
+    assert len(entries_before) == 1
+    assert tflint("check", "--select", CODE).stdout == first.stdout
+    assert set((tmp_path / ".tflint_gpu_cache").rglob("*.json")) == entries_before
+    assert tflint("check", "--ignore", "TFG").returncode == 0, "other settings, other results"
+    path.write_text(FIXED)
+    assert tflint("check", "--select", CODE).returncode == 0
+    path.write_text(FIXABLE)
+    moved = tflint("check", "--select", CODE, "--cache-dir", "elsewhere")
+    assert (moved.stdout, (tmp_path / "elsewhere" / "CACHEDIR.TAG").exists()) == (first.stdout, True)
+
+
+def test_a_file_without_tensorflow_costs_no_import(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("import os\n")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "tflint_gpu", "check", "x.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tflint_gpu.engine" in imported
+    assert not {name for name in imported if name.partition(".")[0] in ("libcst", "tensorflow", "keras", "numpy")}
+    assert not {name for name in imported if name.startswith(("tflint_gpu.rules", "tflint_gpu.model"))}
+
+
+def test_colour_only_where_it_is_seen(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    assert "\x1b[" not in tflint("check", "--select", CODE).stdout
+    assert "\x1b[" in tflint("check", "--select", CODE, FORCE_COLOR="1").stdout
+
+
+def test_shown_files_and_settings(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text("")
+    assert tflint("check", "--show-files").stdout == f"{tmp_path / 'a.py'}\n"
+    assert "target-tensorflow = '2.9'" in tflint("check", "--show-settings", "--target-tensorflow", "2.9").stdout
+
+
+def test_quiet_and_statistics(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    quiet = tflint("check", "--select", CODE, "--quiet", "--output-format", "concise").stdout
+    assert quiet.count("\n") == 1
+    counted = tflint("check", "--select", CODE, "--statistics", "--quiet").stdout
+    assert counted.startswith(f"1\t{CODE}\t[*] ")
+
+
+def test_a_rule_that_fails_exits_with_2_and_names_file_and_rule(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(FIXABLE)
+    script = (
+        "import sys, tflint_gpu.rule as r\n"
+        f"rule = r.load(['{CODE}'])[0]\n"
+        "def check(self, model): raise ValueError('oops')\n"
+        "type(rule).check = check\n"
+        "from tflint_gpu.cli import main\n"
+        "main(['check', '--no-cache'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert f"error: a.py: {CODE} failed: ValueError: oops" in done.stderr
+
+
+def test_interrupting_exits_with_130(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tflint_gpu", "check", "-"],
+        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors

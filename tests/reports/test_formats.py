@@ -1,0 +1,94 @@
+"""Protects what other programs read: JSON with ruff's keys, and commands that GitHub understands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
+from tflint_gpu.reports import View, renderer
+from tflint_gpu.reports.display import use_colour
+from tflint_gpu.reports.summary import statistics, summary
+
+START, END = Location(3, 5), Location(3, 9)
+DIAGNOSTIC = Diagnostic(
+    "TFG101", "some-name", "50% slower:\nréally", "dir,1/x:y.py", START, END, 3, "warning",
+    Prediction("memory", ("gpu",)), "help, too",
+    (Related("b.py", START, END, "there"),),
+    Fix("mend", "safe", (Edit(7, 11, START, END, "new"),)),
+)  # fmt: skip
+VIEW = View(Path("/p"))
+
+
+def test_json() -> None:
+    [one] = json.loads(renderer("json")([DIAGNOSTIC], VIEW))
+    place = {"location": {"row": 3, "column": 5}, "end_location": {"row": 3, "column": 9}}
+    assert one == {
+        "code": "TFG101",
+        "name": "some-name",
+        "message": "50% slower:\nréally",
+        "severity": "warning",
+        "filename": "/p/dir,1/x:y.py",
+        **place,
+        "prediction": {"kind": "memory", "applies": ["gpu"], "low": None, "high": None, "basis": ""},
+        "help": "help, too",
+        "related": [{"filename": "/p/b.py", **place, "message": "there"}],
+        "fix": {"applicability": "safe", "message": "mend", "edits": [{"content": "new", **place}]},
+        "noqa_row": 3,
+        "url": None,
+    }
+    assert json.loads(renderer("json")([], VIEW)) == []
+
+
+def test_github_commands_are_one_line_and_escaped() -> None:
+    assert renderer("github")([DIAGNOSTIC], VIEW) == (
+        "::warning title=tflint-gpu (TFG101),file=/p/dir%2C1/x%3Ay.py,line=3,col=5,endLine=3,endColumn=9"
+        "::dir,1/x:y.py:3:5: TFG101 50%25 slower:%0Aréally%0A  help: help, too\n"
+    )
+    levels = [renderer("github")([replace(DIAGNOSTIC, severity=s)], VIEW)[:8] for s in ("error", "advice")]
+    assert levels == ["::error ", "::notice"]
+
+
+def test_concise_marks_what_can_be_fixed() -> None:
+    unsafe = replace(DIAGNOSTIC, message="m", filename="a.py", fix=replace(DIAGNOSTIC.fix, applicability="unsafe"))  # type: ignore[type-var]
+    render = renderer("concise")
+    assert render([replace(unsafe, fix=DIAGNOSTIC.fix)], VIEW) == "a.py:3:5: TFG101 [*] m\n"
+    assert render([unsafe], VIEW) == "a.py:3:5: TFG101 m\n"
+    assert render([unsafe], View(Path("/p"), unsafe_fixes=True)) == "a.py:3:5: TFG101 [*] m\n"
+
+
+def test_statistics() -> None:
+    plain = replace(DIAGNOSTIC, code="TFG102", name="other", fix=None)
+    assert statistics([DIAGNOSTIC, plain, plain], VIEW, "full") == "2\tTFG102\t[ ] other\n1\tTFG101\t[*] some-name\n"
+    assert [row["count"] for row in json.loads(statistics([DIAGNOSTIC, plain, plain], VIEW, "json"))] == [2, 1]
+
+
+def test_summary() -> None:
+    unsafe = replace(DIAGNOSTIC, fix=replace(DIAGNOSTIC.fix, applicability="unsafe"))  # type: ignore[type-var]
+    more = "can be enabled with the --unsafe-fixes option"
+    assert list(summary([], 0, False, False)) == ["All checks passed!"]
+    assert list(summary([DIAGNOSTIC, unsafe, unsafe], 0, False, False)) == [
+        "Found 3 problems.",
+        f"[*] 1 fixable with the --fix option (2 hidden fixes {more}).",
+    ]
+    assert list(summary([unsafe], 2, True, False)) == [
+        "Found 3 problems (2 fixed, 1 remaining).",
+        f"No safe fixes left (1 hidden fix {more}).",
+    ]
+    assert list(summary([unsafe], 0, False, True))[1] == "[*] 1 fixable with the --fix option."
+
+
+def test_colour_is_for_terminals_or_who_asks() -> None:
+    class Stream:
+        def __init__(self, terminal: bool) -> None:
+            self.isatty = lambda: terminal
+
+    terminal, pipe = Stream(True), Stream(False)
+    assert use_colour(terminal, {})  # type: ignore[arg-type]
+    assert not use_colour(pipe, {})  # type: ignore[arg-type]
+    assert not use_colour(terminal, {"NO_COLOR": "1"})  # type: ignore[arg-type]
+    assert use_colour(terminal, {"NO_COLOR": ""})  # type: ignore[arg-type]
+    assert use_colour(pipe, {"FORCE_COLOR": "1", "NO_COLOR": "1"})  # type: ignore[arg-type]
+    assert "\x1b[" in renderer("full")([DIAGNOSTIC], View(Path("/p"), colour=True))
+    assert "\x1b[" not in renderer("full")([DIAGNOSTIC], VIEW)
