@@ -60,8 +60,8 @@ _MEANING = {
 _TABLE = bytes(_MEANING.get(byte, 0) for byte in range(256))
 _MEANINGLESS = bytes(byte for byte in range(256) if byte not in _MEANING)
 _NO_OPERATOR = bytes(byte for byte in range(256) if byte not in b"=!:<>&|^+-~*/%@.([{")
-_NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"()")
-_STEP = bytes({ord("("): 1, ord(")"): 255}.get(byte, 0) for byte in range(256))
+_NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"([{)]}")
+_STEP = bytes(1 if byte in b"([{" else 255 for byte in range(256))  # 255 is -1 in a signed byte
 
 
 def check_nesting(text: str) -> None:
@@ -72,7 +72,8 @@ def check_nesting(text: str) -> None:
     """
     data = text.encode("ascii", "replace")
     suspicious = (
-        _count_operators(data) > MAX_LINKS  # brackets that open included: fewer do no harm either
+        _count_operators(data) > MAX_LINKS
+        or _depth(data) > MAX_BRACKETS  # with those in strings: enough for a file of few operators
         or _count_words(data) >= MAX_LINKS
         or data.count(b'"') + data.count(b"'") > MAX_FLAT
         or b"case" in data
@@ -102,9 +103,9 @@ def _count_words(data: bytes) -> int:
     return sum(data.count(word) for word in _WORDS)
 
 
-def _depth(reduced: bytes) -> int:
-    """How deep the brackets of reduced code nest."""
-    steps = array("b", reduced.translate(_STEP, _NO_BRACKET))
+def _depth(code: bytes) -> int:
+    """How deep the brackets of some code nest."""
+    steps = array("b", code.translate(_STEP, _NO_BRACKET))
     return max(accumulate(steps), default=0)
 
 

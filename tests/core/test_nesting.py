@@ -14,6 +14,7 @@ from tflint_gpu.source import UnreadableSource
 
 DEADLY = {
     "parentheses": "x = " + "(" * 3000 + ")" * 3000,
+    "few parentheses": "x = " + "(" * 300 + ")" * 300,
     "never closed": "x = " + "[" * 3000,
     "brackets hidden by strings": "x = " + '(")"' * 3000 + ")" * 3000,
     "sum": "x = " + " + ".join(["a"] * 20_000),
