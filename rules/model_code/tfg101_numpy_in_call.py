@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES, Counterpart
+from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY
 from tflint_gpu.model.execution import Trace
 from tflint_gpu.rule import Edit, Finding, Fix, Note, Prediction, Rule
 
@@ -65,6 +65,8 @@ class NumpyInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the NumPy calls on tensors in the traced functions that start in this file."""
+        if model.runtime.has_numpy_behaviour:
+            return
         for trace in model.execution.traces:
             own = trace.tensors.model
             for call in own.functions.calls_in.get(trace.function.node, ()):
@@ -82,7 +84,8 @@ def _finding(trace: Trace, call: cst.Call, name: str) -> Finding:
     return Finding(
         model,
         call.func,
-        f"`{short}` gets a tensor in {trace.entry}: it raises when {where}; run eagerly, it stops the gradient",
+        f"`{short}` gets a tensor in {trace.entry}: it raises when {where}"
+        + ("" if name in RAISES_EAGERLY else "; run eagerly, it stops the gradient"),
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
         help=_advice(name),
         notes=tuple(Note(step.model, step.node, step.text) for step in trace.path),
@@ -105,42 +108,26 @@ def _is_option(arg: cst.Arg) -> bool:
 def _fix(trace: Trace, call: cst.Call, name: str) -> Fix | None:
     """Put the counterpart in place of the function's name, with an import that the file already has."""
     model, known = trace.tensors.model, COUNTERPARTS.get(name)
-    if known is None or not _is_mapped(model, call, known):
+    if known is None or not call.args or call.args[0].keyword is not None or any(arg.star for arg in call.args):
+        return None
+    if any(model.value(arg.value) is None for arg in call.args):
         return None
     replacement = None
     if not known.tensor_first or trace.tensors.holds_tensor([call.args[0].value]):
         replacement = model.names.spelled(known.tensorflow, call)
-    keras = replacement is None
-    if keras and known.keras_ops is not None and model.target.keras >= 3:
+    use_keras = replacement is None
+    if use_keras and known.keras_ops is not None and model.target.keras >= 3:
         replacement = model.names.spelled(known.keras_ops, call)
-    if replacement is None:
+    keywords = [arg.keyword for arg in call.args if arg.keyword is not None]
+    renamed = known.renamed(len(call.args) - len(keywords), [k.value for k in keywords], keras_ops=use_keras)
+    if replacement is None or renamed is None:
         return None
     edits = [Edit(call.func, replacement)]
-    names = {k.numpy: k.keras_ops if keras else k.tensorflow for k in known.keywords}
-    for arg in call.args:
-        if arg.keyword is not None:
-            new = names[arg.keyword.value]
-            if new is None:
-                return None
-            if new != arg.keyword.value:
-                edits.append(Edit(arg.keyword, new))
-    safe = known.safe and all(_is_float_or_number(trace, arg.value) for arg in call.args)
+    edits += [Edit(keyword, renamed[keyword.value]) for keyword in keywords if renamed[keyword.value] != keyword.value]
+    safe = known.safe and all(_is_tensor_or_number(trace, arg.value) for arg in call.args)
     return Fix(f"Replace with `{replacement}`", "safe" if safe else "unsafe", tuple(edits))
 
 
-def _is_mapped(model: Model, call: cst.Call, known: Counterpart) -> bool:
-    """Whether the counterpart takes all arguments of the call, and the call has all that it needs."""
-    positional = [arg for arg in call.args if arg.keyword is None]
-    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-    mapped = {keyword.numpy for keyword in known.keywords}
-    if any(arg.star for arg in call.args) or len(positional) > known.positional or set(given) - mapped:
-        return False
-    if not positional:
-        return False
-    everything = len(positional) == known.positional and model.value(positional[-1].value) is not None
-    return everything or all(n in given and model.value(given[n]) is not None for n in known.required)
-
-
-def _is_float_or_number(trace: Trace, expr: cst.BaseExpression) -> bool:
+def _is_tensor_or_number(trace: Trace, expr: cst.BaseExpression) -> bool:
     """A tensor or a Python number: with a NumPy array beside it the result's dtype may differ."""
     return trace.tensors.holds_tensor([expr]) or isinstance(trace.tensors.model.value(expr), int | float)

@@ -82,6 +82,15 @@ RAISES: frozenset[str] = frozenset(
     for name in names.split()
 )
 
+RAISES_EAGERLY: frozenset[str] = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "take_along_axis put_along_axis fill_diagonal compress piecewise place histogramdd common_type isfortran "
+        "result_type astype array2string array_repr array_str fft.fftfreq fft.rfftfreq copyto putmask resize"
+    ).split()
+)
+"""These raise on an eager tensor too (the last three for some arguments)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keyword:

@@ -163,14 +163,24 @@ class Project:
         return self._mentions[key]
 
     def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
+        """The files that a file's imports name; through a package's `__init__`, the file that defines the name."""
         if path not in self._imports:
             found: dict[Path, None] = {}
             for dotted in _imported_names(data):
                 located = self._locate_from(path, dotted)
                 if located is not None:
                     found[located[0]] = None
+                    if located[0].name == "__init__.py" and located[1]:
+                        found.update(dict.fromkeys(self._re_exported(located[0], located[1])))
             self._imports[path] = tuple(found)
         return self._imports[path]
+
+    def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
+        for dotted in _imported_names(self._read(package) or b""):
+            if dotted.endswith(f".{name}"):
+                located = self._locate_from(package, dotted)
+                if located is not None:
+                    yield located[0]
 
     def _locate(self, model: Model, dotted: str) -> tuple[Path, str] | None:
         key = (model.source.name, dotted)

@@ -60,10 +60,10 @@ _GRAPH_CALLS = frozenset(
         "get_variable variable_scope global_variables_initializer get_default_graph get_collection "
         "add_to_collection train.get_global_step train.get_or_create_global_step train.Saver "
         "train.AdamOptimizer train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold "
-        "train.MonitoredTrainingSession ConfigProto app.run import_graph_def"
+        "train.MonitoredTrainingSession losses.get_total_loss losses.softmax_cross_entropy ConfigProto app.run import_graph_def"
     ).split()
 )
-_GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "losses.", "logging.")
+_GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "logging.")
 _DEPTH_LIMIT = 3
 
 
@@ -92,6 +92,11 @@ class Runtime:
     def narrows_visibility(self) -> bool:
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
         return self.model.project.program_mentions(self.model.source, _VISIBILITY_SETTINGS)
+
+    @cached_property
+    def has_numpy_behaviour(self) -> bool:
+        """Whether the program gives tensors NumPy's methods, through which some NumPy functions work on them."""
+        return self.model.project.program_mentions(self.model.source, [b"experimental_enable_numpy_behavior"])
 
     @cached_property
     def places_strictly(self) -> bool:
