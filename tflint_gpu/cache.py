@@ -48,7 +48,7 @@ def _program_directories() -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A directory with one JSON file for each file and set of circumstances."""
+    """A directory with one JSON file for each file checked, overwritten when the file or its settings change."""
 
     directory: Path
 
@@ -64,10 +64,12 @@ class Cache:
         digest.update(b"\0" + repr(circumstances).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
-    def load(self, key: str) -> tuple[Diagnostic, ...] | None:
-        """The stored diagnostics, if there are any and all other files they rest on are unchanged."""
+    def load(self, file: Path, key: str) -> tuple[Diagnostic, ...] | None:
+        """The diagnostics stored for a file under this key, if all other files they rest on are unchanged."""
         try:
-            entry = json.loads(self._path(key).read_bytes())
+            entry = json.loads(self._path(file).read_bytes())
+            if entry["key"] != key:
+                return None
             for path, digest in entry["consulted"].items():
                 if file_digest(Path(path)) != digest:
                     return None
@@ -78,26 +80,26 @@ class Cache:
     def store(self, key: str, diagnostics: Sequence[Diagnostic], consulted: dict[Path, bytes | None]) -> None:
         """Keep a result. A cache that cannot be written is no reason to complain."""
         entry = {
-            "consulted": {
-                str(path): None if digest is None else digest.hex() for path, digest in consulted.items()
-            },
+            "key": key,
+            "consulted": {str(path): None if digest is None else digest.hex() for path, digest in consulted.items()},
             "diagnostics": [asdict(diagnostic) for diagnostic in diagnostics],
         }
-        path = self._path(key)
+        path = self._path(file)
         temporary = ""
         try:
             self._prepare(path.parent)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(entry, file)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                json.dump(entry, stream)
             Path(temporary).replace(path)
         except (OSError, ValueError):
             if temporary:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
 
-    def _path(self, key: str) -> Path:
-        return self.directory / tflint_gpu.__version__ / key[:2] / f"{key[2:]}.json"
+    def _path(self, file: Path) -> Path:
+        name = hashlib.blake2b(os.fsencode(file), digest_size=16).hexdigest()
+        return self.directory / tflint_gpu.__version__ / name[:2] / f"{name[2:]}.json"
 
     def _prepare(self, directory: Path) -> None:
         if directory.is_dir():
@@ -123,8 +125,7 @@ def _diagnostic(item: dict[str, Any]) -> Diagnostic:
             **item,
             "location": Location(**item["location"]),
             "end_location": Location(**item["end_location"]),
-            "prediction": prediction
-            and Prediction(**{**prediction, "applies": tuple(prediction["applies"])}),
+            "prediction": prediction and Prediction(**{**prediction, "applies": tuple(prediction["applies"])}),
             "related": tuple(Related(**_with_locations(related)) for related in item["related"]),
             "fix": fix
             and Fix(

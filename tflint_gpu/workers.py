@@ -6,6 +6,7 @@ parser can end its process, so with several processes a file that does is found 
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -17,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from typing import TypeVar
 
-from tflint_gpu.engine import Engine, FileResult, unreadable
+from tflint_gpu.engine import Engine, FileResult, collector_held_off, unreadable
 from tflint_gpu.files import FileToCheck, mentions_tensorflow
 from tflint_gpu.source import UnreadableSource
 
@@ -84,11 +85,16 @@ def check_files(engine: Engine, files: Sequence[FileToCheck], jobs: int | None =
     if jobs > 1:
         results = list(_in_processes(engine, relevant, jobs))
     elif relevant:
-        results = with_large_stack(lambda: [engine.check(file) for file in relevant])
+        results = with_large_stack(lambda: _check_all(engine, relevant))
     else:
         results = []
     order = {file.path: index for index, file in enumerate(relevant)}
     return sorted(results, key=lambda result: order[result.file.path])
+
+
+def _check_all(engine: Engine, files: Sequence[FileToCheck]) -> list[FileResult]:
+    with collector_held_off():
+        return [engine.check(file) for file in files]
 
 
 def _is_relevant(file: FileToCheck) -> bool:
@@ -117,6 +123,7 @@ _engine: Engine | None = None
 def _begin(engine: Engine) -> None:
     global _engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    gc.disable()  # for all files of this process; the engine sweeps now and then
     _engine = engine
 
 

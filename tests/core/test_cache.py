@@ -10,6 +10,7 @@ import pytest
 from tflint_gpu.cache import Cache, file_digest
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 
+FILE = Path("/p/x.py")
 PLACE, END = Location(1, 2), Location(1, 5)
 DIAGNOSTIC = Diagnostic(
     "TFG101", "n", "m é", "x.py", PLACE, END, 1, "warning",
@@ -27,9 +28,12 @@ def digests(*paths: Path) -> dict[Path, bytes | None]:
 def test_what_was_stored_comes_back(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "c")
     plain = Diagnostic("TFG000", "n", "m", "x.py", PLACE, END, 1, "error")
-    cache.store("ab12", [DIAGNOSTIC, plain], {})
-    assert cache.load("ab12") == (DIAGNOSTIC, plain)
-    assert cache.load("ab13") is None
+    cache.store(FILE, "ab12", [DIAGNOSTIC, plain], {})
+    assert cache.load(FILE, "ab12") == (DIAGNOSTIC, plain)
+    assert cache.load(FILE, "ab13") is None
+    assert cache.load(Path("/p/y.py"), "ab12") is None
+    cache.store(FILE, "ab13", [], {})
+    assert cache.load(FILE, "ab12") is None, "a file has one entry: the directory does not grow with each edit"
     assert (tmp_path / "c" / ".gitignore").read_text().endswith("*\n")
     assert (tmp_path / "c" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
     assert not list((tmp_path / "c").rglob(".new-*")), "temporary files are gone"
@@ -39,14 +43,14 @@ def test_other_files_are_verified(tmp_path: Path) -> None:
     there, absent = tmp_path / "there.py", tmp_path / "absent.py"
     there.write_text("a")
     cache = Cache(tmp_path / "c")
-    cache.store("ab", [], digests(there, absent))
-    assert cache.load("ab") == ()
+    cache.store(FILE, "ab", [], digests(there, absent))
+    assert cache.load(FILE, "ab") == ()
     there.write_text("b")
-    assert cache.load("ab") is None
+    assert cache.load(FILE, "ab") is None
     there.write_text("a")
-    assert cache.load("ab") == ()
+    assert cache.load(FILE, "ab") == ()
     absent.write_text("now it is here")
-    assert cache.load("ab") is None
+    assert cache.load(FILE, "ab") is None
 
 
 @pytest.mark.parametrize(
@@ -54,18 +58,18 @@ def test_other_files_are_verified(tmp_path: Path) -> None:
 )
 def test_damaged_entries_are_ignored(damage: bytes, tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.store("abcd", [DIAGNOSTIC], {})
+    cache.store(FILE, "abcd", [DIAGNOSTIC], {})
     [entry] = tmp_path.rglob("*.json")
     assert json.loads(entry.read_bytes())
     entry.write_bytes(damage)
-    assert cache.load("abcd") is None
+    assert cache.load(FILE, "abcd") is None
 
 
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = Cache(tmp_path / "file" / "c")
-    cache.store("ab", [DIAGNOSTIC], {})
-    assert cache.load("ab") is None
+    cache.store(FILE, "ab", [DIAGNOSTIC], {})
+    assert cache.load(FILE, "ab") is None
 
 
 def test_the_key_sees_every_circumstance() -> None:
