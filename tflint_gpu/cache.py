@@ -77,7 +77,9 @@ class Cache:
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None  # absent, or not (any more) what we wrote
 
-    def store(self, key: str, diagnostics: Sequence[Diagnostic], consulted: dict[Path, bytes | None]) -> None:
+    def store(
+        self, file: Path, key: str, diagnostics: Sequence[Diagnostic], consulted: dict[Path, bytes | None]
+    ) -> None:
         """Keep a result. A cache that cannot be written is no reason to complain."""
         entry = {
             "key": key,
