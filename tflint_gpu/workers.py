@@ -6,6 +6,7 @@ parser can end its process, so with several processes a file that does is found 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -156,15 +157,15 @@ def _pool(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> Iterator[F
     """Results in any order; those of a process that died, and what waited, are missing."""
     executor = ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_begin, initargs=(engine,))
     try:
-        for future in as_completed([executor.submit(_check_one, file) for file in files]):
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                continue
-    except BrokenProcessPool:
-        return
-    finally:
+        # Submitting fails, too, once a process has died.
+        with contextlib.suppress(BrokenProcessPool):
+            for future in as_completed([executor.submit(_check_one, file) for file in files]):
+                with contextlib.suppress(BrokenProcessPool):
+                    yield future.result()
+    except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
 
 
 def _crashed(file: FileToCheck) -> FileResult:

@@ -231,6 +231,15 @@ def test_a_rule_that_fails_exits_with_2_and_names_file_and_rule(tmp_path: Path) 
     assert f"error: a.py: {CODE} failed: ValueError: oops" in done.stderr
 
 
+def test_several_processes_end_quietly(tmp_path: Path, tflint: Any) -> None:
+    for number in range(6):
+        (tmp_path / f"f{number}.py").write_text(FIXABLE)
+    for _ in range(5):
+        done = tflint("check", "--select", CODE, "--no-cache", "--jobs", "2", "--output-format", "concise")
+        assert (done.returncode, done.stderr) == (1, "")
+        assert [line.partition(":")[0] for line in done.stdout.splitlines()[:6]] == [f"f{n}.py" for n in range(6)]
+
+
 def test_interrupting_exits_with_130(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "tflint_gpu", "check", "-"],
