@@ -20,11 +20,10 @@ from tflint_gpu.cache import Cache, rules_fingerprint
 from tflint_gpu.config import SettingsResolver
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.files import FileToCheck, is_excluded, mentions_tensorflow, shown_name
-from tflint_gpu.lexical import noqa_row
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
 from tflint_gpu.source import SourceFile, UnreadableSource, is_test_path
-from tflint_gpu.suppressions import Suppressions
+from tflint_gpu.suppressions import Suppressions, noqa_row
 from tflint_gpu.targets import Target, find_target
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from tflint_gpu.source import SourceFile
-
 # A literal's prefix is left out: it changes nothing here, and a pattern that starts with one of
 # three characters is found quickly.
 _DOUBLE = r'(")(?:""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*")'
@@ -89,11 +87,3 @@ def _newlines(text: str) -> int:
     if "\r" not in text:
         return text.count("\n")
     return text.count("\n") + text.count("\r") - text.count("\r\n")
-
-
-def noqa_row(source: SourceFile, row: int) -> int:
-    """The row whose end can take a suppression comment for a finding that starts at `row`."""
-    line = source.line(row)
-    if not line.endswith("\\") and '"""' not in source.text and "'''" not in source.text:
-        return row
-    return Lines.of(source.text).comment_row(row)

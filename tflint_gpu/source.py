@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Location
+from tflint_gpu.lexical import Lines
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BEGINNING = Location(1, 1)
@@ -93,6 +94,11 @@ class SourceFile:
     def line_starts(self) -> list[int]:
         """Offsets of the first character of each line; lines end with LF, CRLF or CR."""
         return [0, *(newline.end() for newline in _NEWLINE.finditer(self.text))]
+
+    @cached_property
+    def lines(self) -> Lines:
+        """How the rows hang together: statements, strings, places for comments."""
+        return Lines.of(self.text)
 
     def locate(self, offset: int) -> Location:
         """Row and column of a character offset."""

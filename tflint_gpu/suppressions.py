@@ -6,7 +6,6 @@ import re
 from functools import cached_property
 
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.lexical import Lines
 from tflint_gpu.source import SourceFile
 
 _CODES = r"(?::\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?"
@@ -32,7 +31,7 @@ class Suppressions:
             return False
         if any(_silences(match, diagnostic.code) for match in self._whole_file):
             return True
-        rows = {*self._lines.logical_rows(diagnostic.location.row), diagnostic.noqa_row}
+        rows = {*self._source.lines.logical_rows(diagnostic.location.row), diagnostic.noqa_row}
         return any(
             _silences(match, diagnostic.code)
             for row in sorted(rows)
@@ -48,11 +47,15 @@ class Suppressions:
         lines = re.split(r"\r\n|\r|\n", self._source.text)
         return [match for line in lines if (match := _FILE.match(line))]
 
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines.of(self._source.text)
-
 
 def _silences(match: re.Match[str], code: str) -> bool:
     codes = match["codes"]
     return codes is None or code.startswith(tuple(re.split(r"[,\s]+", codes.upper())))
+
+
+def noqa_row(source: SourceFile, row: int) -> int:
+    """The row whose end can take a suppression comment for a finding that starts at `row`."""
+    line = source.line(row)
+    if not line.endswith("\\") and '"""' not in source.text and "'''" not in source.text:
+        return row
+    return source.lines.comment_row(row)

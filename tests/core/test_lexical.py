@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tflint_gpu
-from tflint_gpu.lexical import Lines, noqa_row
+from tflint_gpu.lexical import Lines
 from tflint_gpu.source import SourceFile
+from tflint_gpu.suppressions import noqa_row
 
 
 def logical_ends(text: str) -> set[int]:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location
-from tflint_gpu.lexical import noqa_row
 from tflint_gpu.source import SourceFile
-from tflint_gpu.suppressions import Suppressions
+from tflint_gpu.suppressions import Suppressions, noqa_row
 
 
 def hidden(text: str, row: int, code: str = "TFG101") -> bool:
