@@ -332,7 +332,8 @@ def _called_from(trace: Trace) -> Iterator[Trace]:
         called = model.functions.called(call)
         if called is not None:
             inner = tensors.enter(call, called)
-            if Carry.TENSOR in inner.carrying.values() and not _is_keras_method(called):
+            closes_over = inner.outer is not None  # an inner function sees the tensors around it
+            if (closes_over or Carry.TENSOR in inner.carrying.values()) and not _is_keras_method(called):
                 yield _follow(trace, call, inner, f"called from `{trace.function.name}`")
         name = model.name(call.func)
         if name in HIGHER_ORDER or (method_name(call) == "run" and argument(call, 1, "args") is not None):

@@ -60,7 +60,8 @@ _GRAPH_CALLS = frozenset(
         "get_variable variable_scope global_variables_initializer get_default_graph get_collection "
         "add_to_collection train.get_global_step train.get_or_create_global_step train.Saver "
         "train.AdamOptimizer train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold "
-        "train.MonitoredTrainingSession losses.get_total_loss losses.softmax_cross_entropy ConfigProto app.run import_graph_def"
+        "train.MonitoredTrainingSession losses.get_total_loss losses.softmax_cross_entropy ConfigProto app.run "
+        "import_graph_def"
     ).split()
 )
 _GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "logging.")

@@ -1,0 +1,167 @@
+"""TFG101: NumPy on tensors, and the much larger part of NumPy in models that is fine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking import codes, found
+
+HEAD = """
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+from tensorflow.keras import layers as L
+"""
+
+
+def layer(body: str, *, setup: str = "pass", base: str = "tf.keras.layers.Layer", signature: str = "self, x") -> str:
+    """A layer whose `call` has this body."""
+    inner = "\n".join("        " + line for line in body.splitlines())
+    return (
+        f"{HEAD}\nclass Thing({base}):\n    def __init__(self, dim):\n        super().__init__()\n        {setup}\n"
+        + (f"    def call({signature}):\n{inner}\n")
+    )
+
+
+FLAGGED = {
+    "parameter": layer("return np.sin(x)"),
+    "result of an operation": layer("y = tf.square(x) + 1\nreturn np.mean(y)"),
+    "unpacked": layer("a, b = x\nreturn np.dot(a, b)"),
+    "element of the inputs": layer("return np.exp(x[0])"),
+    "in a list": layer("return np.concatenate([x, x], axis=-1)"),
+    "comprehension variable": layer("return tf.add_n([np.abs(t) for t in x])"),
+    "loop variable": layer("total = 0\nfor t in tf.unstack(x):\n    total += np.sqrt(t)\nreturn total"),
+    "tf.shape is a tensor": layer("n = np.prod(tf.shape(x))\nreturn x / n"),
+    "a layer's output": layer("return np.tanh(self.dense(x))", setup="self.dense = L.Dense(dim)"),
+    "self.x within call": layer("self.h = tf.square(x)\nreturn np.sin(self.h)"),
+    "branch that agrees": layer("if self.dim > 2:\n    y = x * 2\nelse:\n    y = x\nreturn np.sin(y)"),
+    "ternary": layer("y = x if self.dim else tf.square(x)\nreturn np.sin(y)"),
+    "walrus": layer("return np.sin(y := x * 2)"),
+    "model": layer("return np.sin(x)", base="keras.Model"),
+    "from numpy import": HEAD
+    + "from numpy import sin\nclass A(L.Layer):\n    def call(self, x):\n        return sin(x)\n",
+    "import inside a function": (
+        "import tensorflow as tf\nclass A(tf.keras.layers.Layer):\n    def call(self, x):\n"
+        "        import numpy\n        return numpy.sin(x)\n"
+    ),
+    "optional import": (
+        "import tensorflow as tf\ntry:\n    import numpy as np\nexcept ImportError:\n    np = None\n"
+        "class A(tf.keras.layers.Layer):\n    def call(self, x):\n        return np.sin(x)\n"
+    ),
+    "plain keras": "import keras\nimport numpy as np\nclass A(keras.Layer):\n    def call(self, x):\n        return np.sin(x)\n",
+    "compat.v2": (
+        "import tensorflow.compat.v2 as tf\nimport numpy as np\n"
+        "class A(tf.keras.layers.Layer):\n    def call(self, x):\n        return np.sin(x)\n"
+    ),
+    "star import": (
+        "from tensorflow.keras.layers import *\nfrom numpy import *\n"
+        "class A(Layer):\n    def call(self, x):\n        return sin(x)\n"
+    ),
+    "a layer of Keras as base": layer("return np.sin(super().call(x))", base="L.Dense"),
+    "base in the same file": HEAD
+    + "class Base(L.Layer):\n    pass\nclass A(Base):\n    def call(self, x):\n        return np.sin(x)\n",
+    "train_step": HEAD
+    + "class M(keras.Model):\n    def train_step(self, data):\n        x, y = data\n        return {'loss': np.mean(x)}\n",
+    "metric": HEAD + "class M(keras.metrics.Metric):\n    def update_state(self, y_true, y_pred, sample_weight=None):\n"
+    "        self.total.assign_add(np.sum(y_true))\n",
+    "loss": HEAD
+    + "class M(keras.losses.Loss):\n    def call(self, y_true, y_pred):\n        return np.abs(y_true - y_pred)\n",
+    "helper method": layer("return self._act(x)\n\n") + "    def _act(self, v):\n        return np.tanh(v)\n",
+    "helper function": HEAD
+    + "def act(v):\n    return np.tanh(v)\nclass A(L.Layer):\n    def call(self, x):\n        return act(x * 2)\n",
+    "helper through another": HEAD + "def act(v):\n    return np.tanh(v)\ndef both(v):\n    return act(v) + v\n"
+    "class A(L.Layer):\n    def call(self, x):\n        return both(x)\n",
+    "inner function": layer("def act(v):\n    return np.tanh(v)\nreturn act(x)"),
+    "closure": layer("def act():\n    return np.tanh(x)\nreturn act()"),
+    "tf.function with a shape": HEAD + "@tf.function\ndef f(x):\n    print(x.shape)\n    return np.sin(x)\n",
+    "tf.function annotated": HEAD + "@tf.function\ndef f(x: tf.Tensor):\n    return np.sin(x)\n",
+    "tf.function with a signature": HEAD
+    + "@tf.function(input_signature=[tf.TensorSpec([None])])\ndef f(x):\n    return np.sin(x)\n",
+    "wrapped later": HEAD + "def f(x: tf.Tensor):\n    return np.sin(x)\ng = tf.function(f)\n",
+    "a constant inside tf.function": HEAD + "@tf.function\ndef f():\n    return np.sin(tf.constant(1.0))\n",
+    "Lambda": HEAD + "layer = L.Lambda(lambda t: np.sin(t))\n",
+    "loss function": HEAD
+    + "def loss(y, p):\n    return np.mean(np.abs(y - p))\nm = keras.Sequential()\nm.compile(loss=loss, optimizer='sgd')\n",
+    "map_fn": layer("return tf.map_fn(lambda t: np.sin(t), x)"),
+}
+
+HARMLESS = {
+    "numbers": layer("return x * np.sqrt(self.dim) * np.pi"),
+    "static shape": layer("return tf.reshape(x, (-1, np.prod(x.shape[1:])))"),
+    "one dimension": layer("d = x.shape[-1]\nreturn x / np.sqrt(d)"),
+    "get_shape": layer("d = x.get_shape().as_list()[-1]\nreturn x / np.sqrt(d)"),
+    "len of shape": layer("return tf.transpose(x, np.arange(len(x.shape)))"),
+    "rank query": layer("return x if np.ndim(x) == 2 and np.shape(x)[0] else -x"),
+    "dtype": layer("return tf.cast(x, np.float32) * np.float32(2)"),
+    "newaxis": layer("return x[:, np.newaxis]"),
+    "constant table": layer("return x + np.ones(4)"),
+    "training flag": layer("k = np.mean([1, 2]) if training else 0\nreturn x * k", signature="self, x, training=None"),
+    "unknown second parameter": layer("return x * np.sqrt(scale)", signature="self, x, scale=2.0"),
+    "attribute from __init__": layer("return x * np.sin(self.table)", setup="self.table = np.ones(dim)"),
+    "tensor made in __init__": layer("return x * np.sin(self.c)", setup="self.c = tf.constant(1.0)"),
+    "numpy_function": layer("return tf.numpy_function(lambda t: np.sin(t), [x], tf.float32)"),
+    "py_function": layer("def host(t):\n    return np.sin(t)\nreturn tf.py_function(host, [x], tf.float32)"),
+    "isinstance": layer("if isinstance(x, np.ndarray):\n    return np.sin(x)\nreturn tf.sin(x)"),
+    "early return": layer("if not isinstance(x, np.ndarray):\n    return tf.sin(x)\nreturn np.sin(x)"),
+    "executing eagerly": layer("if tf.executing_eagerly():\n    return np.sin(x)\nreturn tf.sin(x)"),
+    "try": layer("try:\n    return np.sin(x)\nexcept Exception:\n    return tf.sin(x)"),
+    "shadowed name": layer("np = tf.experimental.numpy\nreturn np.sin(x)"),
+    "tf.experimental.numpy": HEAD.replace("import numpy as np", "import tensorflow.experimental.numpy as np")
+    + "class A(L.Layer):\n    def call(self, x):\n        return np.sin(x)\n",
+    "another library's numpy": HEAD.replace("import numpy as np", "import jax.numpy as np")
+    + "class A(L.Layer):\n    def call(self, x):\n        return np.sin(x)\n",
+    "build": HEAD + "class A(L.Layer):\n    def build(self, shape):\n        self.n = np.prod(shape[1:])\n",
+    "no Keras class": HEAD + "class A:\n    def call(self, x):\n        return np.sin(x)\n",
+    "eager function": HEAD + "def f(x):\n    return np.sin(tf.square(x))\n",
+    "Python number into tf.function": HEAD + "@tf.function\ndef f(n):\n    return tf.zeros(3) + np.sqrt(n)\n",
+    "dynamic layer": HEAD + "class A(L.Layer):\n    def __init__(self):\n        super().__init__(dynamic=True)\n"
+    "    def call(self, x):\n        return np.sin(x)\n",
+    "branch that differs": layer("y = np.ones(3)\nif self.dim:\n    y = x\nreturn np.sin(y)"),
+    "overwritten": layer("x = np.ones(3)\nreturn np.sin(x)"),
+    "keys of a dictionary": layer("for k in x.keys():\n    print(np.sort(k))\nreturn x['a']"),
+    "unknown function": layer("from elsewhere import f\nreturn np.sin(f(x))"),
+    "static value": layer("return x * np.sqrt(tf.get_static_value(tf.shape(x)[0]))"),
+    "int_shape": layer("return x / np.prod(keras.backend.int_shape(x)[1:])"),
+    "callback": HEAD
+    + "class C(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        print(np.mean(self.x))\n",
+    "numpy behaviour": "from tensorflow.python.ops.numpy_ops import np_config\n"
+    + "np_config.experimental_enable_numpy_behavior()\n"
+    + layer("return np.mean(x)"),
+}
+
+
+@pytest.mark.parametrize("code", FLAGGED.values(), ids=FLAGGED.keys())
+def test_numpy_on_a_tensor_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall: each way in which a tensor comes to a NumPy function."""
+    assert "TFG101" in codes(code, tmp_path)
+
+
+@pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS.keys())
+def test_harmless_numpy_is_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision: of 103 such lines in public code nearly all were harmless."""
+    assert codes(code, tmp_path) == []
+
+
+def test_helper_in_another_file_is_reported_there(tmp_path: Path) -> None:
+    """Protects the finding's place: the helper's file, where the user must change something."""
+    (tmp_path / "ops.py").write_text("import numpy as np\n\n\ndef act(v):\n    return np.tanh(v)\n")
+    code = "import tensorflow as tf\nimport ops\nclass A(tf.keras.layers.Layer):\n    def call(self, x):\n        return ops.act(x)\n"
+    assert found(code, tmp_path) == {("TFG101 ops.py", 5)}
+
+
+def test_base_class_in_another_file(tmp_path: Path) -> None:
+    """Protects the knowledge of base classes across files, through a package's __init__."""
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .base import Base\n")
+    (package / "base.py").write_text("import tensorflow as tf\nclass Base(tf.keras.layers.Layer):\n    pass\n")
+    code = "import numpy as np\nfrom pkg import Base\nclass A(Base):\n    def call(self, x):\n        return np.sin(x)  # keras\n"
+    assert found(code, tmp_path) == {("TFG101", 5)}
+
+
+def test_prefilter_keeps_files_whose_helpers_use_numpy(tmp_path: Path) -> None:
+    """Protects the prefilter from dropping a layer whose file itself does not mention NumPy."""
+    (tmp_path / "ops.py").write_text("import numpy as np\ndef act(v):\n    return np.tanh(v)\n")
+    code = "import tensorflow as tf\nfrom ops import act\nclass A(tf.keras.layers.Layer):\n    def call(self, x):\n        return act(x)\n"
+    assert found(code, tmp_path) == {("TFG101 ops.py", 3)}
