@@ -33,9 +33,7 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     yield f"{severity}[{code} {diagnostic.name}]: {mark}{message}"
     rows = [diagnostic.location.row, *(related.location.row for related in diagnostic.related)]
     margin = len(str(max(rows)))
-    yield from _excerpt(
-        diagnostic.filename, diagnostic.location, diagnostic.end_location, "", "-->", margin, view
-    )
+    yield from _excerpt(diagnostic.filename, diagnostic.location, diagnostic.end_location, "", "-->", margin, view)
     for related in diagnostic.related:
         yield from _excerpt(
             related.filename,

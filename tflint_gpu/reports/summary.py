@@ -24,14 +24,12 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
     if not found:
         yield "All checks passed!"
         return
-    counts = f" ({fixed} fixed, {len(remaining)} remaining)" if fixing else ""
+    counts = f" ({fixed} fixed, {len(remaining)} remaining)" if fixed else ""
     yield f"Found {plural(found, 'problem')}{counts}."
     fixable = Fixable.among(remaining)
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
     hidden = 0 if unsafe else fixable.unsafe
-    more = (
-        f"{hidden} hidden {'fix' if hidden == 1 else 'fixes'} can be enabled with the --unsafe-fixes option"
-    )
+    more = f"{hidden} hidden {'fix' if hidden == 1 else 'fixes'} can be enabled with the --unsafe-fixes option"
     if offered:
         yield f"[*] {offered} fixable with the --fix option" + (f" ({more})." if hidden else ".")
     elif hidden:
@@ -63,6 +61,5 @@ def statistics(diagnostics: Sequence[Diagnostic], view: View, output_format: str
         return json.dumps(rows, indent=2) + "\n"
     width = max((len(str(count)) for count in counts.values()), default=0)
     return "".join(
-        f"{count:>{width}}\t{code}\t[{'*' if fixable[code] else ' '}] {name}\n"
-        for (code, name), count in ordered
+        f"{count:>{width}}\t{code}\t[{'*' if fixable[code] else ' '}] {name}\n" for (code, name), count in ordered
     )

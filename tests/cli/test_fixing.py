@@ -1,0 +1,73 @@
+"""Protects `--fix` over several files: what fails stays as it was, what was not asked for is not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.cli.fixing import Mending
+from tflint_gpu.config import SettingsResolver
+from tflint_gpu.engine import Engine
+from tflint_gpu.files import Discovery
+from tflint_gpu.source import SourceFile
+
+TF = "import tensorflow as tf\n"
+
+
+def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Mending:
+    resolver = SettingsResolver(working_directory=tmp_path)
+    files = Discovery(resolver, tmp_path).find(paths or ["."])
+    mending = Mending(
+        lambda: Engine(resolver, tmp_path, [rule]), files, 1, options.get("unsafe", False), options.get("dry", False)
+    )
+    mending.run()
+    return mending
+
+
+def test_each_file_is_mended_and_counted(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
+    paths = write_files({"a.py": TF + "BAD\nBAD\n", "b.py": TF + "x = BAD # noqa\n", "c.py": TF + "x = BAD\n"})
+    mending = mend(tmp_path, make_rule())
+    assert [path.read_text() for path in paths] == [TF + "GOOD\nGOOD\n", TF + "x = BAD # noqa\n", TF + "x = GOOD\n"]
+    assert (len(mending.fixed), len(mending.diffs), mending.failures) == (3, 2, [])
+    assert not any(result.diagnostics for result in mending.results)
+
+
+def test_dry_changes_nothing(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
+    [path] = write_files({"a.py": TF + "BAD\n"})
+    mending = mend(tmp_path, make_rule(), dry=True)
+    assert path.read_text() == TF + "BAD\n"
+    assert "-BAD\n+GOOD\n" in mending.diffs[0]
+
+
+def test_code_that_would_not_parse_is_never_written(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
+    [path] = write_files({"a.py": TF + "BAD\n"})
+    mending = mend(tmp_path, make_rule(replacement="("))
+    assert path.read_text() == TF + "BAD\n"
+    [failure] = mending.failures
+    assert (failure.filename, failure.rule) == ("a.py", "TFG901")
+    assert "does not parse" in failure.detail
+    assert [one.code for one in mending.results[0].diagnostics] == ["TFG901"], "it is still reported"
+
+
+def test_unsafe_fixes_wait_to_be_asked_for(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
+    [path] = write_files({"a.py": TF + "BAD\n"})
+    assert mend(tmp_path, make_rule(applicability="unsafe")).fixed == []
+    assert len(mend(tmp_path, make_rule(applicability="unsafe"), unsafe=True).fixed) == 1
+    assert path.read_text() == TF + "GOOD\n"
+
+
+def test_only_files_that_are_checked_are_changed(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
+    library, train = write_files({"library.py": "BAD\n", "train.py": TF})
+
+    class InLibrary(type(make_rule())):  # type: ignore[misc]
+        def check(self, model: Any) -> Iterator[Any]:
+            if model.source.path == train:
+                fake = type("Fake", (), {"source": SourceFile.decode(library.read_bytes(), library)})
+                yield from super().check(fake)
+
+    mending = mend(tmp_path, InLibrary(), "train.py")
+    assert (library.read_text(), mending.fixed) == ("BAD\n", [])
+    mending = mend(tmp_path, InLibrary())
+    assert (library.read_text(), len(mending.fixed)) == ("GOOD\n", 1)
+    assert not any(result.diagnostics for result in mending.results)
