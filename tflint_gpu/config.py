@@ -258,9 +258,7 @@ def _mentions_table(path: Path) -> bool:
         return False
 
 
-def combine(
-    options: Options, overrides: Options, origin: Path | None, base: Path, working_directory: Path
-) -> Settings:
+def combine(options: Options, overrides: Options, origin: Path | None, base: Path, working_directory: Path) -> Settings:
     """Lay the command line over a settings file."""
     layers = [(options, base), (overrides, working_directory)]
     excluded = [FilePattern(text, base) for text in DEFAULT_EXCLUDE]

@@ -254,7 +254,9 @@ def placed(fix: rules_api.Fix, model: Model) -> Fix:
     edits = []
     for edit in fix.edits:
         start, end = model.span(edit.node)
-        if edit.where == "after":
+        if edit.where == "below":
+            start = end = model.source.end_of_line(end)
+        elif edit.where == "after":
             start = end
         elif edit.where == "before":
             end = start

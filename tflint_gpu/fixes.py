@@ -123,9 +123,7 @@ def _touch(one: Edit, other: Edit) -> bool:
 def _still_there(edit: Edit, source: SourceFile) -> bool:
     """Whether an edit was made for this text: a file may change while others are being checked."""
     inside = 0 <= edit.start <= edit.end <= len(source.text)
-    return (
-        inside and source.locate(edit.start) == edit.location and source.locate(edit.end) == edit.end_location
-    )
+    return inside and source.locate(edit.start) == edit.location and source.locate(edit.end) == edit.end_location
 
 
 def newline_of(text: str) -> str:
@@ -151,9 +149,7 @@ def difference(before: SourceFile, after: SourceFile) -> str:
     name = before.name
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(
-            [*_lines(before.text)], [*_lines(after.text)], fromfile=name, tofile=name
-        )
+        for line in difflib.unified_diff([*_lines(before.text)], [*_lines(after.text)], fromfile=name, tofile=name)
     )
 
 

@@ -89,9 +89,7 @@ def check_nesting(text: str) -> None:
         code = _WORD.sub(b"\x01", code)
     reduced = code.translate(_TABLE, _MEANINGLESS)
     if _depth(reduced) > MAX_BRACKETS:
-        raise UnreadableSource(
-            f"brackets are nested more than {MAX_BRACKETS} deep", _deepest(text, bare, MAX_BRACKETS)
-        )
+        raise UnreadableSource(f"brackets are nested more than {MAX_BRACKETS} deep", _deepest(text, bare, MAX_BRACKETS))
     _check_chains(reduced)
 
 

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 
@@ -27,11 +27,11 @@ _RULE_MODULE = re.compile(r"(tfg\d{3})_(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `node` by `text`; with `after` or `before`, keep the node and insert beside it."""
+    """Replace `node` by `text`; or keep the node and insert `text` before it, after it, or below its line."""
 
     node: CSTNode
     text: str
-    where: str = "replace"  # "replace", "after" or "before"
+    where: Literal["replace", "before", "after", "below"] = "replace"
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,11 @@ class SourceFile:
         row = bisect_right(self.line_starts, offset)
         return Location(row, offset - self.line_starts[row - 1] + 1)
 
+    def end_of_line(self, offset: int) -> int:
+        """The offset at which the line after the one that holds `offset` starts, or the end of the text."""
+        row = self.locate(offset).row
+        return self.line_starts[row] if row < len(self.line_starts) else len(self.text)
+
     def line(self, row: int) -> str:
         """The text of a row (from 1) without its line ending; empty beyond the end."""
         if not 1 <= row <= len(self.line_starts):

@@ -21,9 +21,7 @@ RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
 """The minor releases that the rules know of; 1.15 stands for all of 1.x."""
 
 _PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos")
-_NAMES_PACKAGE = re.compile(
-    r"tensorflow(?:[-_.](?:cpu|gpu|intel|macos))?\s*(?=[\[=<>~!;@\s(,]|$)", re.IGNORECASE
-)
+_NAMES_PACKAGE = re.compile(r"tensorflow(?:[-_.](?:cpu|gpu|intel|macos))?\s*(?=[\[=<>~!;@\s(,]|$)", re.IGNORECASE)
 _KERAS_3_SINCE = (2, 16)
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 

@@ -77,8 +77,10 @@ def _fix(model: Model) -> Fix | None:
         return None
     taken = any(isinstance(node, cst.Name) and node.value == "gpu" for node in model.tree.parents)
     gpu = "physical_gpu" if taken else "gpu"
+    row = model.source.locate(model.span(last)[1]).row
+    blank = "" if not model.source.line(row + 1).strip() else "\n"
     loop = (
-        f'\n\nfor {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'
-        f"    {tensorflow}.config.experimental.set_memory_growth({gpu}, True)"
+        f'\nfor {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'
+        f"    {tensorflow}.config.experimental.set_memory_growth({gpu}, True)\n{blank}"
     )
-    return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(last, loop, "after"),))
+    return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(last, loop, "below"),))

@@ -104,9 +104,12 @@ def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
     receiver = prefetch.receiver
     if last.model is not prefetch.model or receiver is None or not prefetch.model.tree.within(prefetch.call, last.call):
         return None
-    moved = prefetch.model.code(prefetch.call)[len(prefetch.model.code(receiver)) :]
+    call, head = prefetch.model.code(prefetch.call), prefetch.model.code(receiver)
+    gap, _, moved = call[len(head) :].partition(".")
+    comment = gap.rstrip() if "#" in gap else ""
+    line_break = gap[gap.rindex("\n") :] if "\n" in gap else ""
     return Fix(
         "Move `prefetch` to the end",
         "safe",
-        (Edit(prefetch.call, prefetch.model.code(receiver)), Edit(last.call, moved.strip(), "after")),
+        (Edit(prefetch.call, head + comment), Edit(last.call, f"{line_break}.{moved.rstrip()}", "after")),
     )

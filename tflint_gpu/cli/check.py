@@ -45,27 +45,19 @@ def _list_option(name: str, description: str, metavar: str = "CODES") -> Callabl
 @_list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
 @_list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
 @click.option("--fix/--no-fix", default=None, help="Mend what can be mended safely.")
-@click.option(
-    "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too."
-)
+@click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--fix-only", is_flag=True, help="Mend, but do not report what is left.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
-@click.option(
-    "--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16."
-)
-@click.option(
-    "--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-)."
-)
+@click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 @_list_option("--exclude", "Files and directories to leave out, instead of the usual ones.", "PATTERNS")
 @_list_option("--extend-exclude", "Files and directories to leave out besides.", "PATTERNS")
 @click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores.")
-@click.option(
-    "--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named."
-)
+@click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes.")
 @click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
 @click.option("--cache-dir", metavar="DIR", help="Where to store results.")
@@ -170,9 +162,7 @@ class Check:
         use_cache = not given["no_cache"]
 
         def make_engine() -> Engine:
-            return Engine(
-                resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=given["ignore_noqa"]
-            )
+            return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=given["ignore_noqa"])
 
         # `fix = true` in the settings is not meant for a run that only shows differences.
         fixing = given["diff"] or given["fix_only"] or settings.fix

@@ -60,9 +60,7 @@ class Mending:
         work = [file for file in self.files if file.name in found and file.name not in failed]
         if not work:
             return False
-        return with_large_stack(
-            lambda: [self._mend(engine, file, found[file.name]) for file in work].count(True) > 0
-        )
+        return with_large_stack(lambda: [self._mend(engine, file, found[file.name]) for file in work].count(True) > 0)
 
     def _mend(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
         def recheck(source: SourceFile) -> list[Diagnostic]:

@@ -70,11 +70,9 @@ class Guards:
         """Whether `node` runs only where some test or loop has asked about GPUs, here or at its callers."""
         if self.in_try(node) or any(self.asks_for_gpus(test) for test in self.conditions(node)):
             return True
+        if self._in_loop_over_gpus(node):
+            return True
         for parent in self.model.tree.ancestors(node):
-            if isinstance(parent, cst.For) and self.asks_for_gpus(parent.iter):
-                return True
-            if isinstance(parent, cst.BaseComp) and self.asks_for_gpus(parent.for_in.iter):
-                return True
             if isinstance(parent, cst.FunctionDef):
                 if self._decorated(parent):
                     return True
@@ -82,6 +80,23 @@ class Guards:
                     caller.model.guards.depends_on_gpus(caller.node, depth + 1)
                     for caller in self.model.functions.callers(parent)
                 )
+        return False
+
+    def _in_loop_over_gpus(self, node: Node) -> bool:
+        """Whether `node` runs once for each GPU of some list: never, where there is none."""
+        child = node
+        for parent in self.model.tree.ancestors(node):
+            if isinstance(parent, cst.For) and child is not parent.iter and self.asks_for_gpus(parent.iter):
+                return True
+            if (
+                isinstance(parent, cst.BaseComp)
+                and child is not parent.for_in
+                and self.asks_for_gpus(parent.for_in.iter)
+            ):
+                return True
+            if isinstance(parent, cst.FunctionDef):
+                return False
+            child = parent
         return False
 
     def is_for_debugging(self, node: Node) -> bool:
@@ -96,6 +111,8 @@ class Guards:
     def protects_index(self, subscript: Node) -> bool:
         """Whether a test, a `try` or an early exit keeps an index into a list of GPUs from an empty list."""
         if self.in_try(subscript) or any(self.asks_for_gpus(test) for test in self.conditions(subscript)):
+            return True
+        if self._in_loop_over_gpus(subscript):
             return True
         function = self.model.tree.function(subscript)
         if not isinstance(function, cst.FunctionDef):

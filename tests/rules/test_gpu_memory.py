@@ -1,0 +1,194 @@
+"""TFG401, TFG402, TFG403: memory growth missing, too late, or on one GPU of several."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from checking import codes, findings, fixed, found
+
+HEAD = "import tensorflow as tf\n"
+GPUS = HEAD + 'gpus = tf.config.list_physical_devices("GPU")\n'
+GROW = "tf.config.experimental.set_memory_growth"
+TRAIN = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
+
+PROGRAMS = {
+    "module level": HEAD + TRAIN + "model.fit(x, y)\n",
+    "main guard": HEAD
+    + "def main():\n    "
+    + TRAIN.replace("\n", "\n    ")
+    + "model.fit(x)\nif __name__ == '__main__':\n    main()\n",
+    "prediction": HEAD + "model = tf.keras.models.load_model('m')\nmodel.predict(x)\n",
+    "app.run": HEAD
+    + "from absl import app\ndef main(argv):\n    model = tf.keras.Sequential()\n    model.fit(x)\napp.run(main)\n",
+    "method": HEAD
+    + "class T:\n    def __init__(self):\n        self.m = tf.keras.Sequential()\n    def run(self):\n        self.m.fit(1)\nT().run()\n",
+}
+SILENT = {
+    "growth": HEAD
+    + "for g in tf.config.list_physical_devices('GPU'):\n    "
+    + GROW
+    + "(g, True)\n"
+    + TRAIN
+    + "model.fit(x)\n",
+    "environment": HEAD + "import os\nos.environ['TF_FORCE_GPU_ALLOW_GROWTH'] = 'true'\n" + TRAIN + "model.fit(x)\n",
+    "hidden GPUs": HEAD + "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'\n" + TRAIN + "model.fit(x)\n",
+    "limit": GPUS + "tf.config.set_logical_device_configuration(gpus[0], [c])\n" + TRAIN + "model.fit(x)\n",
+    "library": HEAD + "def train(model, x):\n    model.compile(loss='mse', optimizer='sgd')\n    model.fit(x)\n",
+    "Keras alone": "import keras\nmodel = keras.Sequential()\nmodel.fit(x)\n",
+    "TPU": HEAD + "r = tf.distribute.cluster_resolver.TPUClusterResolver()\n" + TRAIN + "model.fit(x)\n",
+    "no training": HEAD + TRAIN + "model.summary()\n",
+    "another library's fit": HEAD + "from sklearn.svm import SVC\nSVC().fit(x, y)\n",
+}
+LATE = {
+    "constant": HEAD
+    + "c = tf.constant(1)\nfor g in tf.config.list_physical_devices('GPU'):\n    "
+    + GROW
+    + "(g, True)\n",
+    "visible devices": GPUS + "v = tf.Variable(1.0)\ntf.config.set_visible_devices([], 'GPU')\n",
+    "logical devices": GPUS + "tf.config.list_logical_devices('GPU')\nif gpus:\n    " + GROW + "(gpus[0], True)\n",
+    "model with an Input": GPUS
+    + "m = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])\nfor g in gpus:\n    "
+    + GROW
+    + "(g, True)\n",
+    "optimizer": GPUS + "o = tf.keras.optimizers.Adam()\nfor g in gpus:\n    " + GROW + "(g, True)\n",
+    "strategy": GPUS + "s = tf.distribute.MirroredStrategy()\nfor g in gpus:\n    " + GROW + "(g, True)\n",
+    "dataset": GPUS + "d = tf.data.Dataset.range(3)\nfor g in gpus:\n    " + GROW + "(g, True)\n",
+    "function of the project": GPUS
+    + "def build():\n    return tf.Variable(1.0)\nbuild()\nfor g in gpus:\n    "
+    + GROW
+    + "(g, True)\n",
+    "in a try": GPUS
+    + "c = tf.constant(1)\ntry:\n    for g in gpus:\n        "
+    + GROW
+    + "(g, True)\nexcept RuntimeError as e:\n    print(e)\n",
+    "both policies, growth second": GPUS
+    + "if gpus:\n    tf.config.set_logical_device_configuration(gpus[0], [c])\n    "
+    + GROW
+    + "(gpus[0], True)\n",
+}
+IN_TIME = {
+    "first": HEAD + "for g in tf.config.list_physical_devices('GPU'):\n    " + GROW + "(g, True)\nc = tf.constant(1)\n",
+    "what does not initialise": GPUS
+    + "tf.random.set_seed(1)\ni = tf.keras.Input((2,))\nd = tf.keras.layers.Dense(1)\n"
+    + "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n@tf.function\ndef f(x):\n    return tf.square(x)\n"
+    + "for g in gpus:\n    "
+    + GROW
+    + "(g, True)\n",
+    "other branch": GPUS
+    + "if cpu_only:\n    c = tf.constant(1)\nelse:\n    for g in gpus:\n        "
+    + GROW
+    + "(g, True)\n",
+    "maybe": GPUS + "if flag:\n    c = tf.constant(1)\nfor g in gpus:\n    " + GROW + "(g, True)\n",
+    "inside a function": GPUS + "def f():\n    return tf.constant(1)\nfor g in gpus:\n    " + GROW + "(g, True)\n",
+    "another function": HEAD
+    + "def a():\n    return tf.constant(1)\ndef b():\n    for g in tf.config.list_physical_devices('GPU'):\n        "
+    + GROW
+    + "(g, True)\n",
+}
+PARTIAL = {
+    "first GPU": GPUS + "if gpus:\n    " + GROW + "(gpus[0], True)\n",
+    "through a name": GPUS + "if gpus:\n    gpu = gpus[0]\n    " + GROW + "(gpu, True)\n",
+    "keywords": GPUS + "if gpus:\n    " + GROW + "(device=gpus[0], enable=True)\n",
+}
+WHOLE = {
+    "loop": GPUS + "for gpu in gpus:\n    " + GROW + "(gpu, True)\n",
+    "one visible": GPUS
+    + "if gpus:\n    tf.config.set_visible_devices(gpus[0], 'GPU')\n    "
+    + GROW
+    + "(gpus[0], True)\n",
+    "environment": "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
+    + GPUS
+    + "if gpus:\n    "
+    + GROW
+    + "(gpus[0], True)\n",
+    "exactly one": GPUS + "if len(gpus) == 1:\n    " + GROW + "(gpus[0], True)\n",
+    "two of two": GPUS + "if gpus:\n    " + GROW + "(gpus[0], True)\n    " + GROW + "(gpus[1], True)\n",
+    "index loop": GPUS + "for i in range(len(gpus)):\n    " + GROW + "(gpus[i], True)\n",
+    "unknown index": GPUS + "def setup(i):\n    if gpus:\n        " + GROW + "(gpus[i], True)\n",
+    "switched off": GPUS + "if gpus:\n    " + GROW + "(gpus[0], False)\n",
+}
+
+
+def _table(cases: dict[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", cases.values(), ids=cases.keys())
+
+
+@_table(PROGRAMS)
+def test_program_without_growth_is_found_once(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG401: every way in which a file is a program that trains."""
+    assert [c for c in codes(code, tmp_path, ignore=()) if c == "TFG401"] == ["TFG401"]
+
+
+@_table(SILENT)
+def test_set_up_programs_and_libraries_are_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG401."""
+    assert "TFG401" not in codes(code, tmp_path, ignore=())
+
+
+def test_setup_in_another_file_counts(tmp_path: Path) -> None:
+    """Protects programs that call `setup_gpus()` of their own utils, also through a package."""
+    (tmp_path / "utils.py").write_text(f"import tensorflow as tf\ndef setup_gpus():\n    {GROW}\n")
+    code = HEAD + "from utils import setup_gpus\nsetup_gpus()\n" + TRAIN + "model.fit(x)\n"
+    assert "TFG401" not in codes(code, tmp_path, ignore=())
+
+
+def test_growth_is_inserted_behind_the_imports(tmp_path: Path) -> None:
+    """Protects the place and the form of TFG401's fix, and that it silences the finding."""
+    code = '"""Doc."""\nimport os\n\nimport tensorflow as tf  # the library\n\nX = 1\n' + TRAIN + "model.fit(x)\n"
+    result = fixed(code, tmp_path, "TFG401")
+    assert result.startswith(
+        '"""Doc."""\nimport os\n\nimport tensorflow as tf  # the library\n\n'
+        'for gpu in tf.config.list_physical_devices("GPU"):\n'
+        "    tf.config.experimental.set_memory_growth(gpu, True)\n\nX = 1\n"
+    )
+    ast.parse(result)
+    assert codes(result, tmp_path, ignore=()) == []
+
+
+@_table(LATE)
+def test_late_configuration_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG402: everything that was measured to initialise the runtime."""
+    assert "TFG402" in codes(code, tmp_path)
+
+
+@_table(IN_TIME)
+def test_configuration_in_time_is_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG402: what does not initialise, or may not have run."""
+    assert codes(code, tmp_path) == []
+
+
+def test_both_policies_growth_first_is_told_as_ignored(tmp_path: Path) -> None:
+    """Protects truth: growth set first raises nothing, it is ignored."""
+    code = GPUS + f"if gpus:\n    {GROW}(gpus[0], True)\n    tf.config.set_logical_device_configuration(gpus[0], [c])\n"
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG402"]
+    assert finding.prediction.kind == "no-effect"
+
+
+@_table(PARTIAL)
+def test_growth_on_one_gpu_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG403."""
+    assert codes(code, tmp_path) == ["TFG403"]
+
+
+@_table(WHOLE)
+def test_growth_on_all_or_the_only_visible_gpu_is_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG403."""
+    assert "TFG403" not in codes(code, tmp_path)
+
+
+def test_unguarded_growth_on_the_first_gpu_is_two_mistakes(tmp_path: Path) -> None:
+    """Protects both findings: the index fails without a GPU, the growth with two."""
+    code = HEAD + f"gpus = tf.config.list_physical_devices('GPU')\n{GROW}(gpus[0], True)\n"
+    assert found(code, tmp_path) == {("TFG403", 3), ("TFG506", 3)}
+
+
+def test_initialisers_raise_as_the_rule_says() -> None:
+    """The truth of TFG402 with the installed TensorFlow: after an operation, devices cannot be changed."""
+    tf = pytest.importorskip("tensorflow")
+    tf.constant(1)
+    with pytest.raises(RuntimeError, match="Virtual devices cannot be modified after being initialized"):
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+        )

@@ -1,0 +1,184 @@
+"""TFG301, TFG302, TFG308: where a prefetch is missing or misplaced, and results thrown away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking import NEWEST, codes, findings, fixed, found
+
+from tflint_gpu.targets import Target
+
+HEAD = """
+import tensorflow as tf
+AUTOTUNE = tf.data.AUTOTUNE
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+source = tf.data.Dataset.range(64)
+options = tf.data.Options()
+"""
+OLD = Target(tensorflow=(2, 10), keras=2, source="settings")
+
+MISPLACED = {
+    "before batch": "model.fit(source.prefetch(1).batch(32))",
+    "before map": "model.fit(source.batch(4).prefetch(AUTOTUNE).map(f))",
+    "several statements": "ds = source.prefetch(1)\nds = ds.shuffle(8)\nds = ds.batch(4)\nmodel.fit(ds)",
+    "a function": "def make():\n    ds = source.prefetch(1)\n    return ds.batch(4)\nmodel.fit(make())",
+    "batched by the caller": "def make():\n    return source.prefetch(1)\nmodel.fit(make().batch(4))",
+    "one branch": "ds = source.prefetch(1)\nif big:\n    ds = ds.batch(64)\nmodel.fit(ds)",
+    "loop": "for x in source.prefetch(1).batch(4):\n    print(x)",
+    "attribute": "class T:\n    def __init__(self):\n        self.ds = source.prefetch(1).batch(4)\n"
+    "    def run(self):\n        for x in self.ds:\n            print(x)",
+    "never consumed here": "final = source.prefetch(1).batch(4)",
+    "parameter with AUTOTUNE": "def run(ds):\n    for x in ds.prefetch(tf.data.AUTOTUNE).map(f):\n        print(x)",
+    "evaluated": "model.evaluate(source.prefetch(2).batch(2))",
+    "validation data": "model.fit(source.batch(2), validation_data=source.prefetch(2).batch(2))",
+}
+WELL_PLACED = {
+    "last": "model.fit(source.map(f).batch(4).prefetch(AUTOTUNE))",
+    "bookkeeping behind": "model.fit(source.batch(4).prefetch(1).repeat(2).take(9).skip(1).enumerate())",
+    "options behind": "model.fit(source.batch(4).prefetch(1).with_options(options))",
+    "twice": "model.fit(source.prefetch(1).batch(4).prefetch(1))",
+    "prefetched by the caller": "def make():\n    return source.prefetch(1).batch(4)\nmodel.fit(make().prefetch(2))",
+    "inside interleave": "model.fit(source.interleave(lambda f: tf.data.TFRecordDataset(f).prefetch(1)).batch(4).prefetch(1))",
+    "unknown object": "from elsewhere import loader\nfor x in loader.prefetch(2).batch(4):\n    print(x)",
+    "distributed": "s = tf.distribute.MirroredStrategy()\n"
+    "for x in s.experimental_distribute_dataset(source.prefetch(1).batch(4)):\n    print(x)",
+    "a glance": "print(next(iter(source.prefetch(1).batch(4))))",
+    "returned to unknown callers": "def make():\n    return source.prefetch(1).batch(4)",
+}
+OFF = "options.experimental_optimization.apply_default_optimizations = False\n"
+NO_INJECTION = "options.experimental_optimization.inject_prefetch = False\n"
+MISSING = {
+    "defaults off": OFF + "model.fit(source.map(f).batch(8).with_options(options))",
+    "generator without injection": NO_INJECTION
+    + "model.fit(tf.data.Dataset.from_generator(g, output_types=tf.int32).with_options(options).batch(8))",
+}
+NOT_MISSING = {
+    "default options": "model.fit(source.map(f).batch(8))",
+    "prefetched": OFF + "model.fit(source.map(f).batch(8).with_options(options).prefetch(1))",
+    "options of another dataset": OFF + "other = source.with_options(options)\nmodel.fit(source.map(f).batch(8))",
+    "stateless map without injection": NO_INJECTION + "model.fit(source.batch(8).map(f).with_options(options))",
+    "evaluation": OFF + "model.evaluate(source.map(f).batch(8).with_options(options))",
+    "unknown option": "options.experimental_optimization.apply_default_optimizations = flag\n"
+    + "model.fit(source.map(f).batch(8).with_options(options))",
+}
+DISCARDED = {
+    "literal": "source.prefetch(1)",
+    "chain": "source.map(f).batch(2)",
+    "through a variable": "ds = source.batch(2)\nds.shuffle(10)",
+    "reader": "ds = tf.data.TFRecordDataset('f')\nds.repeat()",
+    "inside a function": "def make(path):\n    ds = tf.data.TextLineDataset(path)\n    ds.map(f, num_parallel_calls=AUTOTUNE)\n    return ds",
+    "parameter with AUTOTUNE": "def tune(ds):\n    ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n    return ds",
+}
+NOT_DISCARDED = {
+    "assigned": "ds = source.batch(2)",
+    "returned": "def make():\n    return source.batch(2)",
+    "argument": "print(source.batch(2))",
+    "another object": "import random\nrandom.shuffle([1])\nitems = {}\nitems.update(a=1)",
+    "pandas": "import pandas as pd\ndf = pd.DataFrame()\ndf.filter(['a'])\ndf.map(f)",
+    "unknown parameter": "def go(q):\n    q.batch(2)",
+    "terminal": "source.save('x')",
+}
+
+
+def _table(cases: dict[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", cases.values(), ids=cases.keys())
+
+
+@_table(MISPLACED)
+def test_misplaced_prefetch_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG302 along every way from a prefetch to a consumer."""
+    assert codes(HEAD + code, tmp_path) == ["TFG302"]
+
+
+@_table(WELL_PLACED)
+def test_well_placed_prefetch_is_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG302: cheap bookkeeping, later prefetches, unknown consumers."""
+    assert "TFG302" not in codes(HEAD + code, tmp_path)
+
+
+@_table(MISSING)
+def test_missing_prefetch_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG301 where the options switch TensorFlow's own prefetch off."""
+    assert codes(HEAD + code, tmp_path) == ["TFG301"]
+
+
+@_table(NOT_MISSING)
+def test_superfluous_prefetch_is_not_asked_for(code: str, tmp_path: Path) -> None:
+    """Protects truth: since 2.11 a missing prefetch alone costs nothing."""
+    assert "TFG301" not in codes(HEAD + code, tmp_path)
+
+
+def test_missing_prefetch_depends_on_the_version(tmp_path: Path) -> None:
+    """Protects the version gate: a last sequential map lacks a prefetch before 2.11 only."""
+    code = HEAD + "model.fit(source.batch(8).map(f))"
+    assert codes(code, tmp_path, target=OLD) == ["TFG301"]
+    assert codes(code, tmp_path, target=NEWEST) == []
+    assert codes(HEAD + "model.fit(source.map(f).batch(8))", tmp_path, target=OLD) == []
+
+
+def test_misplaced_prefetch_says_what_the_version_does(tmp_path: Path) -> None:
+    """Protects truth: advice without a predicted slowdown where tf.data mends it by itself."""
+    code = HEAD + "model.fit(source.prefetch(1).batch(32))"
+    (new,) = [f for r, f in findings(code, tmp_path) if r.code == "TFG302"]
+    (old,) = [f for r, f in findings(code, tmp_path, target=OLD) if r.code == "TFG302"]
+    off = OFF + "model.fit(source.prefetch(1).batch(32).with_options(options))"
+    (switched,) = [f for r, f in findings(HEAD + off, tmp_path) if r.code == "TFG302"]
+    assert (new.severity, new.prediction.kind) == ("advice", "no-effect")
+    assert "2.21" in new.message
+    assert (old.severity, old.prediction.kind) == ("warning", "slowdown")
+    assert (switched.severity, switched.prediction.kind) == ("warning", "slowdown")
+
+
+def test_place_and_fix_of_a_chain_over_several_lines(tmp_path: Path) -> None:
+    """Protects the finding's place, the method's name, and the layout of the rest of the chain."""
+    code = HEAD + "ds = (\n    source\n    .prefetch(1)  # first\n    .map(f)\n    .batch(4)\n)\nmodel.fit(ds)\n"
+    assert ("TFG302", 9) in found(code, tmp_path)
+    result = fixed(code, tmp_path, "TFG302")
+    assert result.endswith(
+        "ds = (\n    source  # first\n    .map(f)\n    .batch(4)\n    .prefetch(1)\n)\nmodel.fit(ds)\n"
+    )
+    assert "TFG302" not in codes(result, tmp_path)
+
+
+@_table(DISCARDED)
+def test_discarded_dataset_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG308."""
+    assert codes(HEAD + code, tmp_path, ignore=("TFG401", "TFG302")) == ["TFG308"]
+
+
+@_table(NOT_DISCARDED)
+def test_used_results_are_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG308: other objects have methods of the same names."""
+    assert "TFG308" not in codes(HEAD + code, tmp_path)
+
+
+def test_pipeline_over_two_files(tmp_path: Path) -> None:
+    """Protects the finding's place in the file that builds the pipeline."""
+    (tmp_path / "data.py").write_text(
+        "import tensorflow as tf\n\n\ndef load():\n    return tf.data.Dataset.range(9).prefetch(1)\n"
+    )
+    code = HEAD + "from data import load\nmodel.fit(load().batch(3))"
+    assert ("TFG302 data.py", 5) in found(code, tmp_path)
+
+
+def test_datasets_are_immutable() -> None:
+    """The truth of TFG308: with the installed TensorFlow a discarded operation does nothing."""
+    tf = pytest.importorskip("tensorflow")
+    dataset = tf.data.Dataset.range(6)
+    dataset.batch(3)
+    dataset.map(lambda x: -x)
+    assert [int(x) for x in dataset] == list(range(6))
+
+
+def test_moving_a_prefetch_changes_no_element() -> None:
+    """The safety of TFG302's fix: same elements in the same order."""
+    tf = pytest.importorskip("tensorflow")
+
+    def batches(dataset: object) -> list[list[int]]:
+        return [list(map(int, batch)) for batch in dataset]  # type: ignore[attr-defined]
+
+    source = tf.data.Dataset.range(20).shuffle(5, seed=1, reshuffle_each_iteration=False)
+    before = source.prefetch(2).map(lambda x: x * 3).batch(4)
+    after = source.map(lambda x: x * 3).batch(4).prefetch(2)
+    assert batches(before) == batches(after)

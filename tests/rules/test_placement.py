@@ -1,0 +1,180 @@
+"""TFG501, TFG502, TFG506: device strings without a question, without a meaning, and indexes into an empty list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking import codes, findings, fixed
+
+from tflint_gpu.model.devices import parse_device
+
+HEAD = "import os\nimport tensorflow as tf\nfrom tensorflow import keras\n"
+WITH = "with tf.device({}):\n    y = tf.square(2.0)\n"
+GPUS = HEAD + "gpus = tf.config.list_physical_devices('GPU')\n"
+
+UNGUARDED = {
+    "literal": HEAD + WITH.format("'/GPU:0'"),
+    "short": HEAD + WITH.format("'gpu:1'"),
+    "long": HEAD + WITH.format("'/device:GPU:0'"),
+    "constant": HEAD + "DEVICE = '/GPU:0'\n" + WITH.format("DEVICE"),
+    "f-string": HEAD + "INDEX = 1\n" + WITH.format("f'/GPU:{INDEX}'"),
+    "concatenation": HEAD + WITH.format("'/GPU:' + str(0)"),
+    "format": HEAD + WITH.format("'/GPU:{}'.format(0)"),
+    "strategy": HEAD + "s = tf.distribute.OneDeviceStrategy('/gpu:0')\n",
+    "keras.device": "import keras\nwith keras.device('gpu:0'):\n    pass\n",
+    "inside a function": HEAD + "def run(x):\n    with tf.device('/GPU:0'):\n        return x\n",
+    "unrelated condition": HEAD + "if verbose:\n    with tf.device('/GPU:0'):\n        pass\n",
+}
+GUARDED = {
+    "if": GPUS + "if gpus:\n    with tf.device('/GPU:0'):\n        pass\n",
+    "query in the test": HEAD + "if tf.test.is_gpu_available():\n    with tf.device('/GPU:0'):\n        pass\n",
+    "ternary": GPUS + WITH.format("'/GPU:0' if gpus else '/CPU:0'"),
+    "ternary through a name": GPUS + "d = '/GPU:0' if gpus else '/CPU:0'\n" + WITH.format("d"),
+    "flag": HEAD
+    + "has = len(tf.config.list_physical_devices('GPU')) > 0\nif has:\n    with tf.device('/GPU:0'):\n        pass\n",
+    "user's flag": HEAD + "def run(use_gpu):\n    if use_gpu:\n        with tf.device('/GPU:0'):\n            pass\n",
+    "assert": GPUS + "assert gpus\n" + WITH.format("'/GPU:0'"),
+    "early return": HEAD
+    + "def run():\n    if not tf.config.list_physical_devices('GPU'):\n        return\n    with tf.device('/GPU:0'):\n        pass\n",
+    "exit": HEAD
+    + "import sys\nif not tf.config.list_physical_devices('GPU'):\n    sys.exit(1)\n"
+    + WITH.format("'/GPU:0'"),
+    "try": HEAD + "try:\n    with tf.device('/GPU:0'):\n        pass\nexcept RuntimeError:\n    pass\n",
+    "loop over devices": HEAD
+    + "for g in tf.config.list_logical_devices('GPU'):\n    with tf.device('/GPU:0'):\n        pass\n",
+    "guarded caller": GPUS + "def run():\n    with tf.device('/GPU:0'):\n        pass\nif gpus:\n    run()\n",
+    "function that asks": HEAD
+    + "def has_gpu():\n    return bool(tf.config.list_physical_devices('GPU'))\n"
+    + "if has_gpu():\n    with tf.device('/GPU:0'):\n        pass\n",
+    "unknown string": HEAD + "def run(device):\n    with tf.device(device):\n        pass\n",
+    "CPU": HEAD + WITH.format("'/CPU:0'"),
+    "graphs of TensorFlow 1": HEAD + "x = tf.compat.v1.placeholder(tf.float32)\n" + WITH.format("'/GPU:0'"),
+    "cluster": HEAD + WITH.format("'/job:worker/task:0/device:GPU:0'"),
+}
+INVALID = ["/GUP:0", "gpu0", "cuda:0", "/cuda:0", "GPU0", "/gpu:0a", "/job:w/tsk:1"]
+VALID = [
+    "/GPU:0",
+    "gpu:1",
+    "/device:GPU:0",
+    "/gpu",
+    "/GPU:*",
+    "/job:worker/replica:0/task:1/device:GPU:0",
+    "",
+    "/CPU:0",
+]
+INDEXED = {
+    "inline": HEAD + "d = tf.config.list_physical_devices('GPU')[0]\n",
+    "name": GPUS + "d = gpus[0]\n",
+    "experimental": HEAD + "g = tf.config.experimental.list_physical_devices('GPU')\nd = g[-1]\n",
+    "keyword": HEAD + "g = tf.config.list_physical_devices(device_type='GPU')\nd = g[1]\n",
+    "in a function": HEAD + "def f():\n    g = tf.config.list_logical_devices('GPU')\n    return g[0].name\n",
+}
+CHECKED = {
+    "if": GPUS + "if gpus:\n    d = gpus[0]\n",
+    "len": GPUS + "if len(gpus) > 0:\n    d = gpus[0]\n",
+    "ternary": GPUS + "d = gpus[0] if gpus else None\n",
+    "and": GPUS + "d = gpus and gpus[0]\n",
+    "try": GPUS + "try:\n    d = gpus[0]\nexcept IndexError:\n    d = None\n",
+    "assert": GPUS + "assert len(gpus) > 0, 'no GPU'\nd = gpus[0]\n",
+    "early exit": GPUS + "if not gpus:\n    raise SystemExit('no GPU')\nd = gpus[0]\n",
+    "guarded caller": GPUS + "def f():\n    return gpus[0]\nif gpus:\n    f()\n",
+    "loop": GPUS + "for i in range(len(gpus)):\n    d = gpus[0]\n",
+    "slice": GPUS + "d = gpus[:1]\n",
+    "CPU": HEAD + "d = tf.config.list_physical_devices('CPU')[0]\n",
+    "all devices": HEAD + "d = tf.config.list_physical_devices()[0]\n",
+    "another list": HEAD + "gpus = ['a']\nd = gpus[0]\n",
+    "unknown index": GPUS + "def f(i):\n    return gpus[i]\n",
+}
+
+
+def _table(cases: dict[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", cases.values(), ids=cases.keys())
+
+
+@_table(UNGUARDED)
+def test_unguarded_device_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG501: every form of a known GPU string."""
+    assert codes(code, tmp_path) == ["TFG501"]
+
+
+@_table(GUARDED)
+def test_guarded_device_is_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG501: every form of a question about GPUs."""
+    assert codes(code, tmp_path) == []
+
+
+@pytest.mark.parametrize("device", INVALID)
+def test_invalid_device_is_found(device: str, tmp_path: Path) -> None:
+    """Protects recall of TFG502."""
+    assert codes(HEAD + WITH.format(repr(device)), tmp_path) == ["TFG502"]
+
+
+@pytest.mark.parametrize("device", [*VALID, "/XPU:0", "/NPU:0", "/device:XPU:0"])
+def test_valid_or_pluggable_device_is_not_invalid(device: str, tmp_path: Path) -> None:
+    """Protects device plug-ins and every legal form."""
+    assert "TFG502" not in codes(HEAD + WITH.format(repr(device)), tmp_path)
+
+
+def test_invalid_device_in_one_branch(tmp_path: Path) -> None:
+    """Protects both sides of a ternary."""
+    assert codes(GPUS + WITH.format("'cuda:0' if gpus else '/CPU:0'"), tmp_path) == ["TFG502"]
+
+
+@pytest.mark.parametrize("device", [*INVALID, *VALID])
+def test_parser_agrees_with_tensorflow(device: str) -> None:
+    """The truth of TFG502: our reading of a device string is TensorFlow's."""
+    tf = pytest.importorskip("tensorflow")
+    spec = parse_device(device)
+    if spec.unknown is not None or spec.bad_number is not None:
+        with pytest.raises(ValueError), tf.device(device):  # noqa: PT011  (two different texts)
+            tf.constant(1)
+    else:
+        assert tf.DeviceSpec.from_string(device).device_type == spec.kind
+
+
+def test_missing_gpu_is_silently_the_cpu() -> None:
+    """The truth of TFG501: with soft placement a block for a missing GPU runs on the CPU."""
+    tf = pytest.importorskip("tensorflow")
+    if tf.config.list_physical_devices("GPU"):
+        pytest.skip("needs a machine without a GPU")
+    with tf.device("/GPU:1"):
+        product = tf.square(2.0)
+    assert product.device.endswith("CPU:0")
+
+
+def test_strict_placement_changes_the_message(tmp_path: Path) -> None:
+    """Protects truth: with soft placement off the same string is an error."""
+    code = HEAD + "tf.config.set_soft_device_placement(False)\n" + WITH.format("'/GPU:0'")
+    ((_, finding),) = findings(code, tmp_path)
+    assert finding.prediction.kind == "crash"
+
+
+@_table(INDEXED)
+def test_unguarded_index_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall of TFG506."""
+    assert codes(code, tmp_path) == ["TFG506"]
+
+
+@_table(CHECKED)
+def test_checked_index_is_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision of TFG506."""
+    assert "TFG506" not in codes(code, tmp_path)
+
+
+def test_index_is_guarded_by_the_fix(tmp_path: Path) -> None:
+    """Protects the form of TFG506's fix, inside a function too."""
+    code = GPUS + "def f():\n    tf.config.set_visible_devices(gpus[0], 'GPU')  # one\n"
+    result = fixed(code, tmp_path, "TFG506")
+    assert result == GPUS + ("def f():\n    if gpus:\n        tf.config.set_visible_devices(gpus[0], 'GPU')  # one\n")
+    assert codes(result, tmp_path) == []
+
+
+def test_index_fails_without_a_gpu() -> None:
+    """The truth of TFG506 with the installed TensorFlow."""
+    tf = pytest.importorskip("tensorflow")
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        pytest.skip("needs a machine without a GPU")
+    with pytest.raises(IndexError):
+        gpus[0]
