@@ -1,0 +1,144 @@
+"""Fixes as users apply them: exact to the byte elsewhere, stable, and safe where they say so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_ELEMENT_WISE = ["sin", "cos", "tanh", "exp", "sqrt", "abs", "square", "log1p", "sign", "floor"]
+_LAYER = """
+import numpy as np
+import tensorflow as tf
+
+
+class Act(tf.keras.layers.Layer):
+    def call(self, x):
+        return np.{name}(x) * 2.0
+"""
+_MESSY = (
+    "# -*- coding: utf-8 -*-\r\n"
+    "import numpy as np\r\n"
+    "import tensorflow as tf # ünïcode \r\n"
+    "\r\n"
+    "class Act( tf.keras.layers.Layer ) :\r\n"
+    "\tdef call(self , x):\r\n"
+    "\t\ty = np . sin( x )   # keep   this\r\n"
+    "\t\treturn ( np.maximum(y,\r\n"
+    "\t\t\t0.5) )\r\n"
+    "ds = tf.data.Dataset.range( 9 ) ; ds.batch( 2 )\r\n"
+    "gpus = tf.config.list_physical_devices( 'GPU' )\r\n"
+    "if gpus : tf.config.experimental.set_memory_growth( gpus [ 0 ] , True )"
+)
+_MENDED = (
+    _MESSY.replace("np . sin( x )", "tf.sin( x )")
+    .replace("np.maximum(y,", "tf.maximum(y,")
+    .replace("; ds.batch( 2 )", "; ds = ds.batch( 2 )")
+)
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_only_the_tokens_of_the_fix_change(tmp_path: Path) -> None:
+    """Protects line endings, tabs, odd spacing, comments and a missing last newline."""
+    path = tmp_path / "model.py"
+    path.write_bytes(_MESSY.encode())
+    _run(tmp_path, "--fix", "--select", "TFG101,TFG308", "model.py")
+    assert path.read_bytes().decode() == _MENDED
+
+
+def test_fixing_twice_changes_nothing_more(tmp_path: Path) -> None:
+    """Protects the end of the passes: a mended file is a fixed point, safe and unsafe."""
+    fixtures = Path(__file__).parents[2] / "fixtures"
+    for index, program in enumerate(sorted(fixtures.rglob("*.py"))):
+        (tmp_path / f"p{index}_{program.name}").write_bytes(program.read_bytes())
+    _run(tmp_path, "--fix", "--unsafe-fixes", ".")
+    once = {path.name: path.read_bytes() for path in tmp_path.glob("*.py")}
+    _run(tmp_path, "--fix", "--unsafe-fixes", ".")
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.py")} == once
+
+
+def test_fixed_programs_still_parse(tmp_path: Path) -> None:
+    """Protects every fix on every fixture: the result is Python, and has fewer findings."""
+    fixtures = Path(__file__).parents[2] / "fixtures"
+    for index, program in enumerate(sorted(fixtures.rglob("*.py"))):
+        (tmp_path / f"p{index}_{program.name}").write_bytes(program.read_bytes())
+    before = _run(tmp_path, "--output-format", "concise", ".").stdout.count(": TFG")
+    _run(tmp_path, "--fix", "--unsafe-fixes", ".")
+    for path in tmp_path.glob("*.py"):
+        compile(path.read_text(), str(path), "exec")
+    assert _run(tmp_path, "--output-format", "concise", ".").stdout.count(": TFG") < before
+
+
+def _layer(text: str) -> Any:
+    scope: dict[str, Any] = {}
+    exec(compile(text, "layer.py", "exec"), scope)
+    return scope["Act"]()
+
+
+@pytest.mark.parametrize("name", _ELEMENT_WISE)
+def test_safe_fix_gives_the_same_results_and_a_gradient(name: str, tmp_path: Path) -> None:
+    """The safety of TFG101's fix: eager results before and after, and the gradient that NumPy cut off."""
+    tf = pytest.importorskip("tensorflow")
+    np = pytest.importorskip("numpy")
+    before = _LAYER.format(name=name)
+    path = tmp_path / "layer.py"
+    path.write_text(before)
+    assert _run(tmp_path, "--fix", "layer.py").returncode == 0
+    inputs = tf.constant(np.random.default_rng(0).uniform(0.1, 3.0, (64, 5)).astype("float32"))
+    old, new = _layer(before), _layer(path.read_text())
+    np.testing.assert_allclose(np.asarray(old(inputs)), np.asarray(new(inputs)), rtol=1e-6)
+    assert old(inputs).dtype == new(inputs).dtype
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = new(inputs)
+    step = 1e-2
+    slope = (np.asarray(old(inputs + step)) - np.asarray(old(inputs - step))) / (2 * step)
+    if name not in ("sign", "floor"):
+        np.testing.assert_allclose(np.asarray(tape.gradient(outputs, inputs)), slope, rtol=0.05, atol=0.05)
+    traced = tf.function(new)
+    np.testing.assert_allclose(np.asarray(traced(inputs)), np.asarray(old(inputs)), rtol=1e-5)
+    with pytest.raises(NotImplementedError):
+        tf.function(old)(inputs)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "gpus = tf.config.list_physical_devices('GPU')\ntf.config.experimental.set_memory_growth(gpus[0], True)\n",
+        "gpus = tf.config.list_physical_devices('GPU')\ntf.config.set_visible_devices(gpus[0], 'GPU')\n",
+        "tf.config.experimental.set_memory_growth(tf.config.list_physical_devices('GPU')[0], True)\n",
+    ],
+)
+def test_gpu_setup_runs_without_a_gpu_after_the_fix(code: str, tmp_path: Path) -> None:
+    """The safety of TFG403's and TFG506's fixes: what raised IndexError without a GPU does nothing there."""
+    pytest.importorskip("tensorflow")
+    path = tmp_path / "setup.py"
+    path.write_text("import tensorflow as tf\n" + code)
+    with pytest.raises(IndexError):
+        exec(path.read_text(), {})
+    assert _run(tmp_path, "--fix", "setup.py").returncode == 0
+    exec(path.read_text(), {})
+
+
+def test_unsafe_fixes_wait_for_the_user(tmp_path: Path) -> None:
+    """Protects programs from a change of policy that nobody asked for."""
+    path = tmp_path / "train.py"
+    text = "import tensorflow as tf\n\nmodel = tf.keras.Sequential()\nmodel.fit(x)\n"
+    path.write_text(text)
+    result = _run(tmp_path, "--fix", "train.py")
+    assert path.read_text() == text
+    assert "--unsafe-fixes" in result.stdout
+    _run(tmp_path, "--fix", "--unsafe-fixes", "train.py")
+    assert "set_memory_growth" in path.read_text()
