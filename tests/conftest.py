@@ -28,9 +28,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 def tflint(tmp_path: Path) -> Command:
     """Run `python -m tflint_gpu` in the test's own directory."""
 
-    def run(
-        *arguments: str, stdin: str | None = None, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
         return subprocess.run(
             [sys.executable, "-m", "tflint_gpu", *arguments],

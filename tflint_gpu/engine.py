@@ -95,14 +95,13 @@ class Engine:
             known = cache.load(file.path, key)
             if known is not None:
                 return FileResult(file, known)
-        result, consulted = self._check_fresh(file, data, selected, target)
+        result = self._check_fresh(file, data, selected, target)
         if cache is not None and not result.errors:
+            consulted = self._project_for(file.root, target).consulted_by(file.path)
             cache.store(file.path, key, result.diagnostics, consulted)
         return result
 
-    def _check_fresh(
-        self, file: FileToCheck, data: bytes, selected: Selected, target: Target
-    ) -> tuple[FileResult, dict[Path, bytes | None]]:
+    def _check_fresh(self, file: FileToCheck, data: bytes, selected: Selected, target: Target) -> FileResult:
         errors: list[InternalError] = []
         source: SourceFile | None = None
         try:
@@ -114,21 +113,21 @@ class Engine:
                 if may_fire(rule, data, file.path, project)
             ]
             if not rules:
-                return FileResult(file, (), tuple(errors)), project.consulted_by(file.path)
+                return FileResult(file, (), tuple(errors))
             model = project.open(source)
         except (UnreadableSource, RecursionError) as error:
             if isinstance(error, RecursionError):
                 error = UnreadableSource("is nested too deeply to be analysed")
             diagnostic = unreadable(file.name, error)
             hidden = source is not None and not self.ignore_noqa and Suppressions(source).hides(diagnostic)
-            return FileResult(file, () if hidden else (diagnostic,), tuple(errors)), {}
+            return FileResult(file, () if hidden else (diagnostic,), tuple(errors))
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
             errors.append(InternalError(file.name, "model", traceback.format_exc()))
-            return FileResult(file, (), tuple(errors)), {}
+            return FileResult(file, (), tuple(errors))
         diagnostics = self._run(rules, model, file.name, errors)
-        return FileResult(file, diagnostics, tuple(errors)), project.consulted
+        return FileResult(file, diagnostics, tuple(errors))
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]

@@ -46,7 +46,10 @@ class MissingMemoryGrowth(Rule):
     code = "TFG401"
     name = "missing-memory-growth"
     severity = "advice"
-    markers = ((b"tensorflow",), (b".fit", b".predict", b".evaluate", b"GradientTape", b"train"))
+    markers = (
+        (b"tensorflow",),
+        (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize("),
+    )
     fixable = "unsafe"
     skips_tests = True
 

@@ -57,19 +57,30 @@ class GpuConfigTooLate(Rule):
         """Yield the configuring calls that something surely precedes which makes them fail."""
         for call in model.calls(*GROWTH, *LOGICAL, *VISIBLE):
             before = model.runtime.initialiser_before(call)
-            if before is not None:
-                yield _too_late(model, call, *before)
+            changed_on = _machine(model, call)
+            if before is not None and changed_on is not None:
+                yield _too_late(model, call, *before, changed_on)
             elif model.name(call.func) in GROWTH:
                 yield from _both_ways(model, call)
 
 
-def _too_late(model: Model, call: cst.Call, initialiser: cst.CSTNode, name: str) -> Finding:
+def _machine(model: Model, call: cst.Call) -> str | None:
+    """On which machines the call changes a value; None where it changes none."""
+    devices = argument(call, 0, "devices")
+    if model.name(call.func) not in VISIBLE or devices is None:
+        return "a machine with a GPU"
+    if isinstance(devices, cst.Subscript) and model.runtime.is_gpu_list(devices.value):
+        return "a machine with two or more GPUs"
+    return None if model.runtime.is_gpu_list(devices) else "a machine with a GPU"
+
+
+def _too_late(model: Model, call: cst.Call, initialiser: cst.CSTNode, name: str, machine: str) -> Finding:
     what = _WHAT[model.name(call.func) or ""]
     return Finding(
         model,
         call,
         f"too late: `{name}` has initialised the runtime, so this raises RuntimeError "
-        f"({what} devices cannot be modified after being initialized) on a machine with a GPU",
+        f"({what} devices cannot be modified after being initialized) on {machine}",
         Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
         help="configure the GPUs right behind the imports",
         notes=(Note(model, initialiser, "the runtime is initialised here"),),

@@ -50,10 +50,17 @@ class MisplacedPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last prefetch of each consumed chain when work follows it."""
-        for item in model.pipelines.consumptions:
+        items = model.pipelines.consumptions
+        well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
+        for item in items:
             found = item.chain.misplaced_prefetch
-            if found is not None and not item.chain.is_distributed and not item.is_glance:
-                prefetch, follower = found
+            if found is None or item.chain.is_distributed or item.is_glance:
+                continue
+            prefetch, follower = found
+            if item.kind == "unused" and not prefetch.model.tree.within(prefetch.call, item.node):
+                continue  # a dataset made on the way, of which nobody knows who reads it
+            ends_another = any(last == prefetch and node is not item.node for last, node in well_placed)
+            if not ends_another:  # else this pipeline only branches off behind the end of that one
                 yield _finding(model, item, prefetch, follower)
 
 

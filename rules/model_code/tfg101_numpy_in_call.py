@@ -65,15 +65,14 @@ class NumpyInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the NumPy calls on tensors in the traced functions that start in this file."""
-        if model.runtime.has_numpy_behaviour:
-            return
         for trace in model.execution.traces:
             own = trace.tensors.model
             for call in own.functions.calls_in.get(trace.function.node, ()):
                 name = own.name(call.func)
                 if name not in RAISES or own.execution.runs_only_eagerly(call, trace.function.node):
                     continue
-                if trace.tensors.holds_tensor(arg.value for arg in call.args if not _is_option(arg)):
+                arrays = [arg.value for arg in call.args if not _is_option(arg)]
+                if trace.tensors.holds_tensor(arrays) and not model.runtime.has_numpy_behaviour:
                     yield _finding(trace, call, name)
 
 

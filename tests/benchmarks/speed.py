@@ -15,6 +15,7 @@ import os
 import platform
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import libcst
@@ -22,7 +23,7 @@ import libcst
 from tflint_gpu.config import SettingsResolver
 from tflint_gpu.engine import Engine
 from tflint_gpu.files import FileToCheck, mentions_tensorflow
-from tflint_gpu.workers import with_large_stack
+from tflint_gpu.workers import check_files
 
 __all__: list[str] = []
 
@@ -44,7 +45,7 @@ def main() -> None:
     parses, checks = [], []
     for _ in range(arguments.repeat):
         parses.append(_timed(lambda: _parse(files)))
-        checks.append(_timed(lambda: with_large_stack(lambda: _check(projects))))
+        checks.append(_timed(lambda: _check(projects)))
     ratios = [check / parse for check, parse in zip(checks, parses, strict=True)]
     print(f"parse_module  {statistics.median(parses):7.2f} s CPU  {lines / statistics.median(parses):9.0f} lines/s")
     print(f"whole check   {statistics.median(checks):7.2f} s CPU  {lines / statistics.median(checks):9.0f} lines/s")
@@ -59,10 +60,10 @@ def _files(folder: Path, limit: int) -> list[Path]:
     return found[:limit] if limit else found
 
 
-def _timed(work: object) -> float:
+def _timed(work: Callable[[], None]) -> float:
     gc.collect()
     start = time.process_time()
-    work()  # type: ignore[operator]
+    work()
     return time.process_time() - start
 
 
@@ -79,9 +80,9 @@ def _parse(files: list[Path]) -> None:
 def _check(projects: dict[Path, list[Path]]) -> None:
     for folder, paths in projects.items():
         resolver = SettingsResolver(isolated=True, working_directory=folder)
-        engine = Engine(resolver, folder)
-        for path in paths:
-            engine.check(FileToCheck(path, str(path.relative_to(folder)), resolver.for_file(path), folder))
+        settings = resolver.for_directory(folder)
+        files = [FileToCheck(path, str(path.relative_to(folder)), settings, folder) for path in paths]
+        check_files(Engine(resolver, folder), files, jobs=1)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ class Chain:
                 return operation
             if operation.name not in BATCH_NEUTRAL:
                 return None
-        return None
+        joined = [chain.batching for chain in self.inputs]  # `zip((a.batch(1), b.batch(1)))`
+        return joined[0] if joined and None not in joined else None
 
     @property
     def loaded_batch_size(self) -> Any:
@@ -107,6 +108,11 @@ class Chain:
             if operation.name in HEAVY:
                 return False
         return False
+
+    @property
+    def last_prefetch(self) -> Operation | None:
+        """The last prefetch of the chain."""
+        return next((o for o in reversed(self.operations) if o.name in _PREFETCHING), None)
 
     @property
     def ends_synchronously(self) -> bool:

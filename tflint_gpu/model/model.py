@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -53,12 +55,8 @@ class Model:
         check_nesting(source.text)
         try:
             module = cst.parse_module(source.text)
-        except cst.ParserSyntaxError as error:
-            row, column = _clamped(source, error.raw_line, error.raw_column)
-            reason = error.message.strip().splitlines()[0] if error.message.strip() else "invalid syntax"
-            raise UnreadableSource(f"does not parse: {reason}", Location(row, column)) from error
-        except Exception as error:  # libcst raises plain ValueError and others for broken literals
-            raise UnreadableSource(f"does not parse: {error}") from error
+        except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
+            raise _unreadable(source, error) from error
         return cls(source, module, project)
 
     @property
@@ -200,6 +198,23 @@ class Model:
         self.__dict__.clear()
 
 
-def _clamped(source: SourceFile, row: int, column: int) -> tuple[int, int]:
+def _unreadable(source: SourceFile, error: Exception) -> UnreadableSource:
+    """What is wrong with a file that libcst refuses, in Python's own words where it refuses it too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source.text)
+    except SyntaxError as refusal:
+        location = _clamped(source, refusal.lineno or 1, refusal.offset or 1)
+        return UnreadableSource(f"does not parse: {refusal.msg}", location)
+    except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
+        return UnreadableSource(f"does not parse: {refusal}")
+    row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
+    return UnreadableSource(
+        "Python parses this file, but libcst does not, so it was not checked", _clamped(source, row, column)
+    )
+
+
+def _clamped(source: SourceFile, row: int, column: int) -> Location:
     row = min(max(row, 1), len(source.line_starts))
-    return row, min(max(column + 1, 1), len(source.line(row)) + 1)
+    return Location(row, min(max(column, 1), len(source.line(row)) + 1))

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.training import TAPES
-from tflint_gpu.model.tree import FunctionNode, Node, dotted_name
+from tflint_gpu.model.tree import FunctionNode, Node, method_name
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
+
+_TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 
 
 class Program:
@@ -55,18 +57,19 @@ class Program:
             function = self.model.tree.function(call)
             if function is not None and function not in run:
                 continue
-            if self.model.keras_models.receiver(call, "fit", "evaluate", "predict") is not None:
+            if self.model.keras_models.receiver(call, *_TRAINING_METHODS) is not None:
                 assert isinstance(call.func, cst.Attribute)
                 return call.func.attr
-            if self.model.name(call.func) in TAPES and self._updates_weights(call):
+            if self.model.name(call.func) in TAPES and self._updates_beside(call):
+                return call.func
+            if method_name(call) == "apply_gradients":
                 return call.func
         return None
 
-    def _updates_weights(self, tape: cst.Call) -> bool:
-        return any(step.tape is tape for step in self.model.training.eager_steps) or any(
-            dotted_name(call.func) is not None and (dotted_name(call.func) or "").endswith("apply_gradients")
-            for call in self.model.tree.calls
-        )
+    def _updates_beside(self, tape: cst.Call) -> bool:
+        """Whether the function of a gradient tape also updates weights."""
+        beside = self.model.functions.calls_in.get(self.model.tree.function(tape), ())
+        return any(method_name(call) in ("apply_gradients", "minimize") for call in beside)
 
     @cached_property
     def _functions_run(self) -> frozenset[FunctionNode]:

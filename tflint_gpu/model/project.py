@@ -81,11 +81,6 @@ class Project:
         self._forget(model)
         return model
 
-    @property
-    def consulted(self) -> dict[Path, bytes | None]:
-        """The other files on which the answers about the open file rest: digest, or None if absent."""
-        return self.consulted_by(self.current.source.path) if self.current is not None else {}
-
     def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
         """The other files on which the answers about one file rest."""
         result: dict[Path, bytes | None] = {}

@@ -64,6 +64,7 @@ _GRAPH_CALLS = frozenset(
         "import_graph_def"
     ).split()
 )
+_EAGER_CALLS = frozenset(["enable_eager_execution", "compat.v1.enable_eager_execution", "compat.v1.enable_v2_behavior"])
 _GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "logging.")
 _DEPTH_LIMIT = 3
 
@@ -81,13 +82,11 @@ class Runtime:
     @cached_property
     def is_graph_mode(self) -> bool:
         """Whether the file uses TensorFlow 1's graphs and sessions, where nothing runs eagerly."""
-        for call in self.model.calls("tf.*"):
-            name = (self.model.name(call.func) or "")[3:]
-            if name.startswith("compat.v1."):
-                name = name[len("compat.v1.") :]
-            if name in _GRAPH_CALLS or name.startswith(_GRAPH_FOLDERS):
-                return True
-        return False
+        names = {(self.model.name(call.func) or "")[3:] for call in self.model.calls("tf.*")}
+        if names & _EAGER_CALLS:
+            return False
+        plain = {name.removeprefix("compat.v1.") for name in names if not name.startswith("compat.v1.logging.")}
+        return any(name in _GRAPH_CALLS or name.startswith(_GRAPH_FOLDERS) for name in plain)
 
     @cached_property
     def narrows_visibility(self) -> bool:

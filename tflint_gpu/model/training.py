@@ -153,7 +153,7 @@ class Training:
     @cached_property
     def eager_forwards(self) -> list[EagerForward]:
         """The model calls that loops over whole datasets run without tf.function."""
-        found: dict[cst.Call, EagerForward] = {}
+        found: dict[LoopNode, EagerForward] = {}
         if self.model.runtime.is_graph_mode:
             return []
         for item in self.model.pipelines.consumptions:
@@ -165,7 +165,7 @@ class Training:
                 continue
             for model, call, _ in training._run_by(loop):
                 if call.args and model.keras_models.is_model(call.func) and not model.training.forward_is_traced(call):
-                    found[call] = EagerForward(model, call, item.model, loop)
+                    found.setdefault(loop, EagerForward(model, call, item.model, loop))
         return list(found.values())
 
     def loop_of(self, consumer: Node) -> LoopNode | None:
