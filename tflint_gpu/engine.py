@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tflint_gpu.rule import Rule
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_SWEEP_AFTER = 4_000_000  # bytes of source; trees die by reference counting, so little is left behind
+_SWEEP_AFTER = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.datasets import TRANSFORMATIONS
+from tflint_gpu.model.datasets import MARKERS, TRANSFORMATIONS
 from tflint_gpu.model.tree import method_name
 from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
 
@@ -37,7 +37,8 @@ class DiscardedDataset(Rule):
 
     code = "TFG308"
     name = "discarded-dataset"
-    markers = (tuple(b"." + name.encode() for name in sorted(TRANSFORMATIONS)),)
+    markers = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
+    near_markers = MARKERS
     fixable = "safe"
 
     def check(self, model: Model) -> Iterator[Finding]:

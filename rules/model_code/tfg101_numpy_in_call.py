@@ -49,15 +49,9 @@ class NumpyInCall(Rule):
     name = "numpy-in-call"
     severity = "error"
     markers = (
-        (
-            b"def call(",
-            b"def __call__(",
-            b"_step(",
-            b"def update_state",
-            b"def compute_loss",
-            b".function",
-            b"Lambda(",
-            b".compile(",
+        tuple(
+            b"def call( def __call__( _step(self def update_state( def compute_loss( tf.function tf2.function "
+            b"tensorflow.function Lambda( loss=".split()
         ),
     )
     near_markers = (b"numpy",)

@@ -41,7 +41,8 @@ class UnguardedDevice(Rule):
     code = "TFG501"
     name = "unguarded-device"
     severity = "warning"
-    markers = ((b"device", b"OneDeviceStrategy"), (b"gpu", b"GPU", b"Gpu"))
+    markers = ((b".device(", b" device(", b"OneDeviceStrategy("),)
+    near_markers = (b"gpu", b"GPU", b"Gpu")
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

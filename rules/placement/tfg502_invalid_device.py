@@ -35,7 +35,7 @@ class InvalidDevice(Rule):
     code = "TFG502"
     name = "invalid-device"
     severity = "error"
-    markers = ((b"device", b"OneDeviceStrategy"),)
+    markers = ((b".device(", b" device(", b"OneDeviceStrategy("),)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the device strings that do not parse."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.datasets import MARKERS
 from tflint_gpu.rule import Finding, Note, Prediction, Rule
 
 
@@ -41,13 +42,7 @@ class EagerValidationLoop(Rule):
     code = "TFG207"
     name = "eager-validation-loop"
     markers = ((b"for ", b"next("),)
-    near_markers = (
-        b"data.Dataset",
-        b"Dataset.",
-        b"TFRecordDataset",
-        b"tensorflow_datasets",
-        b"_dataset_from_",
-    )
+    near_markers = MARKERS
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

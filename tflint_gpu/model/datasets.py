@@ -66,6 +66,11 @@ BATCH_NEUTRAL = frozenset(
 # Without other uses among libraries that TensorFlow code commonly imports.
 _ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])
 _ONLY_TENSORFLOW_KEYWORDS = frozenset(["num_parallel_calls", "drop_remainder", "reshuffle_each_iteration"])
+MARKERS = tuple(
+    b"data.Dataset Dataset. RecordDataset LineDataset CsvDataset tensorflow_datasets _dataset_from make_csv_dataset "
+    b"make_batched AUTOTUNE num_parallel_calls drop_remainder padded_batch ragged_batch with_options".split()
+)
+"""One of these stands in every file that makes a dataset, or that uses one in a way that only tf.data knows."""
 AUTOTUNE = frozenset(["tf.data.AUTOTUNE", "tf.data.experimental.AUTOTUNE"])
 
 

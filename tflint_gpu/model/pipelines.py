@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.chains import Chain, Operation
-from tflint_gpu.model.datasets import TRANSFORMATIONS, is_certain, is_source
+from tflint_gpu.model.datasets import MARKERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.functions import Function, element
 from tflint_gpu.model.tree import Binding, Expression, Node, Path, argument, method_name
 
@@ -121,6 +121,8 @@ class Pipelines:
             call.func, cst.Attribute
         ):
             return self.chains(call.func.value, given, depth + 1)
+        if not self.model.project.leads_to(self.model, name, MARKERS):
+            return []
         function = self.model.functions.called(call)
         return self._returned(call, function, (), given, depth) if function is not None else []
 

@@ -130,6 +130,17 @@ class Project:
         """Whether a file of the project that the file imports directly has one of some byte strings."""
         return any(self._mentions_in(found, marker) for found in self._imported_paths(path, data) for marker in markers)
 
+    def leads_to(self, model: Model, dotted: str | None, markers: Iterable[bytes]) -> bool:
+        """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.
+
+        Spares a parse: the file that defines the name, or one that it imports, must have one of them.
+        """
+        located = self._locate(model, dotted) if dotted is not None else None
+        if located is None:
+            return True
+        path, data = located[0], self._read(located[0]) or b""
+        return any(self._mentions_in(path, marker) for marker in markers) or self.imports_mention(path, data, markers)
+
     def program_mentions(self, source: SourceFile, markers: Iterable[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
         own = source.text.encode("utf-8", "replace")

@@ -21,6 +21,7 @@ LoopKind = Literal["train", "validate", "other"]
 TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 _ASSIGNING = frozenset(["assign_sub", "assign_add", "assign"])
+_MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
 _HARMLESS_DECORATORS = frozenset(["property", "staticmethod", "classmethod", "abstractmethod", "gin.configurable"])
 _DEPTH_LIMIT = 4
 
@@ -91,9 +92,10 @@ class Training:
         return method in _APPLYING
 
     def functions_run(self, node: Node) -> Iterator[Function]:
-        """The project's functions that the code in `node` calls, or hands to `strategy.run`."""
+        """The project's functions that the code in `node` calls, or hands to `strategy.run`, and that may train."""
         for call in self.calls_below(node):
-            yield from self.functions_called(call)
+            if self.model.project.leads_to(self.model, self.model.name(call.func), _MARKERS):
+                yield from self.functions_called(call)
 
     def loop_kind(self, loop: LoopNode) -> LoopKind:
         """Whether a loop trains, only runs a Keras model forward, or neither."""
