@@ -58,6 +58,11 @@ NOT_MISSING = {
     "prefetched": OFF + "model.fit(source.map(f).batch(8).with_options(options).prefetch(1))",
     "options of another dataset": OFF + "other = source.with_options(options)\nmodel.fit(source.map(f).batch(8))",
     "stateless map without injection": NO_INJECTION + "model.fit(source.batch(8).map(f).with_options(options))",
+    "last operation in parallel": OFF
+    + "model.fit(source.batch(8).map(f, num_parallel_calls=AUTOTUNE).with_options(options))",
+    "injection on by hand": OFF
+    + "options.experimental_optimization.inject_prefetch = True\n"
+    + "model.fit(source.map(f).batch(8).with_options(options))",
     "evaluation": OFF + "model.evaluate(source.map(f).batch(8).with_options(options))",
     "unknown option": "options.experimental_optimization.apply_default_optimizations = flag\n"
     + "model.fit(source.map(f).batch(8).with_options(options))",

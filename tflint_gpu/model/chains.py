@@ -124,6 +124,12 @@ class Chain:
         return last.name in BATCHING and generated and not any(o.name == "map" for o in self.operations)
 
     @property
+    def ends_in_parallel(self) -> bool:
+        """Whether the last work has threads of its own, which keep finished elements ready by themselves."""
+        last = self.work
+        return last is not None and argument(last.call, -1, "num_parallel_calls") is not None
+
+    @property
     def ends_with_sequential_map(self) -> bool:
         """Whether the last work is a `map` without `num_parallel_calls`."""
         last = self.work

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.training import TAPES
+from tflint_gpu.model.training import TAPES, UPDATES
 from tflint_gpu.model.tree import FunctionNode, Node, method_name
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Program:
     def _updates_beside(self, tape: cst.Call) -> bool:
         """Whether the function of a gradient tape also updates weights."""
         beside = self.model.functions.calls_in.get(self.model.tree.function(tape), ())
-        return any(method_name(call) in ("apply_gradients", "minimize") for call in beside)
+        return any(method_name(call) in UPDATES for call in beside)
 
     @cached_property
     def _functions_run(self) -> frozenset[FunctionNode]:

@@ -20,7 +20,7 @@ LoopKind = Literal["train", "validate", "other"]
 
 TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
-_ASSIGNING = frozenset(["assign_sub", "assign_add", "assign"])
+UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
 _HARMLESS_DECORATORS = frozenset(["property", "staticmethod", "classmethod", "abstractmethod", "gin.configurable"])
 _DEPTH_LIMIT = 4
@@ -256,7 +256,7 @@ class Training:
         """Whether the weights are updated beside the tape."""
         function = model.tree.function(tape)
         beside = model.functions.calls_in.get(function, []) if function is not None else []
-        return any(method_name(c) in _APPLYING | _ASSIGNING for c in [*beside, *self.calls_below(loop)])
+        return any(method_name(c) in UPDATES for c in [*beside, *self.calls_below(loop)])
 
     def forward_is_traced(self, call: cst.Call) -> bool:
         """Whether the model's own `call` is under tf.function."""
