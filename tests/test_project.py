@@ -43,3 +43,9 @@ def test_the_machine_names_no_rule() -> None:
         for code in re.findall(r"TFG\d{3}", re.sub(r'""".*?"""|#.*', "", path.read_text(), flags=re.DOTALL))
     }
     assert named == {"tflint_gpu/rule.py: TFG000"}
+
+
+def test_the_catalogue_is_what_the_rules_say() -> None:
+    command = [sys.executable, "-m", "tflint_gpu", "rule", "--all", "--output-format", "markdown"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert (ROOT / "rules" / "README.md").read_text("utf-8") == done.stdout, f"run: {' '.join(command[1:])}"

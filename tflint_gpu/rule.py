@@ -85,7 +85,7 @@ class Rule:
         near_markers: one more group, of which a member may also stand in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
-        opt_in: runs only when selected by its full code or by `--extend-select`.
+        opt_in: runs only when `select` or `extend-select` names it by its full code.
     """
 
     code: ClassVar[str]

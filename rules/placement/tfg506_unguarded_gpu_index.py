@@ -65,7 +65,8 @@ def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:
         return None
     small = statement.body[0]
     plain = isinstance(subscript.value, cst.Name) and isinstance(small, cst.Expr) and not _binds(small)
-    if not plain or model.value(subscript.slice[0].slice.value) not in (0, -1):  # type: ignore[union-attr]
+    index = subscript.slice[0].slice
+    if not plain or not isinstance(index, cst.Index) or model.value(index.value) not in (0, -1):
         return None
     if "\n" in model.code(small):
         return None

@@ -138,7 +138,12 @@ def prefetch() -> Variants:
     }
 
 
-CLAIMS = {"batch-size": batch_size, "eager-step": eager_step, "eager-validation": eager_validation, "prefetch": prefetch}
+CLAIMS = {
+    "batch-size": batch_size,
+    "eager-step": eager_step,
+    "eager-validation": eager_validation,
+    "prefetch": prefetch,
+}
 
 
 def main() -> None:

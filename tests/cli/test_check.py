@@ -160,7 +160,6 @@ def test_bad_input_is_never_a_traceback(tmp_path: Path, tflint: Any) -> None:
 
 
 @pytest.mark.parametrize("old, new", [(b"\n", b"\r"), (b"tf.data", b"\x0ctf.data")])
-@pytest.mark.xfail(reason="libcst does not write these back, and the model takes offsets from that", strict=True)
 def test_old_line_ends_and_form_feeds(old: bytes, new: bytes, tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_bytes(FIXABLE.encode().replace(old, new) + new.replace(b"tf.data", b"def f():\n  pass\n"))
     done = tflint("check", "--select", CODE, "--output-format", "concise", "--no-cache")

@@ -15,7 +15,7 @@ from tflint_gpu.rule import Rule, RuleEntry, entries, load
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules.")
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
 def command(code: str | None, every: bool, output_format: str) -> int:
     """Explain the rule CODE (or its name), or all rules."""
     if (code is None) != every:
@@ -24,6 +24,8 @@ def command(code: str | None, every: bool, output_format: str) -> int:
     objects = [_as_object(entry, load([entry.code])[0]) for entry in chosen]
     if output_format == "json":
         click.echo(json.dumps(objects if every else objects[0], indent=2))
+    elif output_format == "markdown":
+        click.echo(_as_catalogue(objects), nl=False)
     else:
         click.echo("\n\n".join(_as_text(one) for one in objects))
     return 0
@@ -61,3 +63,49 @@ def _as_text(one: dict[str, Any]) -> str:
     if one["opt_in"]:
         traits.append("runs only when selected by its full code")
     return f"{title}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{one['explanation']}"
+
+
+def _as_catalogue(objects: list[dict[str, Any]]) -> str:
+    """The Markdown page of the catalogue: a table, then a section a rule."""
+    lines = [
+        "# The rules",
+        "",
+        "Made by `tflint-gpu rule --all --output-format markdown` from the rules' own docstrings.",
+        "",
+        "| code | name | says | severity | fix |",
+        "|---|---|---|---|---|",
+    ]
+    for one in objects:
+        anchor = f"{one['code']}-{one['name']}".lower()
+        lines.append(
+            f"| [{one['code']}](#{anchor}) | {one['name']} | {one['summary']} | {one['severity']} "
+            f"| {one['fixable'] or ''} |"
+        )
+    for one in objects:
+        lines += ["", f"## {one['code']} {one['name']}", "", *_as_markdown(one["explanation"])]
+    return "\n".join(lines) + "\n"
+
+
+def _as_markdown(explanation: str) -> list[str]:
+    """A docstring with its indented code as fenced blocks."""
+    lines: list[str] = []
+    inside = False
+    for line in [*explanation.splitlines(), ""]:
+        if line.startswith("    ") and not inside:
+            lines += ["", "```python"]
+            inside = True
+        elif inside and line and not line.startswith("    "):
+            _end_block(lines)
+            inside = False
+        lines.append(line[4:] if inside else line)
+    if inside:
+        _end_block(lines)
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _end_block(lines: list[str]) -> None:
+    while not lines[-1]:
+        lines.pop()
+    lines += ["```", ""]

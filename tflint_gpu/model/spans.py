@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +58,27 @@ def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:
     """
     state = _RecordingState(default_indent=module.default_indent, default_newline=module.default_newline)
     module._codegen(state)
-    if "".join(state.tokens) != text:
+    written = "".join(state.tokens)
+    if written == text:
+        return state.spans
+    dropped = _dropped(written, text)
+    return {
+        node: (start + bisect_right(dropped, start), end + bisect_left(dropped, end))
+        for node, (start, end) in state.spans.items()
+    }
+
+
+def _dropped(written: str, text: str) -> list[int]:
+    """Where libcst left a character out: offsets in `written` before which one form feed or return is missing."""
+    found: list[int] = []
+    place = 0
+    for character in text:
+        if place < len(written) and written[place] == character:
+            place += 1
+        elif character in "\f\r\n":
+            found.append(place)
+        else:
+            raise ValueError("libcst's tree does not reproduce the file's text")
+    if place != len(written):
         raise ValueError("libcst's tree does not reproduce the file's text")
-    return state.spans
+    return found
