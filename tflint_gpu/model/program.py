@@ -67,9 +67,17 @@ class Program:
         return None
 
     def _updates_beside(self, tape: cst.Call) -> bool:
-        """Whether the function of a gradient tape also updates weights."""
-        beside = self.model.functions.calls_in.get(self.model.tree.function(tape), ())
-        return any(method_name(call) in UPDATES for call in beside)
+        """Whether weights are updated in the tape's loop, or without one in its function or block."""
+        tree = self.model.tree
+        function = tree.function(tape)
+        for parent in tree.ancestors(tape):
+            if isinstance(parent, cst.For | cst.While) and tree.function(parent) is function:
+                return any(method_name(call) in UPDATES for call in self.model.training.calls_below(parent))
+        beside = self.model.functions.calls_in.get(function, ())
+        if function is not None:
+            return any(method_name(call) in UPDATES for call in beside)
+        block = tree.block(tree.statement(tape))
+        return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in beside)
 
     @cached_property
     def _functions_run(self) -> frozenset[FunctionNode]:
