@@ -6,13 +6,18 @@ import textwrap
 from pathlib import Path
 
 from tflint_gpu.engine import may_fire, placed
-from tflint_gpu.model import Project
+from tflint_gpu.model import Model, Project
 from tflint_gpu.rule import Finding, Rule, entries, load
 from tflint_gpu.source import SourceFile
 from tflint_gpu.targets import Target
 
 NEWEST = Target(tensorflow=(2, 21), keras=3, source="newest")
 ALL_RULES = load([entry.code for entry in entries()])
+
+
+def model_of(code: str, folder: Path) -> Model:
+    """The model of a piece of code that lies in `folder`."""
+    return Project(folder, NEWEST).open(SourceFile.decode(code.encode(), folder / "x.py", "x.py"))
 
 
 def findings(code: str, folder: Path, name: str = "train.py", target: Target = NEWEST) -> list[tuple[Rule, Finding]]:

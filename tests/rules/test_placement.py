@@ -162,6 +162,11 @@ def test_checked_index_is_not_found(code: str, tmp_path: Path) -> None:
     assert "TFG506" not in codes(code, tmp_path)
 
 
+def test_recursive_function_with_an_index(tmp_path: Path) -> None:
+    """Protects the search for guarded callers from functions that call themselves."""
+    assert codes(GPUS + "def f():\n    f()\n    return gpus[0]\n", tmp_path) == ["TFG506"]
+
+
 def test_index_is_guarded_by_the_fix(tmp_path: Path) -> None:
     """Protects the form of TFG506's fix, inside a function too."""
     code = GPUS + "def f():\n    tf.config.set_visible_devices(gpus[0], 'GPU')  # one\n"

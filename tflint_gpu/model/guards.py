@@ -108,7 +108,7 @@ class Guards:
             if isinstance(part, cst.Name | cst.SimpleString)
         )
 
-    def protects_index(self, subscript: Node) -> bool:
+    def protects_index(self, subscript: Node, depth: int = 0) -> bool:
         """Whether a test, a `try` or an early exit keeps an index into a list of GPUs from an empty list."""
         if self.in_try(subscript) or any(self.asks_for_gpus(test) for test in self.conditions(subscript)):
             return True
@@ -118,7 +118,11 @@ class Guards:
         if not isinstance(function, cst.FunctionDef):
             return False
         callers = self.model.functions.callers(function)
-        return bool(callers) and all(c.model.guards.protects_index(c.node) for c in callers[:_DEPTH_LIMIT])
+        return (
+            depth < _DEPTH_LIMIT
+            and bool(callers)
+            and all(c.model.guards.protects_index(c.node, depth + 1) for c in callers[:_DEPTH_LIMIT])
+        )
 
     def compares_count(self, test: Expression) -> bool:
         """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""

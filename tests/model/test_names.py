@@ -1,0 +1,94 @@
+"""Canonical names: what an expression refers to, through every way of importing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+import pytest
+from checking import model_of
+
+
+def name_of_last_call(code: str, folder: Path) -> str | None:
+    model = model_of(code, folder)
+    return model.name(model.tree.calls[-1].func)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("import tensorflow as tf\ntf.sin(1)", "tf.sin"),
+        ("import tensorflow\ntensorflow.math.sin(1)", "tf.math.sin"),
+        ("import tensorflow.compat.v2 as tf\ntf.keras.Model()", "keras.Model"),
+        ("import tensorflow.compat.v1 as tf\ntf.placeholder()", "tf.compat.v1.placeholder"),
+        ("import tensorflow as tf\ntf.compat.v1.Session()", "tf.compat.v1.Session"),
+        ("import tensorflow as tf\ntf.compat.v2.keras.Input()", "keras.Input"),
+        ("from tensorflow import keras\nkeras.layers.Dense(1)", "keras.layers.Dense"),
+        ("from tensorflow.keras import layers as L\nL.Dense(1)", "keras.layers.Dense"),
+        ("from tensorflow.keras.layers import Dense as D\nD(1)", "keras.layers.Dense"),
+        ("from tensorflow.python.keras.layers import Dense\nDense(1)", "keras.layers.Dense"),
+        ("import tf_keras as keras\nkeras.Model()", "keras.Model"),
+        ("import keras\nkeras.ops.sin(1)", "keras.ops.sin"),
+        ("from numpy import sin\nsin(1)", "numpy.sin"),
+        ("import numpy.linalg as la\nla.norm(1)", "numpy.linalg.norm"),
+        ("import tensorflow as tf\nK = tf.keras.backend\nK.sum(1)", "keras.backend.sum"),
+        ("import tensorflow as tf\ndef f():\n    g = tf.sin\n    return g(1)", "tf.sin"),
+        ("def f():\n    import tensorflow as tf\n    return tf.sin(1)", "tf.sin"),
+        (
+            "try:\n    import tensorflow.compat.v2 as tf\nexcept ImportError:\n    import tensorflow as tf\ntf.sin(1)",
+            "tf.sin",
+        ),
+        ("try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\nkeras.Model()", "keras.Model"),
+        ("from tensorflow.keras.models import *\nSequential()", "keras.models.Sequential"),
+        ("import tensorflow as tf\ntf = None\ntf.sin(1)", None),
+        ("import tensorflow as tf\ndef f(tf):\n    return tf.sin(1)", None),
+        ("import tensorflow as tf\n[tf.sin(1) for tf in x]", None),
+        ("try:\n    import numpy as np\nexcept ImportError:\n    import jax.numpy as np\nnp.sin(1)", None),
+        ("import tensorflow as tf\nclass A:\n    tf = 1\n    def f(self):\n        return tf.sin(1)", "tf.sin"),
+        ("import tensorflow as tf\nfor tf in []:\n    pass\ntf.sin(1)", None),
+        ("sin(1)", None),
+        ("x().sin(1)", None),
+    ],
+)
+def test_canonical_name(code: str, name: str | None, tmp_path: Path) -> None:
+    """Protects every rule: they ask for canonical names only."""
+    assert name_of_last_call(code, tmp_path) == name
+
+
+def test_names_agree_with_libcst(tmp_path: Path) -> None:
+    """Protects the fast traversal: where libcst's QualifiedNameProvider knows one import, we know the same or nothing."""
+    for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::5]:
+        model = model_of(path.read_text(), tmp_path)
+        wrapper = cst.MetadataWrapper(model.tree.module, unsafe_skip_copy=True)
+        resolved = wrapper.resolve(cst.metadata.QualifiedNameProvider)
+        for call in model.tree.calls:
+            ours = model.name(call.func)
+            found = resolved.get(call.func, set())
+            names = found() if callable(found) else found  # libcst computes some names only when asked
+            theirs = {q.name for q in names if q.source.name == "IMPORT"}
+            if ours is not None and len(theirs) == 1:
+                last = next(iter(theirs)).rpartition(".")[2]
+                assert ours.rpartition(".")[2] == last, path
+
+
+def test_spans_agree_with_libcst(tmp_path: Path) -> None:
+    """Protects every reported place: our offsets are those of libcst's PositionProvider."""
+    compared = 0
+    for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::3]:
+        model = model_of(path.read_text(), tmp_path)
+        wrapper = cst.MetadataWrapper(model.tree.module, unsafe_skip_copy=True)
+        positions = wrapper.resolve(cst.metadata.PositionProvider)
+        for call in model.tree.calls:
+            start = model.source.locate(model.span(call)[0])
+            end = model.source.locate(model.span(call)[1])
+            theirs = positions[call]
+            assert (start.row, start.column - 1) == (theirs.start.line, theirs.start.column)
+            assert (end.row, end.column - 1) == (theirs.end.line, theirs.end.column)
+            compared += 1
+    assert compared > 300
+
+
+def test_spans_with_form_feeds_and_returns(tmp_path: Path) -> None:
+    """Protects old files: libcst drops a form feed, the offsets must not."""
+    model = model_of("x = 1\n\x0c\ndef f():\n    return g(2)\n", tmp_path)
+    assert model.code(model.tree.calls[0]) == "g(2)"

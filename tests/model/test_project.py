@@ -1,0 +1,94 @@
+"""Where imports lead inside a project, and that analysing survives every odd file of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from checking import NEWEST, findings
+
+from tflint_gpu.model import Project
+from tflint_gpu.source import SourceFile, UnreadableSource
+
+VALUE = "import tensorflow\nVALUE = 7\n"
+
+
+def definition(folder: Path, importer: str, dotted: str) -> str | None:
+    path = folder / importer
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x = 1\n")
+    project = Project(folder, NEWEST)
+    model = project.open(SourceFile.decode(path.read_bytes(), path, importer))
+    found = project.definition(model, dotted)
+    return None if found is None else found.model.source.path.relative_to(folder).as_posix()
+
+
+@pytest.mark.parametrize(
+    ("file", "importer", "dotted"),
+    [
+        ("lib.py", "train.py", "lib.VALUE"),
+        ("pkg/lib.py", "train.py", "pkg.lib.VALUE"),
+        ("pkg/__init__.py", "train.py", "pkg.VALUE"),
+        ("pkg/lib.py", "pkg/train.py", ".lib.VALUE"),
+        ("pkg/lib.py", "pkg/sub/train.py", "..lib.VALUE"),
+        ("pkg/lib.py", "pkg/sub/train.py", "pkg.lib.VALUE"),
+        ("tools/lib.py", "tools/train.py", "lib.VALUE"),
+        ("src/pkg/lib.py", "scripts/train.py", "pkg.lib.VALUE"),
+    ],
+)
+def test_import_leads_to_the_file(file: str, importer: str, dotted: str, tmp_path: Path) -> None:
+    """Protects the ways in which scripts, packages and src layouts import."""
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(VALUE)
+    assert definition(tmp_path, importer, dotted) == file
+
+
+def test_re_exports_are_followed(tmp_path: Path) -> None:
+    """Protects packages whose __init__ brings the names of their modules."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("from .lib import VALUE as V\n")
+    (tmp_path / "pkg" / "lib.py").write_text(VALUE)
+    assert definition(tmp_path, "train.py", "pkg.V") == "pkg/lib.py"
+
+
+def test_nothing_outside_the_root_is_read(tmp_path: Path) -> None:
+    """Protects the border of the project."""
+    (tmp_path / "lib.py").write_text(VALUE)
+    inner = tmp_path / "project"
+    inner.mkdir()
+    assert definition(inner, "train.py", "..lib.VALUE") is None
+    assert definition(inner, "train.py", "lib.VALUE") is None
+
+
+def test_circular_imports_end(tmp_path: Path) -> None:
+    """Protects against files that import each other in a ring."""
+    (tmp_path / "a.py").write_text("from b import VALUE  # keras\n")
+    (tmp_path / "b.py").write_text("from a import VALUE  # keras\n")
+    assert definition(tmp_path, "train.py", "a.VALUE") is None
+
+
+def test_broken_neighbour_is_no_problem(tmp_path: Path) -> None:
+    """Protects a good file whose helper does not parse."""
+    (tmp_path / "helper.py").write_text("def keras(:\n")
+    code = "import tensorflow as tf\nfrom helper import f\nds = f().batch(1)\nmodel = tf.keras.Sequential()\nmodel.fit(f())\n"
+    findings(code, tmp_path)
+
+
+def test_mutilated_programs_never_fail(tmp_path: Path) -> None:
+    """Protects users from tracebacks: fixtures with lines dropped, doubled and swapped, under all rules."""
+    chance = random.Random(20261121)
+    for program in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py")):
+        lines = program.read_text().splitlines(keepends=True)
+        for _ in range(4):
+            mixed = list(lines)
+            for _ in range(chance.randint(1, 6)):
+                place = chance.randrange(len(mixed))
+                if chance.random() < 0.5:
+                    mixed.pop(place)
+                else:
+                    mixed.insert(place, mixed[-1])
+            try:
+                findings("".join(mixed), tmp_path)
+            except UnreadableSource:
+                continue
