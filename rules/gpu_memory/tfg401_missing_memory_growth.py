@@ -48,7 +48,7 @@ class MissingMemoryGrowth(Rule):
     severity = "advice"
     markers = (
         (b"tensorflow",),
-        (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize("),
+        (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize(", b"assign_sub"),
     )
     fixable = "unsafe"
     skips_tests = True

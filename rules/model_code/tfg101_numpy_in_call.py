@@ -49,9 +49,17 @@ class NumpyInCall(Rule):
     name = "numpy-in-call"
     severity = "error"
     markers = (
-        tuple(
-            b"def call( def __call__( _step(self def update_state( def compute_loss( tf.function tf2.function "
-            b"tensorflow.function Lambda( loss=".split()
+        (
+            b"def call(",
+            b"def __call__(",
+            b"_step(self",
+            b"def update_state(",
+            b"def compute_loss(",
+            b"tf.function",
+            b"tf2.function",
+            b"tensorflow.function",
+            b"Lambda(",
+            b"loss=",
         ),
     )
     near_markers = (b"numpy",)

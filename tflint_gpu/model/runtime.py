@@ -56,7 +56,7 @@ _GPU_LISTS = GPU_QUERIES - frozenset(
 # API of TensorFlow 1 that works in graphs only.
 _GRAPH_CALLS = frozenset(
     (
-        "disable_eager_execution disable_v2_behavior Session InteractiveSession Graph placeholder "
+        "enable_eager_execution disable_eager_execution disable_v2_behavior Session InteractiveSession Graph placeholder "
         "get_variable variable_scope global_variables_initializer get_default_graph get_collection "
         "add_to_collection train.get_global_step train.get_or_create_global_step train.Saver "
         "train.AdamOptimizer train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold "
@@ -64,7 +64,7 @@ _GRAPH_CALLS = frozenset(
         "import_graph_def"
     ).split()
 )
-_EAGER_CALLS = frozenset(["enable_eager_execution", "compat.v1.enable_eager_execution", "compat.v1.enable_v2_behavior"])
+_EAGER_CALLS = frozenset(["compat.v1.enable_eager_execution", "compat.v1.enable_v2_behavior"])
 _GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.", "logging.")
 _DEPTH_LIMIT = 3
 
