@@ -49,3 +49,33 @@ def test_the_catalogue_is_what_the_rules_say() -> None:
     command = [sys.executable, "-m", "tflint_gpu", "rule", "--all", "--output-format", "markdown"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert (ROOT / "rules" / "README.md").read_text("utf-8") == done.stdout, f"run: {' '.join(command[1:])}"
+
+
+def test_imports_run_one_way() -> None:
+    """Rules know the model and the rule's interface; the model knows neither engine nor command; and so on upwards."""
+    floors = ["diagnostics lexical patterns", "source", "nesting targets", "model", "rule", "rules selection config suppressions files",
+              "cache", "engine", "workers fixes reports", "cli"]  # fmt: skip
+    level = {name: height for height, names in enumerate(floors) for name in names.split()}
+    wrong = []
+    for folder, prefix in ((ROOT / "tflint_gpu", ""), (ROOT / "rules", "rules")):
+        for path in folder.rglob("*.py"):
+            own = prefix or path.relative_to(folder).parts[0].removesuffix(".py")
+            if own.startswith("__"):
+                continue
+            for name in re.findall(r"^(?:from|import) tflint_gpu\.(\w+)", path.read_text(), re.MULTILINE):
+                if level[name] > level[own]:
+                    wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+def test_rules_ask_the_model_only() -> None:
+    allowed = ("tflint_gpu.model", "tflint_gpu.rule")
+    for path in (ROOT / "rules").rglob("tfg*.py"):
+        for module in re.findall(r"^(?:from|import) (tflint_gpu[\w.]*)", path.read_text(), re.MULTILINE):
+            assert module.startswith(allowed), path
+
+
+def test_lint_and_types_are_clean() -> None:
+    for command in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
+        done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout

@@ -112,12 +112,25 @@ def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
     receiver = prefetch.receiver
     if last.model is not prefetch.model or receiver is None or not prefetch.model.tree.within(prefetch.call, last.call):
         return None
-    call, head = prefetch.model.code(prefetch.call), prefetch.model.code(receiver)
-    gap, _, moved = call[len(head) :].partition(".")
+    call, head, gap = prefetch.model.code(prefetch.call), prefetch.model.code(receiver), _gap(prefetch)
+    moved = call[len(head) + len(gap) + 1 :]
     comment = gap.rstrip() if "#" in gap else ""
-    line_break = gap[gap.rindex("\n") :] if "\n" in gap else ""
+    line_break = _line_break(gap) or _line_break(_gap(last))
     return Fix(
         "Move `prefetch` to the end",
         "safe",
         (Edit(prefetch.call, head + comment), Edit(last.call, f"{line_break}.{moved.rstrip()}", "after")),
     )
+
+
+def _gap(operation: Operation) -> str:
+    """What stands between a receiver and the dot of the method."""
+    if operation.receiver is None:
+        return ""
+    call, head = operation.model.code(operation.call), operation.model.code(operation.receiver)
+    return call[len(head) :].partition(".")[0]
+
+
+def _line_break(gap: str) -> str:
+    """The line break and indentation with which a method starts a line of its own; empty where it does not."""
+    return gap[gap.rindex("\n") :] if "\n" in gap else ""

@@ -56,7 +56,8 @@ _GPU_LISTS = GPU_QUERIES - frozenset(
 # API of TensorFlow 1 that works in graphs only.
 _GRAPH_CALLS = frozenset(
     (
-        "enable_eager_execution disable_eager_execution disable_v2_behavior Session InteractiveSession Graph placeholder "
+        "enable_eager_execution disable_eager_execution disable_v2_behavior Session InteractiveSession Graph "
+        "placeholder "
         "get_variable variable_scope global_variables_initializer get_default_graph get_collection "
         "add_to_collection train.get_global_step train.get_or_create_global_step train.Saver "
         "train.AdamOptimizer train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold "
