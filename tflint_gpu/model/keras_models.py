@@ -38,10 +38,6 @@ class KerasModels:
             self._known[key] = self._built(expr, depth) or self._compiled(expr) or self._of_callback(expr)
         return self._known[key]
 
-    def constructions(self, expr: Expression) -> list[Origin]:
-        """The calls that build the model that `expr` stands for, where they are known."""
-        return [o for o in self.model.functions.origins(expr) if o is not None and isinstance(o.node, cst.Call)]
-
     def _built(self, expr: Expression, depth: int) -> bool:
         if depth > _DEPTH_LIMIT:
             return False

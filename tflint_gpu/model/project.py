@@ -121,11 +121,6 @@ class Project:
             return None if tail else Definition(other, binding)
         return None
 
-    def module(self, model: Model, dotted: str) -> Model | None:
-        """The model of the module that a dotted name means, if it is a file of the project."""
-        located = self._locate(model, dotted)
-        return self._model(located[0]) if located is not None and not located[1] else None
-
     def imports_mention(self, path: Path, data: bytes, markers: Iterable[bytes]) -> bool:
         """Whether a file of the project that the file imports directly has one of some byte strings."""
         return any(self._mentions_in(found, marker) for found in self._imported_paths(path, data) for marker in markers)

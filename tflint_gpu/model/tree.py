@@ -23,7 +23,6 @@ BindingKind = Literal[
     "star",
     "assign",
     "augment",
-    "declare",
     "for",
     "with",
     "parameter",
@@ -109,7 +108,6 @@ class AttributeAssignment:
     value: Expression
     path: Path
     statement: Node
-    augmented: bool = False
 
 
 class Tree:
@@ -127,7 +125,6 @@ class Tree:
         self.functions: list[FunctionNode] = []
         self.classes: list[cst.ClassDef] = []
         self.loops: list[LoopNode] = []
-        self.withs: list[cst.With] = []
         self.subscripts: list[cst.Subscript] = []
         self.returns: list[cst.Return] = []
         self.attribute_assignments: list[AttributeAssignment] = []
@@ -253,7 +250,7 @@ class Tree:
                 self._bind_target(element.value, scope, kind, node, value, (*path, None if starred else index))
         elif isinstance(target, cst.Attribute):
             if value is not None and kind in ("assign", "augment"):
-                self.attribute_assignments.append(AttributeAssignment(target, value, path, node, kind == "augment"))
+                self.attribute_assignments.append(AttributeAssignment(target, value, path, node))
         elif isinstance(target, cst.Subscript):
             self.item_assignments.append(target)
 
@@ -318,9 +315,8 @@ class Tree:
             self._bind_target(target.target, scope, "assign", node, node.value)
 
     def _on_ann_assign(self, node: cst.AnnAssign, scope: Scope) -> None:
-        kind: BindingKind = "declare" if node.value is None else "assign"
-        if kind == "assign":
-            self._bind_target(node.target, scope, kind, node, node.value)
+        if node.value is not None:
+            self._bind_target(node.target, scope, "assign", node, node.value)
 
     def _on_aug_assign(self, node: cst.AugAssign, scope: Scope) -> None:
         self._bind_target(node.target, scope, "augment", node, node.value)
@@ -336,7 +332,6 @@ class Tree:
         self.loops.append(node)
 
     def _on_with(self, node: cst.With, scope: Scope) -> None:
-        self.withs.append(node)
         for item in node.items:
             if item.asname is not None:
                 self._bind_target(item.asname.name, scope, "with", node, item.item)
