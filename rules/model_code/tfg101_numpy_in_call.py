@@ -67,6 +67,8 @@ class NumpyInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the NumPy calls on tensors in the traced functions that start in this file."""
+        if model.program.uses_another_backend:
+            return
         for trace in model.execution.traces:
             own = trace.tensors.model
             for call in own.functions.calls_in.get(trace.function.node, ()):

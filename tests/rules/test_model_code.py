@@ -125,6 +125,7 @@ HARMLESS = {
     "int_shape": layer("return x / np.prod(keras.backend.int_shape(x)[1:])"),
     "callback": HEAD
     + "class C(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        print(np.mean(self.x))\n",
+    "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\n" + layer("return np.sin(x)"),
     "numpy behaviour": "from tensorflow.python.ops.numpy_ops import np_config\n"
     + "np_config.experimental_enable_numpy_behavior()\n"
     + layer("return np.mean(x)"),

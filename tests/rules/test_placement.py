@@ -43,6 +43,8 @@ GUARDED = {
     "try": HEAD + "try:\n    with tf.device('/GPU:0'):\n        pass\nexcept RuntimeError:\n    pass\n",
     "loop over devices": HEAD
     + "for g in tf.config.list_logical_devices('GPU'):\n    with tf.device('/GPU:0'):\n        pass\n",
+    "exit before the function": GPUS
+    + "if not gpus:\n    raise SystemExit\ndef run():\n    with tf.device('/GPU:0'):\n        pass\n",
     "guarded caller": GPUS + "def run():\n    with tf.device('/GPU:0'):\n        pass\nif gpus:\n    run()\n",
     "function that asks": HEAD
     + "def has_gpu():\n    return bool(tf.config.list_physical_devices('GPU'))\n"
@@ -78,6 +80,7 @@ CHECKED = {
     "try": GPUS + "try:\n    d = gpus[0]\nexcept IndexError:\n    d = None\n",
     "assert": GPUS + "assert len(gpus) > 0, 'no GPU'\nd = gpus[0]\n",
     "early exit": GPUS + "if not gpus:\n    raise SystemExit('no GPU')\nd = gpus[0]\n",
+    "exit before the function": GPUS + "if not gpus:\n    raise SystemExit\ndef f():\n    return gpus[0]\n",
     "guarded caller": GPUS + "def f():\n    return gpus[0]\nif gpus:\n    f()\n",
     "loop": GPUS + "for i in range(len(gpus)):\n    d = gpus[0]\n",
     "slice": GPUS + "d = gpus[:1]\n",

@@ -74,7 +74,7 @@ class Guards:
             return True
         for parent in self.model.tree.ancestors(node):
             if isinstance(parent, cst.FunctionDef):
-                if self._decorated(parent):
+                if self._decorated(parent) or any(self.asks_for_gpus(test) for test in self.conditions(parent)):
                     return True
                 return depth < _DEPTH_LIMIT and any(
                     caller.model.guards.depends_on_gpus(caller.node, depth + 1)
@@ -117,6 +117,8 @@ class Guards:
         function = self.model.tree.function(subscript)
         if not isinstance(function, cst.FunctionDef):
             return False
+        if any(self.asks_for_gpus(test) for test in self.conditions(function)):
+            return True
         callers = self.model.functions.callers(function)
         return (
             depth < _DEPTH_LIMIT

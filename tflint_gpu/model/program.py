@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,11 @@ class Program:
                 "tf.distribute.experimental.TPUStrategy",
             )
         )
+
+    @cached_property
+    def uses_another_backend(self) -> bool:
+        """Whether the file chooses a Keras backend that is not TensorFlow."""
+        return re.search(r"KERAS_BACKEND\W+(?:torch|jax|openvino)", self.model.source.text) is not None
 
     @cached_property
     def first_training(self) -> Node | None:

@@ -28,7 +28,6 @@ def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "location": _location(diagnostic.location),
         "end_location": _location(diagnostic.end_location),
         "prediction": None if prediction is None else asdict(prediction),
-        "help": diagnostic.help,
         "related": [
             {
                 "filename": view.absolute(related.filename),
