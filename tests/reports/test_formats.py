@@ -32,7 +32,6 @@ def test_json() -> None:
         "filename": "/p/dir,1/x:y.py",
         **place,
         "prediction": {"kind": "memory", "applies": ["gpu"], "low": None, "high": None, "basis": ""},
-        "help": "help, too",
         "related": [{"filename": "/p/b.py", **place, "message": "there"}],
         "fix": {"applicability": "safe", "message": "mend", "edits": [{"content": "new", **place}]},
         "noqa_row": 3,
