@@ -9,6 +9,7 @@ import pytest
 from checking import NEWEST, findings
 
 from tflint_gpu.model import Project
+from tflint_gpu.rule import load
 from tflint_gpu.source import SourceFile, UnreadableSource
 
 VALUE = "import tensorflow\nVALUE = 7\n"
@@ -92,3 +93,21 @@ def test_mutilated_programs_never_fail(tmp_path: Path) -> None:
                 findings("".join(mixed), tmp_path)
             except UnreadableSource:
                 continue
+
+
+def test_models_that_know_each_other_die_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects large projects: a model that was let go is never asked again through one that was kept."""
+    monkeypatch.setattr("tflint_gpu.model.project._KEPT_CHARACTERS", 300)
+    (tmp_path / "ops.py").write_text("import numpy as np\ndef act(v):\n    return np.tanh(v)\n")
+    (tmp_path / "base.py").write_text("import tensorflow as tf\nclass Base(tf.keras.layers.Layer):\n    pass\n")
+    layer = (
+        "import tensorflow as tf\nfrom ops import act\nfrom base import Base\n"
+        "class A(Base):\n    def call(self, x):\n        return act(x)\n"
+    )
+    project = Project(tmp_path, NEWEST)
+    (rule,) = load(["TFG101"])
+    for turn in range(12):
+        path = tmp_path / f"layer{turn % 3}.py"
+        path.write_text(layer)
+        model = project.open(SourceFile.decode(layer.encode(), path, path.name))
+        assert [f.model.source.path.name for f in rule.check(model)] == ["ops.py"], turn

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
-_KEPT_CHARACTERS = 1_500_000
+_KEPT_CHARACTERS = 3_000_000
 _REEXPORT_LIMIT = 6
 
 
@@ -55,7 +54,7 @@ class Project:
         self.target = target
         self.current: Model | None = None
         self._asked: dict[Path, set[Path]] = {}
-        self._models: OrderedDict[Path, Model | None] = OrderedDict()
+        self._models: dict[Path, Model | None] = {}
         self._modules: dict[tuple[Path, str], tuple[tuple[Path, Path], Path | None]] = {}
         self._folders: dict[tuple[Path, str], bool] = {}
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
@@ -71,15 +70,21 @@ class Project:
         """
         from tflint_gpu.model.model import Model
 
-        known = self._models.pop(source.path, None)
-        if known is not None and known.source.text == source.text:
-            model = known
-        else:
-            model = Model.parse(source, self)
-        self._models[source.path] = model
-        self.current = model
-        self._forget(model)
-        return model
+        if sum(len(m.source.text) for m in self._models.values() if m is not None) > _KEPT_CHARACTERS:
+            self._let_go()
+        known = self._models.get(source.path)
+        if known is None or known.source.text != source.text:
+            known = self._models[source.path] = Model.parse(source, self)
+        self.current = known
+        return known
+
+    def _let_go(self) -> None:
+        """Let all models go at once: they know each other, so none may outlive another."""
+        for model in self._models.values():
+            if model is not None:
+                model.close()
+        self._models.clear()
+        self.current = None
 
     def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
         """The other files on which the answers about one file rest."""
@@ -258,7 +263,6 @@ class Project:
 
         data = self._read(path)
         if path in self._models:
-            self._models.move_to_end(path)
             return self._models[path]
         model: Model | None = None
         if data is not None:
@@ -274,19 +278,6 @@ class Project:
             return str(path.relative_to(Path.cwd()))
         except ValueError:
             return str(path)
-
-    def _forget(self, current: Model) -> None:
-        """Let go of the models used longest ago; their trees hold no cycle and die at once."""
-        size = sum(len(m.source.text) for m in self._models.values() if m is not None)
-        for path in list(self._models):
-            if size <= _KEPT_CHARACTERS:
-                break
-            model = self._models[path]
-            if model is not current:
-                del self._models[path]
-                if model is not None:
-                    size -= len(model.source.text)
-                    model.close()
 
 
 def _imported_names(data: bytes) -> Iterator[str]:
