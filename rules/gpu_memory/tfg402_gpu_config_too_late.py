@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.runtime import GROWTH, LOGICAL, VISIBLE
-from tflint_gpu.model.tree import argument, dotted_name
+from tflint_gpu.model.syntax import argument, dotted_name
 from tflint_gpu.rule import Finding, Note, Prediction, Rule
 
 _WHAT = {

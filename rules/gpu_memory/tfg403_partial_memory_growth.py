@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.runtime import GROWTH
-from tflint_gpu.model.tree import argument
+from tflint_gpu.model.syntax import argument
 from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.datasets import MARKERS, TRANSFORMATIONS
-from tflint_gpu.model.tree import method_name
+from tflint_gpu.model.syntax import method_name
 from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
 
 

@@ -73,7 +73,7 @@ class NumpyInCall(Rule):
             own = trace.tensors.model
             for call in own.functions.calls_in.get(trace.function.node, ()):
                 name = own.name(call.func)
-                if name not in RAISES or own.execution.runs_only_eagerly(call, trace.function.node):
+                if name not in RAISES or own.guards.keeps_tensors_out(call):
                     continue
                 arrays = [arg.value for arg in call.args if not _is_option(arg)]
                 if trace.tensors.holds_tensor(arrays) and not model.runtime.has_numpy_behaviour:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.tree import argument
+from tflint_gpu.model.syntax import argument
 from tflint_gpu.rule import Finding, Note, Prediction, Rule
 
 _PREDICTION = Prediction(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.model.datasets import BATCH_NEUTRAL, BATCHING, HEAVY
-from tflint_gpu.model.tree import Expression, Node, argument, dotted_name
+from tflint_gpu.model.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.values import UNKNOWN
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
-from tflint_gpu.model.tree import Expression, Node, Path, positional_parameters
+from tflint_gpu.model.syntax import Expression, Node, positional_parameters
+from tflint_gpu.model.tree import Path
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.classes import Class, KerasKind
-from tflint_gpu.model.flow import exits
 from tflint_gpu.model.functions import Function
+from tflint_gpu.model.syntax import Expression, FunctionNode, Node, argument, method_name, parameters
 from tflint_gpu.model.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensors import Carry, Tensors
-from tflint_gpu.model.tree import (
-    Expression,
-    FunctionNode,
-    Node,
-    argument,
-    dotted_name,
-    method_name,
-    parameters,
-)
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
@@ -41,12 +32,6 @@ _TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
     "loss": {"call": ("*first", "*second")},
 }
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
-_EAGER_TESTS = frozenset(
-    (
-        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
-        "type is_symbolic_tensor is_keras_tensor is_tf_type"
-    ).split()
-)
 _PATH_LIMIT = 6
 
 
@@ -282,30 +267,6 @@ class Execution:
                 return True
         return False
 
-    def runs_only_eagerly(self, node: Node, function: FunctionNode) -> bool:
-        """Whether `node` stands under a test that keeps it from tensors, or in a `try` that expects errors."""
-        child = node
-        for parent in self.model.tree.ancestors(node):
-            if isinstance(parent, cst.If | cst.IfExp) and child is not parent.test and _tests_kind(parent.test):
-                return True
-            if isinstance(parent, cst.Try) and child is parent.body and parent.handlers:
-                return True
-            if isinstance(parent, cst.IndentedBlock) and self._left_early(parent, child):
-                return True
-            if parent is function:
-                return False
-            child = parent
-        return False
-
-    def _left_early(self, block: cst.IndentedBlock, child: Node) -> bool:
-        """An `if not isinstance(x, ...): return` before `child` in the same block."""
-        for statement in block.body:
-            if statement is child:
-                return False
-            if isinstance(statement, cst.If) and _tests_kind(statement.test) and exits(statement.body):
-                return True
-        return False
-
 
 def _carrying(function: Function, params: tuple[str, ...]) -> dict[str, Carry]:
     names = [p.name.value for p in function.parameters]
@@ -327,7 +288,7 @@ def _called_from(trace: Trace) -> Iterator[Trace]:
     """The helpers that a traced function calls with a tensor, and the functions it has traced for it."""
     model, tensors = trace.tensors.model, trace.tensors
     for call in model.functions.calls_in.get(trace.function.node, ()):
-        if model.execution.runs_only_eagerly(call, trace.function.node):
+        if model.guards.keeps_tensors_out(call):
             continue
         called = model.functions.called(call)
         if called is not None:
@@ -370,17 +331,3 @@ def _is_keras_method(function: Function) -> bool:
         return False
     kinds = function.owner.model.classes.keras_kinds(function.owner)
     return any(function.name in _TRACED_METHODS[kind] for kind in kinds)
-
-
-def _tests_kind(test: Expression) -> bool:
-    """Whether a condition asks what kind of value it has, or whether code runs eagerly."""
-    if isinstance(test, cst.Call):
-        name = (dotted_name(test.func) or "").rpartition(".")[2]
-        return name in _EAGER_TESTS or any(_tests_kind(arg.value) for arg in test.args)
-    if isinstance(test, cst.UnaryOperation):
-        return _tests_kind(test.expression)
-    if isinstance(test, cst.BooleanOperation):
-        return _tests_kind(test.left) or _tests_kind(test.right)
-    if isinstance(test, cst.Comparison):
-        return _tests_kind(test.left) or any(_tests_kind(c.comparator) for c in test.comparisons)
-    return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.model.tree import Binding, Node, Scope, Tree
+from tflint_gpu.model.syntax import Node
+from tflint_gpu.model.tree import Binding, Scope, Tree
 
 _EXITS = (cst.Return, cst.Raise)
 

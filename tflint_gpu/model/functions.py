@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.classes import Class
-from tflint_gpu.model.tree import (
-    Binding,
-    Expression,
-    FunctionNode,
-    Node,
-    positional_parameters,
-)
+from tflint_gpu.model.syntax import Expression, FunctionNode, Node, positional_parameters
+from tflint_gpu.model.tree import Binding
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

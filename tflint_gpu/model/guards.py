@@ -1,4 +1,4 @@
-"""Under which conditions code runs, and whether those conditions ask about GPUs."""
+"""Under which conditions code runs, and whether those conditions ask about GPUs or kinds of values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.flow import exits
-from tflint_gpu.model.tree import Expression, Node
+from tflint_gpu.model.syntax import Expression, Node, dotted_name
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
@@ -28,6 +28,12 @@ GPU_QUERIES = frozenset(
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
 _SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
 _SUGGESTS_DEBUGGING = re.compile(r"eager|debug|graph", re.IGNORECASE)
+_EAGER_TESTS = frozenset(
+    (
+        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
+        "type is_symbolic_tensor is_keras_tensor is_tf_type"
+    ).split()
+)
 _DEPTH_LIMIT = 5
 
 
@@ -54,6 +60,10 @@ class Guards:
             if isinstance(parent, cst.FunctionDef | cst.ClassDef):
                 return
             child = parent
+
+    def keeps_tensors_out(self, node: Node) -> bool:
+        """Whether `node` runs only for values of a certain kind, only eagerly, or where its failure is expected."""
+        return self.in_try(node) or any(_asks_for_kind(test) for test in self.conditions(node))
 
     def in_try(self, node: Node) -> bool:
         """Whether an exception from `node` is handled in the same function."""
@@ -214,3 +224,17 @@ def _skips(block: cst.BaseSuite) -> bool:
     if isinstance(last, cst.SimpleStatementLine):
         return isinstance(last.body[-1], cst.Continue | cst.Break)
     return isinstance(last, cst.Continue | cst.Break)
+
+
+def _asks_for_kind(test: Expression) -> bool:
+    """Whether a condition asks what kind of value it has, or whether code runs eagerly."""
+    if isinstance(test, cst.Call):
+        name = (dotted_name(test.func) or "").rpartition(".")[2]
+        return name in _EAGER_TESTS or any(_asks_for_kind(arg.value) for arg in test.args)
+    if isinstance(test, cst.UnaryOperation):
+        return _asks_for_kind(test.expression)
+    if isinstance(test, cst.BooleanOperation):
+        return _asks_for_kind(test.left) or _asks_for_kind(test.right)
+    if isinstance(test, cst.Comparison):
+        return _asks_for_kind(test.left) or any(_asks_for_kind(c.comparator) for c in test.comparisons)
+    return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.functions import Origin
-from tflint_gpu.model.tree import Expression, Node, dotted_name, method_name
+from tflint_gpu.model.syntax import Expression, Node, dotted_name, method_name
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

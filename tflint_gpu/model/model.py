@@ -15,7 +15,8 @@ from tflint_gpu.model.classes import Classes
 from tflint_gpu.model.flow import Flow
 from tflint_gpu.model.functions import Functions
 from tflint_gpu.model.names import Names
-from tflint_gpu.model.tree import Expression, Node, Tree, method_name
+from tflint_gpu.model.syntax import Expression, Node, method_name
+from tflint_gpu.model.tree import Tree
 from tflint_gpu.model.values import Values
 from tflint_gpu.nesting import check_nesting
 from tflint_gpu.source import SourceFile, UnreadableSource

@@ -12,7 +12,8 @@ import builtins
 import libcst as cst
 
 from tflint_gpu.model.flow import Flow
-from tflint_gpu.model.tree import Binding, Expression, Node, Scope, Tree
+from tflint_gpu.model.syntax import Expression, Node
+from tflint_gpu.model.tree import Binding, Scope, Tree
 
 _PREFIXES = (
     ("tensorflow.compat.v2.keras", "keras"),

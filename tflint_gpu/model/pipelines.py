@@ -12,7 +12,8 @@ import libcst as cst
 from tflint_gpu.model.chains import Chain, Operation
 from tflint_gpu.model.datasets import MARKERS, TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.functions import Function, element
-from tflint_gpu.model.tree import Binding, Expression, Node, Path, argument, method_name
+from tflint_gpu.model.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.tree import Binding, Path
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model.syntax import FunctionNode, Node, method_name
 from tflint_gpu.model.training import TAPES, UPDATES
-from tflint_gpu.model.tree import FunctionNode, Node, method_name
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

@@ -10,8 +10,8 @@ import libcst as cst
 
 from tflint_gpu.model.datasets import is_source
 from tflint_gpu.model.guards import GPU_QUERIES
+from tflint_gpu.model.syntax import Expression, Node, argument
 from tflint_gpu.model.tensor_functions import returns_tensor
-from tflint_gpu.model.tree import Expression, Node, argument
 
 if TYPE_CHECKING:
     from tflint_gpu.model.functions import Function

@@ -10,8 +10,9 @@ import libcst as cst
 
 from tflint_gpu.model.classes import keras_kind
 from tflint_gpu.model.functions import Function, element
+from tflint_gpu.model.syntax import Expression, Node, method_name
 from tflint_gpu.model.tensor_functions import CONTAINER_METHODS, STATIC_ATTRIBUTES, returns_tensor
-from tflint_gpu.model.tree import Binding, Expression, Node, Path, method_name
+from tflint_gpu.model.tree import Binding, Path
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

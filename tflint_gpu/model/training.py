@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model.execution import Step
 from tflint_gpu.model.functions import Function
-from tflint_gpu.model.tree import LoopNode, Node, method_name
+from tflint_gpu.model.syntax import LoopNode, Node, method_name
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

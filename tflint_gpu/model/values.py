@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import libcst as cst
 
-from tflint_gpu.model.tree import Binding, Expression, Node, Path, dotted_name, method_name
+from tflint_gpu.model.syntax import Expression, Node, dotted_name, method_name
+from tflint_gpu.model.tree import Binding, Path
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model

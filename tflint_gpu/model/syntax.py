@@ -1,0 +1,59 @@
+"""Questions about single nodes: dotted names, parameters and arguments."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import libcst as cst
+
+Node: TypeAlias = cst.CSTNode
+Expression: TypeAlias = cst.BaseExpression
+FunctionNode: TypeAlias = cst.FunctionDef | cst.Lambda
+LoopNode: TypeAlias = cst.For | cst.While
+
+
+def dotted_name(node: Node | None) -> str | None:
+    """`a.b.c` for a chain of attributes on a name, else None."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def parameters(function: FunctionNode) -> list[cst.Param]:
+    """All parameters in order: positional-only, positional, *args, keyword-only, **kwargs."""
+    params = function.params
+    found = [*params.posonly_params, *params.params]
+    if isinstance(params.star_arg, cst.Param):
+        found.append(params.star_arg)
+    found.extend(params.kwonly_params)
+    if params.star_kwarg is not None:
+        found.append(params.star_kwarg)
+    return found
+
+
+def positional_parameters(function: FunctionNode) -> list[cst.Param]:
+    """The parameters that a positional argument can fill."""
+    return [*function.params.posonly_params, *function.params.params]
+
+
+def argument(call: cst.Call, position: int, keyword: str) -> Expression | None:
+    """The argument given at a position or by keyword; None where absent or behind a `*`."""
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None:
+            if arg.keyword.value == keyword:
+                return arg.value
+        elif arg.star:
+            position = -1
+        elif index == position:
+            return arg.value
+    return None
+
+
+def method_name(call: cst.Call) -> str | None:
+    """`fit` for `anything.fit(...)`."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else None
