@@ -59,3 +59,15 @@ def test_each_program_has_a_clean_twin() -> None:
         beside = program.with_name(f"{program.stem}_clean.py")
         folder = FIXTURES / relative.parts[0] / f"{relative.parts[1]}_clean"
         assert beside.exists() or folder.is_dir(), relative
+
+
+@pytest.mark.parametrize("folder", sorted(p.name for p in FIXTURES.iterdir() if p.is_dir()))
+def test_fixes_are_those_beside_the_programs(folder: str) -> None:
+    """Protects the text of every fix, safe and unsafe: `fixes.diff` in each folder of questions.
+
+    A wanted change: `cd fixtures && tflint-gpu check --isolated --no-cache --diff --unsafe-fixes FOLDER > FOLDER/fixes.diff`.
+    """
+    options = ["--isolated", "--no-cache", "--diff", "--unsafe-fixes"]
+    command = [sys.executable, "-m", "tflint_gpu", "check", *options, folder]
+    result = subprocess.run(command, cwd=FIXTURES, capture_output=True, text=True, check=False)
+    assert result.stdout == (FIXTURES / folder / "fixes.diff").read_text("utf-8")
