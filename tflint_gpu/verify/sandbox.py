@@ -1,0 +1,223 @@
+"""What a program that verify runs may see, use and reach: its environment, its limits, and bubblewrap where that works.
+
+On macOS there is no bubblewrap, no watch over memory (no `/proc`), and a program outlives a verify that is killed
+by SIGKILL: `missing_mechanisms` says so. Nowhere is there a limit on the number of processes (the system counts a
+user's, not a program's) or on the sum of all files, only on each.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import site
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+RESULT_VARIABLE = "TFLINT_GPU_RESULT"
+"""The environment variable that tells a program where to write its result."""
+
+_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME")
+_GPU_DEVICES = ("nvidia*", "dri", "kfd", "dxg")
+_SOCKETS_OF_SERVICES = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
+_TRIAL_SECONDS = 20
+
+# Runs in the new process, before the program, and becomes it. Not `preexec_fn`, which may deadlock beside threads.
+_LAUNCHER = """
+import os, resource, sys
+rest = sys.argv.index("--")
+for setting in sys.argv[1:rest]:
+    name, value = setting.split("=")
+    kind = getattr(resource, name)
+    ceiling = resource.getrlimit(kind)[1]
+    within = int(value) if ceiling == resource.RLIM_INFINITY else min(int(value), ceiling)
+    resource.setrlimit(kind, (within, within if name != "RLIMIT_CPU" else ceiling))
+if sys.platform == "linux":
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+        import ctypes
+        ctypes.CDLL(None).prctl(1, 9)
+    except (OSError, ImportError, AttributeError):
+        pass
+os.execv(sys.argv[rest + 1], sys.argv[rest + 1:])
+"""
+
+
+class SandboxUnavailable(Exception):
+    """Bubblewrap was demanded and does not work here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one program may use.
+
+    Arguments:
+        seconds: of wall time, from its start to its end.
+        cpu_seconds: of processor time, of each of its processes; None for no limit but the wall time.
+        memory_bytes: resident memory of all its processes together; None for no limit. It is looked at twenty times
+            a second, so a program can exceed it for a moment. Address space is not limited: TensorFlow
+            maps much more than it uses.
+        file_bytes: size of each file that it writes; writing more raises OSError in it.
+        output_bytes: how much of the end of its output, and of its errors, is kept. The rest is read and dropped.
+    """
+
+    seconds: float = 60.0
+    cpu_seconds: int | None = None
+    memory_bytes: int | None = 8 << 30
+    file_bytes: int = 1 << 30
+    output_bytes: int = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How programs are shut in.
+
+    Arguments:
+        kind: "bwrap" (no network, a read-only file system but for the scratch folder) or "none".
+        note: a sentence for the user: what is used and why.
+        executable: path of bubblewrap.
+    """
+
+    kind: Literal["bwrap", "none"]
+    note: str
+    executable: str | None = None
+
+    def wrap(self, command: Sequence[str], scratch: Path, device: str) -> list[str]:
+        """Return the command that runs another one inside the sandbox.
+
+        Arguments:
+            command: the program with its arguments, an absolute path first.
+            scratch: the only folder that can be written to; also where the command starts.
+            device: "cpu" or "gpu:N"; with a GPU the device files of the cards can be reached, and the
+                driver's cache of compiled kernels, if there is one, can be written.
+        """
+        if self.executable is None:
+            return list(command)
+        arguments = [self.executable, "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
+        arguments += ["--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        if Path("/run/user").is_dir():
+            arguments += ["--tmpfs", "/run/user"]
+        for path in filter(os.path.exists, _SOCKETS_OF_SERVICES):  # a socket works on a read-only file system too
+            arguments += ["--ro-bind", "/dev/null", path]
+        if device != "cpu":
+            for path in sorted(str(path) for pattern in _GPU_DEVICES for path in Path("/dev").glob(pattern)):
+                arguments += ["--dev-bind", path, path]
+            if cache := _kernel_cache():
+                arguments += ["--bind", cache, cache]
+        arguments += ["--bind", str(scratch), str(scratch), "--chdir", str(scratch)]
+        return [*arguments, "--", *command]
+
+
+NO_SANDBOX = Sandbox("none", "programs run without a sandbox")
+
+
+def choose_sandbox(wanted: Literal["auto", "bwrap", "none"]) -> Sandbox:
+    """Return the sandbox to use: with "auto" bubblewrap if a trial run with it succeeds, else none, saying why.
+
+    Raises:
+        SandboxUnavailable: if "bwrap" is wanted and cannot be had.
+    """
+    if wanted == "none":
+        return NO_SANDBOX
+    executable = shutil.which("bwrap")
+    reason = _reason_against(executable) if executable else "bubblewrap (bwrap) is not installed"
+    if reason is None:
+        return Sandbox("bwrap", "programs run in bubblewrap: no network, read-only file system", executable)
+    if wanted == "bwrap":
+        raise SandboxUnavailable(reason)
+    return Sandbox("none", f"programs run without a sandbox: {reason}")
+
+
+@functools.cache
+def _reason_against(executable: str) -> str | None:
+    """Run the interpreter as programs will be run: containers often forbid what bubblewrap needs."""
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as folder:
+        trial = Sandbox("bwrap", "", executable).wrap([sys.executable, "-I", "-S", "-c", ""], Path(folder), "cpu")
+        try:
+            done = subprocess.run(trial, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"bubblewrap does not work here: {error}"
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return f"bubblewrap does not work here: {said[-1] if said else f'exit code {done.returncode}'}"
+
+
+def launch_command(command: Sequence[str], limits: Limits, python: str) -> list[str]:
+    """Return the command that sets the limits of the kernel on its own process and then becomes another one.
+
+    That process also asks to be the first to die when the system runs out of memory, and, on Linux, to die with
+    the thread that started it.
+    """
+    settings = [f"RLIMIT_FSIZE={limits.file_bytes}", "RLIMIT_CORE=0"]
+    if limits.cpu_seconds is not None:
+        settings.append(f"RLIMIT_CPU={limits.cpu_seconds}")
+    return [python, "-I", "-S", "-c", _LAUNCHER, *settings, "--", *command]
+
+
+def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str]:
+    """Return the environment of a program: little from the user's, so that two machines measure the same.
+
+    Arguments:
+        scratch: folder that is home and holds temporary files.
+        result: the file that the program is to write.
+        device: "cpu" hides all GPUs; "gpu:N" leaves the card that NVML and nvidia-smi call N.
+
+    Raises:
+        ValueError: if the device is neither.
+    """
+    environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    environment.setdefault("PATH", os.defpath)
+    if site.ENABLE_USER_SITE:  # else packages installed with `pip install --user` vanish with the home folder
+        environment["PYTHONUSERBASE"] = site.getuserbase()
+    if device != "cpu" and (cache := _kernel_cache()):
+        environment["CUDA_CACHE_PATH"] = cache
+    return environment | {
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": visible_devices(device),
+        RESULT_VARIABLE: str(result),
+    }
+
+
+def visible_devices(device: str) -> str:
+    """Return the value of `CUDA_VISIBLE_DEVICES` for "cpu" or "gpu:N".
+
+    Raises:
+        ValueError: if the device is neither.
+    """
+    if device == "cpu":
+        return "-1"
+    match = re.fullmatch(r"gpu:(\d+)", device)
+    if match is None:
+        raise ValueError(f"no device: {device!r}; it must be 'cpu' or 'gpu:N'")
+    return match[1]
+
+
+def missing_mechanisms() -> tuple[str, ...]:
+    """Return a sentence for each protection that this system does not offer."""
+    missing = []
+    if not Path("/proc/self/statm").exists():
+        missing.append("memory is not limited: this system has no /proc to watch it")
+        missing.append("a process that leaves its process group is not found again: this system has no /proc")
+    if sys.platform != "linux":
+        missing.append("no bubblewrap: programs reach the network and the user's files")
+        missing.append("programs go on if tflint-gpu itself is killed by SIGKILL")
+    return tuple(missing)
+
+
+def _kernel_cache() -> str | None:
+    """The driver's cache of compiled kernels: without it each process may compile for minutes."""
+    path = Path(os.environ.get("CUDA_CACHE_PATH") or Path.home() / ".nv" / "ComputeCache")
+    return str(path) if path.is_dir() else None

@@ -1,0 +1,34 @@
+"""Finds in what a program wrote to its standard error the exception that ended it."""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST_TEXT = 2_000
+# TensorFlow quotes tracebacks inside of messages; there an empty line follows the heading.
+_HEADING = re.compile(r"^(?:  \+ Exception Group )?Traceback \(most recent call last\):\n(?=  )", re.MULTILINE)
+_EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(?:: ?(.*))?", re.DOTALL)
+
+
+def exception_in(stderr: str) -> tuple[str | None, str]:
+    """Return type and message of the exception that ended a program, from the end of what it wrote.
+
+    A syntax error has no heading; then the last line after an indented one counts.
+
+    Arguments:
+        stderr: the end of what the program wrote; more than its traceback may be in it.
+    """
+    headings = list(_HEADING.finditer(stderr))
+    lines = (stderr[headings[-1].end() :] if headings else stderr).split("\n")
+    if headings and "Group" in headings[-1][0]:
+        lines = [line.removeprefix("  | ") for line in lines]
+    starts = [
+        index
+        for index in range(1, len(lines))
+        if lines[index - 1].startswith("  ") and re.match(r"[A-Za-z_][\w.]*(:|$)", lines[index])
+    ]
+    if not starts:
+        return None, ""
+    match = _EXCEPTION.match("\n".join(lines[starts[0] if headings else starts[-1] :]).strip())
+    assert match is not None
+    return match[1], (match[2] or "").strip()[:_LONGEST_TEXT]
