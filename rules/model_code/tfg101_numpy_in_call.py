@@ -127,7 +127,7 @@ def _fix(trace: Trace, call: cst.Call, name: str) -> Fix | None:
         return None
     edits = [Edit(call.func, replacement)]
     edits += [Edit(keyword, renamed[keyword.value]) for keyword in keywords if renamed[keyword.value] != keyword.value]
-    safe = known.safe and all(_is_tensor_or_number(trace, arg.value) for arg in call.args)
+    safe = known.safe and not trace.is_shared and all(_is_tensor_or_number(trace, arg.value) for arg in call.args)
     return Fix(f"Replace with `{replacement}`", "safe" if safe else "unsafe", tuple(edits))
 
 

@@ -142,3 +142,17 @@ def test_unsafe_fixes_wait_for_the_user(tmp_path: Path) -> None:
     assert "--unsafe-fixes" in result.stdout
     _run(tmp_path, "--fix", "--unsafe-fixes", "train.py")
     assert "set_memory_growth" in path.read_text()
+
+
+def test_helper_that_others_may_call_is_not_mended_safely(tmp_path: Path) -> None:
+    """Protects callers of a shared helper that pass NumPy arrays and expect one back."""
+    path = tmp_path / "layer.py"
+    text = (
+        "import numpy as np\nimport tensorflow as tf\n\n\ndef act(v):\n    return np.tanh(v)\n\n\n"
+        "class Act(tf.keras.layers.Layer):\n    def call(self, x):\n        return act(x)\n"
+    )
+    path.write_text(text)
+    _run(tmp_path, "--fix", "layer.py")
+    assert path.read_text() == text
+    _run(tmp_path, "--fix", "--unsafe-fixes", "layer.py")
+    assert path.read_text() == text.replace("np.tanh", "tf.tanh")

@@ -65,6 +65,12 @@ class Trace:
         """The function itself."""
         return self.tensors.function
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a helper of a module, which other code may call with NumPy arrays."""
+        is_plain = self.function.owner is None and self.tensors.outer is None
+        return bool(self.path) and is_plain and isinstance(self.function.node, cst.FunctionDef)
+
 
 class Execution:
     """Questions about where one file's functions run."""
