@@ -1,0 +1,1 @@
+"""Run what was flagged beside its repair, and measure whether the prediction holds."""

@@ -1,0 +1,191 @@
+"""Which NVIDIA cards there are, and which one to run on, through NVML.
+
+No library, no driver and no card are states with a note, not errors. Nothing is ever set: clocks, power limits and MIG
+stay as they are.
+"""
+
+# ruff: noqa: N802, D102 - the protocol has NVML's own names, so that the module `pynvml` is one of its implementations.
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+GpuState = Literal["ready", "no library", "no driver", "no GPU", "lost", "error"]
+Value = TypeVar("Value")
+
+_NO_LIBRARY = frozenset({12, 13})  # NVML_ERROR_LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND
+_NO_DRIVER = frozenset({9, 18})  # DRIVER_NOT_LOADED, LIB_RM_VERSION_MISMATCH
+_NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
+_LOST = frozenset({1, 15, 16})  # UNINITIALIZED, GPU_IS_LOST, RESET_REQUIRED
+
+
+class Nvml(Protocol):
+    """As much of the module `pynvml` (package nvidia-ml-py) as is used here; each call may raise `NVMLError`."""
+
+    NVMLError: type[Exception]
+
+    def nvmlInit(self) -> None: ...
+    def nvmlShutdown(self) -> None: ...
+    def nvmlSystemGetDriverVersion(self) -> str: ...
+    def nvmlDeviceGetCount(self) -> int: ...
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> Any: ...
+    def nvmlDeviceGetName(self, handle: Any) -> str: ...
+    def nvmlDeviceGetUUID(self, handle: Any) -> str: ...
+    def nvmlDeviceGetMigMode(self, handle: Any) -> Sequence[int]: ...
+    def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any: ...
+    def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any: ...
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> Sequence[Any]: ...
+    def nvmlDeviceGetPowerUsage(self, handle: Any) -> int: ...
+    def nvmlDeviceGetClockInfo(self, handle: Any, kind: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One card: NVML's index (PCI order), what it is, and its memory in bytes, in all and free at the time of asking."""
+
+    index: int
+    name: str
+    uuid: str
+    driver: str
+    total_memory: int | None
+    free_memory: int | None
+    mig: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Which cards there are. `note` says what is wrong in one sentence, empty where nothing is."""
+
+    state: GpuState
+    gpus: tuple[Gpu, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The card to run on, None for the CPU, and why where that is not what one would expect."""
+
+    gpu: Gpu | None
+    note: str = ""
+
+
+def load_nvml() -> Nvml | None:
+    """The module `pynvml`, None where it is not installed."""
+    try:
+        return cast(Nvml, importlib.import_module("pynvml"))
+    except ImportError:
+        return None
+
+
+def survey(nvml: Nvml | None = None) -> Survey:
+    """Ask NVML which cards there are.
+
+    Arguments:
+        nvml: what to ask; None: `pynvml`.
+    """
+    nvml = nvml or load_nvml()
+    if nvml is None:
+        return Survey("no library", note="nvidia-ml-py is not installed: the GPU is not watched")
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        return Survey(state_of(error), note=f"NVML does not start: {error}")
+    try:
+        driver = nvml.nvmlSystemGetDriverVersion()
+        gpus = [_look_at(nvml, index, driver) for index in range(nvml.nvmlDeviceGetCount())]
+    except nvml.NVMLError as error:
+        return Survey(state_of(error), note=f"NVML does not list the GPUs: {error}")
+    finally:
+        shut_down(nvml)
+    if not gpus:
+        return Survey("no GPU", note=f"driver {driver} is loaded, but there is no GPU")
+    found = tuple(gpu for gpu in gpus if gpu is not None)
+    silent = [str(index) for index, gpu in enumerate(gpus) if gpu is None]
+    note = f"no answer from GPU {', '.join(silent)}" if silent else ""
+    return Survey("ready" if found else "lost", found, note)
+
+
+def choose(found: Survey, device: str, visible: str | None = None) -> Choice:
+    """Choose the card to run on: `gpu:N` is the N-th visible one, `gpu` and `auto` the one with the most free memory.
+
+    Arguments:
+        found: the cards.
+        device: `auto`, `gpu`, `gpu:N` or `cpu`.
+        visible: the value of `CUDA_VISIBLE_DEVICES`, whose numbers are read in PCI order; None: all cards.
+
+    Raises:
+        ValueError: `device` is none of these.
+    """
+    match = re.fullmatch(r"auto|cpu|gpu(?::(\d+))?", device)
+    if match is None:
+        raise ValueError(f"unknown device {device!r}: use auto, cpu, gpu or gpu:N")
+    if device == "cpu":
+        return Choice(None)
+    gpus = _visible(found.gpus, visible)
+    if not gpus:
+        return Choice(None, found.note or "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows")
+    if match[1] is None:
+        return Choice(max(gpus, key=lambda gpu: (gpu.free_memory or 0, -gpu.index)))
+    if int(match[1]) < len(gpus):
+        return Choice(gpus[int(match[1])])
+    return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
+
+
+def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
+    """One card's facts; None where it does not answer, so that one dead card does not hide the others."""
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        name, uuid = nvml.nvmlDeviceGetName(handle), nvml.nvmlDeviceGetUUID(handle)
+    except nvml.NVMLError:
+        return None
+    memory = _answer(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+    mig = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    return Gpu(
+        index=index,
+        name=name,
+        uuid=uuid,
+        driver=driver,
+        total_memory=None if memory is None else int(memory.total),
+        free_memory=None if memory is None else int(memory.free),
+        mig=None if mig is None else bool(mig[0]),
+    )
+
+
+def _answer(nvml: Nvml, question: Callable[[], Value]) -> Value | None:
+    try:
+        return question()
+    except nvml.NVMLError:
+        return None
+
+
+def _visible(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
+    """The cards that CUDA shows, in its order: it stops at the first entry that it does not know."""
+    if visible is None:
+        return list(gpus)
+    shown: list[Gpu] = []
+    for entry in filter(None, (part.strip() for part in visible.split(","))):
+        named = [
+            gpu for gpu in gpus if entry == str(gpu.index) or (entry.startswith("GPU-") and gpu.uuid.startswith(entry))
+        ]
+        if len(named) != 1:
+            break
+        shown += named
+    return shown
+
+
+def shut_down(nvml: Nvml) -> None:
+    """Undo one `nvmlInit`, whatever NVML thinks of it."""
+    _answer(nvml, nvml.nvmlShutdown)
+
+
+def state_of(error: Exception) -> GpuState:
+    """The state that an `NVMLError` means."""
+    code = getattr(error, "value", None)
+    for codes, state in ((_NO_LIBRARY, "no library"), (_NO_DRIVER, "no driver"), (_NO_GPU, "no GPU"), (_LOST, "lost")):
+        if code in codes:
+            return cast(GpuState, state)
+    return "error"

@@ -1,0 +1,82 @@
+"""What runs of the flagged and the repaired code showed: plain data, from `worker` to `statistics` and the report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tflint_gpu.verify.outputs import Outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """An exception that ended a run: the name of its type, with or without its module, and its text."""
+
+    exception: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a run asked to compute (`/GPU:0`; None: nowhere in particular) and the devices of what it then computed."""
+
+    asked: str | None
+    landed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one process of one variant showed; what was not looked at stays None.
+
+    Arguments:
+        seconds: the median of its steps, in seconds. Only finite positive numbers count.
+        crash: the exception that the user's code ended with.
+        failure: why the run says nothing on the prediction (out of time, killed), as part of a sentence.
+        memory: bytes that the process held on the card.
+        outputs: what it computed from the seed and inputs that both variants share.
+        wrong: what the harness found wrong with the result by itself (`the gradient is None`).
+        placement: where it asked to compute and where it did.
+    """
+
+    seconds: float | None = None
+    crash: Crash | None = None
+    failure: str | None = None
+    memory: int | None = None
+    outputs: Outputs | None = None
+    wrong: str | None = None
+    placement: Placement | None = None
+
+    @property
+    def fault(self) -> str | None:
+        """Why this run did not end well, None if it did."""
+        if self.crash is not None:
+            return f"{self.crash.exception}: {_first_line(self.crash.text)}".rstrip(": ")
+        return self.failure
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of the flagged code and one of the repaired code, made one after the other."""
+
+    before: Run
+    after: Run
+
+
+def landed_as_asked(placement: Placement) -> bool:
+    """Whether anything ran on the device asked for; TensorFlow keeps some small operations on the CPU in any case."""
+    if placement.asked is None:
+        return True
+    kind, index = _device(placement.asked)
+    return any(kind == name and index in (None, number) for name, number in map(_device, placement.landed))
+
+
+def _device(name: str) -> tuple[str, str | None]:
+    """`/job:localhost/replica:0/task:0/device:GPU:1` and `/gpu:1` are both ("gpu", "1")."""
+    match = re.search(r"(?:^|[/:])([a-z_]+)(?::(\d+|\*))?$", name.lower())
+    if match is None:
+        return name.lower(), None
+    return match[1], None if match[2] == "*" else match[2]
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

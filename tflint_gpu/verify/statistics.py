@@ -1,0 +1,265 @@
+"""From paired runs to a verdict: every rule by which `verify` judges stands here.
+
+A round is one process of the flagged code (`before`) and one of the repaired code (`after`), run one after the
+other. No prediction is confirmed or refuted by fewer than `MINIMUM_ROUNDS` usable rounds, nor by a minority of the
+rounds; no usable round at all is `not run`.
+
+slowdown: confirmed when the interval of before/after lies above the noise floor, refuted when it lies below
+`SMALLEST_SLOWDOWN`. The noise floor is `SMALLEST_SLOWDOWN` or the factor by which two runs of the same program
+typically differ (A/A), whichever is larger: noise makes it harder to confirm and never easier to refute.
+
+no-effect: confirmed when the interval lies within 1/`SAME` to `SAME`, refuted when it lies wholly outside.
+
+memory: `memory confirmed` when the interval of the bytes held lies above `SAME`, refuted when it lies below.
+
+crash: `crash confirmed` when the flagged code raises what was predicted in every round and the repair ends well in
+every round, refuted when the flagged code ends well in every round.
+
+wrong-result: `wrong result confirmed` when in every round the flagged code is wrong by itself or differs from the
+repair, refuted when it is so in no round; neither where a variant does not repeat its own result or the repair is
+wrong too.
+
+wrong-device: confirmed when in every round nothing of the flagged code ran where it asked to and the repair ran
+where it asked, if it asked; refuted when the flagged code ran there in every round.
+
+Everything else is `inconclusive`. Whether a measured factor lies in the predicted range is said in the reason and
+does not decide: the range was measured on another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tflint_gpu.diagnostics import Prediction, PredictionKind
+from tflint_gpu.verify.outcomes import Round, Run, landed_as_asked
+from tflint_gpu.verify.outputs import compare_outputs
+from tflint_gpu.verify.ratios import Interval, is_positive, paired_ratio, typical_spread
+
+VerdictName = Literal[
+    "confirmed", "refuted", "inconclusive", "crash confirmed", "wrong result confirmed", "memory confirmed", "not run"
+]
+
+MINIMUM_ROUNDS = 3
+SMALLEST_SLOWDOWN = 1.05
+SAME = 1.1
+# What NVML counts in; also keeps a repair that holds nothing at all from dividing by zero.
+SMALLEST_MEMORY = 1 << 20
+
+# A program cut out of a larger one raises these when the cutting went wrong: unless predicted, they prove nothing.
+_EXTRACTION_FAULTS = frozenset(
+    {"ImportError", "ModuleNotFoundError", "NameError", "SyntaxError", "IndentationError", "FileNotFoundError"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rounds say on a prediction, why, and the ratio before/after with its interval where one was measured."""
+
+    verdict: VerdictName
+    reason: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def judge(prediction: Prediction, rounds: Sequence[Round], *, exceptions: Collection[str] = ()) -> Verdict:
+    """Say whether the rounds confirm the prediction, by the rules at the head of this module.
+
+    Arguments:
+        prediction: what was claimed; its `low` and `high` are factors before/after.
+        rounds: the pairs of runs in the order they were made, those that failed among them.
+        exceptions: for a crash, the names of the exception types that were predicted; none: any type,
+            the same in every round, that does not come from cutting the program out of its file.
+    """
+    if not rounds:
+        return Verdict("not run", "no round was run")
+    return _JUDGES[prediction.kind](prediction, rounds, exceptions)
+
+
+def _judge_slowdown(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+    pairs = [pair for item in rounds if (pair := _seconds(item)) is not None]
+    if (verdict := _too_few(pairs, rounds, "step times")) is not None:
+        return verdict
+    interval = paired_ratio(pairs)
+    floor = max(SMALLEST_SLOWDOWN, typical_spread(pairs))
+    text = f"the flagged code takes {interval} times as long in {len(pairs)} rounds"
+    if interval.low > floor:
+        return _with_interval("confirmed", f"{text}{_against_range(interval, prediction)}{_remarks(rounds)}", interval)
+    if interval.high < SMALLEST_SLOWDOWN:
+        return _with_interval("refuted", f"{text}, which is no slowdown{_remarks(rounds)}", interval)
+    return _with_interval("inconclusive", f"{text}; the noise floor is {floor:.3g}{_remarks(rounds)}", interval)
+
+
+def _judge_no_effect(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+    pairs = [pair for item in rounds if (pair := _seconds(item)) is not None]
+    if (verdict := _too_few(pairs, rounds, "step times")) is not None:
+        return verdict
+    interval = paired_ratio(pairs)
+    text = f"the flagged code takes {interval} times as long in {len(pairs)} rounds"
+    bounds = f"{1 / SAME:.3g} to {SAME:.3g}"
+    if interval.low >= 1 / SAME and interval.high <= SAME:
+        return _with_interval("confirmed", f"{text}, within {bounds}{_remarks(rounds)}", interval)
+    if interval.low > SAME or interval.high < 1 / SAME:
+        return _with_interval("refuted", f"{text}, outside {bounds}: there is an effect{_remarks(rounds)}", interval)
+    return _with_interval("inconclusive", f"{text}, partly outside {bounds}{_remarks(rounds)}", interval)
+
+
+def _judge_memory(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+    pairs = [pair for item in rounds if (pair := _bytes(item)) is not None]
+    if (verdict := _too_few(pairs, rounds, "bytes on a card")) is not None:
+        return verdict
+    interval = paired_ratio(pairs)
+    before, after = (sorted(column)[len(pairs) // 2] / SMALLEST_MEMORY for column in zip(*pairs, strict=True))
+    text = f"the flagged code holds {before:.0f} MiB, the repair {after:.0f} MiB: {interval} times as much"
+    if interval.low > SAME:
+        reason = f"{text}{_against_range(interval, prediction)}{_remarks(rounds)}"
+        return _with_interval("memory confirmed", reason, interval)
+    if interval.high < SAME:
+        return _with_interval("refuted", f"{text}, which is no more{_remarks(rounds)}", interval)
+    return _with_interval("inconclusive", f"{text}, too close to {SAME:.3g}{_remarks(rounds)}", interval)
+
+
+def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+    ended = [item for item in rounds if item.before.failure is None]
+    if (verdict := _too_few(ended, rounds, "runs of the flagged code that came to an end")) is not None:
+        return verdict
+    crashes = [item.before.crash for item in ended if item.before.crash is not None]
+    if not crashes and len(ended) == len(rounds):
+        return Verdict("refuted", f"the flagged code ran through in all {len(rounds)} rounds")
+    if len(crashes) < len(rounds):
+        return Verdict(
+            "inconclusive", f"the flagged code raised in {len(crashes)} of {len(rounds)} rounds{_remarks(rounds)}"
+        )
+    text = f"the flagged code raised {rounds[0].before.fault} in all {len(rounds)} rounds"
+    if not _is_predicted({_type_name(crash.exception) for crash in crashes}, exceptions):
+        return Verdict("inconclusive", f"{text}, which is not the predicted error")
+    faults = [item.after.fault for item in rounds if item.after.fault is not None]
+    if faults:
+        return Verdict("inconclusive", f"{text}, but the repair did not run either: {faults[0]}")
+    return Verdict("crash confirmed", f"{text}, the repair in none")
+
+
+def _is_predicted(raised: set[str], exceptions: Collection[str]) -> bool:
+    if exceptions:
+        return raised <= {_type_name(name) for name in exceptions}
+    return len(raised) == 1 and not raised & _EXTRACTION_FAULTS
+
+
+def _judge_wrong_result(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+    compared = [item for item in rounds if item.before.fault is None and item.after.fault is None and _has_result(item)]
+    if (verdict := _too_few(compared, rounds, "results to compare")) is not None:
+        return verdict
+    for name, runs in (
+        ("flagged", [item.before for item in compared]),
+        ("repaired", [item.after for item in compared]),
+    ):
+        if any(_outputs_differ(runs[0], run) is not None for run in runs[1:]):
+            return Verdict("inconclusive", f"the {name} code does not repeat its own result from the same seed")
+    repair = next((item.after.wrong for item in compared if item.after.wrong is not None), None)
+    if repair is not None:
+        return Verdict("inconclusive", f"the result of the repair is wrong as well: {repair}")
+    wrong = [text for item in compared if (text := item.before.wrong or _outputs_differ(item.before, item.after))]
+    if len(wrong) == len(rounds):
+        return Verdict("wrong result confirmed", f"{wrong[0]}, in all {len(rounds)} rounds")
+    if not wrong and len(compared) == len(rounds):
+        return Verdict("refuted", f"the flagged code computes the same as the repair in all {len(rounds)} rounds")
+    return Verdict("inconclusive", f"a wrong result in {len(wrong)} of {len(rounds)} rounds{_remarks(rounds)}")
+
+
+def _judge_wrong_device(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
+    seen = [
+        (before, after)
+        for item in rounds
+        if (before := item.before.placement) is not None and (after := item.after.placement) is not None
+        if before.asked is not None and before.landed
+    ]
+    if (verdict := _too_few(seen, rounds, "devices")) is not None:
+        return verdict
+    missed = sum(not landed_as_asked(before) for before, _ in seen)
+    first = seen[0][0]
+    text = f"the flagged code asked for {first.asked} and ran on {', '.join(sorted(set(first.landed)))}"
+    if missed == len(rounds):
+        if all(landed_as_asked(after) for _, after in seen):
+            return Verdict("confirmed", f"{text} in all {len(rounds)} rounds")
+        return Verdict("inconclusive", f"{text}, but the repair does not run where it asks to either")
+    if not missed and len(seen) == len(rounds):
+        return Verdict("refuted", f"{text} in all {len(rounds)} rounds")
+    return Verdict("inconclusive", f"{text}; on the wrong device in {missed} of {len(rounds)} rounds{_remarks(rounds)}")
+
+
+_JUDGES: dict[PredictionKind, Callable[[Prediction, Sequence[Round], Collection[str]], Verdict]] = {
+    "slowdown": _judge_slowdown,
+    "no-effect": _judge_no_effect,
+    "memory": _judge_memory,
+    "crash": _judge_crash,
+    "wrong-result": _judge_wrong_result,
+    "wrong-device": _judge_wrong_device,
+}
+
+
+def _seconds(item: Round) -> tuple[float, float] | None:
+    before, after = item.before, item.after
+    if before.fault is not None or after.fault is not None or before.seconds is None or after.seconds is None:
+        return None
+    return (before.seconds, after.seconds) if is_positive(before.seconds) and is_positive(after.seconds) else None
+
+
+def _bytes(item: Round) -> tuple[float, float] | None:
+    before, after = item.before.memory, item.after.memory
+    if before is None or after is None or item.before.fault is not None or item.after.fault is not None:
+        return None
+    return max(before, SMALLEST_MEMORY), max(after, SMALLEST_MEMORY)
+
+
+def _has_result(item: Round) -> bool:
+    both = item.before.outputs is not None and item.after.outputs is not None
+    return both or item.before.wrong is not None
+
+
+def _outputs_differ(one: Run, other: Run) -> str | None:
+    if one.outputs is None or other.outputs is None:
+        return None
+    difference = compare_outputs(one.outputs.values, other.outputs.values, one.outputs.dtype)
+    return None if difference is None else str(difference)
+
+
+def _too_few(usable: Sequence[object], rounds: Sequence[Round], what: str) -> Verdict | None:
+    if not usable:
+        return Verdict("not run", f"no round gave {what}{_remarks(rounds)}")
+    needed = max(MINIMUM_ROUNDS, len(rounds) // 2 + 1)
+    if len(usable) < needed:
+        text = f"{len(usable)} of {len(rounds)} rounds gave {what}, a verdict needs {needed}"
+        return Verdict("inconclusive", f"{text}{_remarks(rounds)}")
+    return None
+
+
+def _remarks(rounds: Sequence[Round]) -> str:
+    """What a reader must know beside the numbers: runs that failed, and outputs that differ."""
+    text = ""
+    for name, runs in (("flagged", [item.before for item in rounds]), ("repaired", [item.after for item in rounds])):
+        faults = [run.fault for run in runs if run.fault is not None]
+        if faults:
+            text += f"; the {name} code failed in {len(faults)} of {len(rounds)} rounds: {faults[0]}"
+    difference = next((found for item in rounds if (found := _outputs_differ(item.before, item.after))), None)
+    return text if difference is None else f"{text}; {difference}"
+
+
+def _against_range(interval: Interval, prediction: Prediction) -> str:
+    low, high = prediction.low, prediction.high
+    if low is None and high is None:
+        return ""
+    if low is not None and interval.ratio < low:
+        return f", less than the predicted {low:.3g}"
+    if high is not None and interval.ratio > high:
+        return f", more than the predicted {high:.3g}"
+    return ", as predicted"
+
+
+def _with_interval(name: VerdictName, reason: str, interval: Interval) -> Verdict:
+    return Verdict(name, reason, interval.ratio, interval.low, interval.high)
+
+
+def _type_name(exception: str) -> str:
+    return exception.rpartition(".")[2]
