@@ -1,0 +1,405 @@
+"""Protects what `verify` claims: no effect is confirmed by noise or by one run, and the same rounds give the same verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.verify.outcomes import Crash, Placement, Round, Run
+from tflint_gpu.verify.outputs import Outputs, compare_outputs
+from tflint_gpu.verify.ratios import paired_ratio, typical_spread
+from tflint_gpu.verify.statistics import judge
+
+SLOWDOWN = Prediction("slowdown", low=2.0, high=5.0)
+CRASH = Prediction("crash")
+WRONG = Prediction("wrong-result")
+DEVICE = Prediction("wrong-device")
+
+seconds = st.floats(1e-6, 1e3)
+pairs = st.lists(st.tuples(seconds, seconds), min_size=1, max_size=30)
+
+
+def timed(*times: tuple[float, float]) -> list[Round]:
+    return [Round(Run(seconds=before), Run(seconds=after)) for before, after in times]
+
+
+def rounds(before: Run, after: Run, count: int = 3) -> list[Round]:
+    return [Round(before, after)] * count
+
+
+def printed(values: Any, dtype: str = "float32") -> Run:
+    return Run(outputs=Outputs(values, dtype))
+
+
+class TestPairedRatio:
+    def test_median_and_bounds(self) -> None:
+        """The ratio is the median of the rounds' own ratios, not the ratio of two medians."""
+        interval = paired_ratio([(2, 1), (30, 10), (8, 2)])
+        assert (interval.ratio, interval.low, interval.high) == (3, 2, 4)
+
+    def test_an_outlier_loses_its_say_from_seven_rounds_on(self) -> None:
+        """With few rounds the interval is the whole range; more rounds cut off what a single process did."""
+        steady = [(2.0, 1.0)] * 5
+        assert paired_ratio([*steady, (90.0, 1.0)]).high == 90
+        assert paired_ratio([*steady, (2.0, 1.0), (90.0, 1.0)]).high == 2
+
+    def test_bounds_are_those_of_the_bootstrap(self) -> None:
+        """Of 11 ratios the 3rd and the 9th: P(median of a resample is among the 2 smallest) = 0.013, the 3 smallest 0.071."""
+        interval = paired_ratio([(float(number), 1.0) for number in range(1, 12)])
+        assert (interval.low, interval.ratio, interval.high) == (3, 6, 9)
+
+    def test_middle_of_an_even_number_is_geometric(self) -> None:
+        """Only so does swapping the variants invert the ratio."""
+        assert paired_ratio([(1, 1), (4, 1)]).ratio == pytest.approx(2)
+
+    @pytest.mark.parametrize("bad", [[], [(0.0, 1.0)], [(1.0, -1.0)], [(math.nan, 1.0)], [(1.0, math.inf)]])
+    def test_what_has_no_ratio(self, bad: list[tuple[float, float]]) -> None:
+        """A zero or a NaN must not become a ratio that looks like a measurement."""
+        with pytest.raises(ValueError, match="finite positive"):
+            paired_ratio(bad)
+
+    @given(pairs)
+    def test_ordered(self, given_pairs: list[tuple[float, float]]) -> None:
+        """The ratio lies in its own interval."""
+        interval = paired_ratio(given_pairs)
+        assert interval.low <= interval.ratio <= interval.high
+
+    @given(pairs, st.floats(1e-3, 1e3))
+    def test_scale(self, given_pairs: list[tuple[float, float]], factor: float) -> None:
+        """Milliseconds and seconds, a slow and a fast machine give the same ratio."""
+        one = paired_ratio(given_pairs)
+        other = paired_ratio([(before * factor, after * factor) for before, after in given_pairs])
+        for left, right in ((one.ratio, other.ratio), (one.low, other.low), (one.high, other.high)):
+            assert left == pytest.approx(right, rel=1e-9)
+
+    @given(pairs)
+    def test_swapping_inverts(self, given_pairs: list[tuple[float, float]]) -> None:
+        """Neither variant is favoured."""
+        one = paired_ratio(given_pairs)
+        other = paired_ratio([(after, before) for before, after in given_pairs])
+        assert other.ratio == pytest.approx(1 / one.ratio, rel=1e-9)
+        assert other.low == pytest.approx(1 / one.high, rel=1e-9)
+        assert other.high == pytest.approx(1 / one.low, rel=1e-9)
+
+    @given(pairs, st.integers(1, 4), st.integers(1, 3))
+    def test_repeating_never_widens(self, given_pairs: list[tuple[float, float]], times: int, more: int) -> None:
+        """More of the same evidence never makes a verdict less certain."""
+        one, other = paired_ratio(given_pairs * times), paired_ratio(given_pairs * (times + more))
+        assert one.low <= other.low <= other.high <= one.high
+
+    @given(pairs, st.randoms(use_true_random=False))
+    def test_order_of_rounds_does_not_matter(self, given_pairs: list[tuple[float, float]], random: Any) -> None:
+        """Nothing is drawn at random."""
+        shuffled = random.sample(given_pairs, len(given_pairs))
+        assert paired_ratio(shuffled) == paired_ratio(given_pairs)
+
+    def test_spread_is_of_one_variant_and_not_of_the_pair(self) -> None:
+        """A steady difference between the variants is the effect, not noise."""
+        assert typical_spread([(5.0, 1.0)] * 4) == 1
+        assert typical_spread([(1.0, 1.0), (1.3, 1.0), (1.0, 1.0), (1.3, 1.0)]) == pytest.approx(1.3)
+        assert typical_spread([(1.0, 1.0)]) == 1
+
+
+class TestSlowdown:
+    def test_confirmed(self) -> None:
+        """The plain case, with the range in the reason and the interval in the verdict."""
+        verdict = judge(SLOWDOWN, timed((3.0, 1.0), (3.1, 1.0), (2.9, 1.0)))
+        assert verdict.verdict == "confirmed"
+        assert "as predicted" in verdict.reason
+        assert (verdict.low, verdict.ratio, verdict.high) == (2.9, 3.0, 3.1)
+
+    @pytest.mark.parametrize(
+        ("ratio", "said"), [(1.5, "less than the predicted 2"), (9.0, "more than the predicted 5")]
+    )
+    def test_the_range_is_said_and_does_not_decide(self, ratio: float, said: str) -> None:
+        """A range from another machine refutes nothing."""
+        verdict = judge(SLOWDOWN, timed(*[(ratio, 1.0)] * 3))
+        assert verdict.verdict == "confirmed" and said in verdict.reason
+
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_never_from_fewer_than_three_rounds(self, count: int) -> None:
+        """However large the factor."""
+        assert judge(SLOWDOWN, timed(*[(100.0, 1.0)] * count)).verdict == "inconclusive"
+        assert judge(SLOWDOWN, timed(*[(1.0, 1.0)] * count)).verdict == "inconclusive"
+
+    def test_refuted(self) -> None:
+        """A deliberately wrong prediction is refuted, also where the repair is slower."""
+        assert judge(SLOWDOWN, timed((1.0, 1.0), (1.02, 1.0), (0.99, 1.0))).verdict == "refuted"
+        assert judge(SLOWDOWN, timed(*[(1.0, 2.0)] * 3)).verdict == "refuted"
+
+    def test_too_small_an_effect_is_not_confirmed(self) -> None:
+        """Three percent, however steady, is no finding."""
+        assert judge(SLOWDOWN, timed(*[(1.03, 1.0)] * 9)).verdict == "refuted"
+
+    def test_an_interval_across_the_floor_is_inconclusive(self) -> None:
+        """One run without the effect is enough to doubt three rounds."""
+        assert judge(SLOWDOWN, timed((2.0, 1.0), (2.0, 1.0), (1.0, 1.0))).verdict == "inconclusive"
+
+    def test_noise_confirms_nothing_and_refutes_nothing(self) -> None:
+        """Both variants drift together by a factor of 2: a paired effect of 1.2 drowns, one of 5 does not."""
+        drift = [1.0, 2.0, 4.0, 2.0, 1.0]
+        small = judge(SLOWDOWN, timed(*[(1.2 * step, step) for step in drift]))
+        assert small.verdict == "inconclusive" and "noise floor is 2" in small.reason
+        assert judge(SLOWDOWN, timed(*[(5.0 * step, step) for step in drift])).verdict == "confirmed"
+
+    def test_failed_rounds_are_left_out_and_told(self) -> None:
+        """What was measured is judged, and the reader learns that a run failed."""
+        failed = Round(Run(failure="it ran out of its 30 seconds"), Run(seconds=1.0))
+        verdict = judge(SLOWDOWN, [*timed(*[(3.0, 1.0)] * 3), failed])
+        assert verdict.verdict == "confirmed"
+        assert "failed in 1 of 4 rounds: it ran out of its 30 seconds" in verdict.reason
+
+    def test_a_minority_of_the_rounds_proves_nothing(self) -> None:
+        """The rounds that survive are not a fair choice."""
+        failed = Round(Run(crash=Crash("MemoryError")), Run(seconds=1.0))
+        assert judge(SLOWDOWN, [*timed(*[(3.0, 1.0)] * 3), *[failed] * 3]).verdict == "inconclusive"
+
+    @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, None])
+    def test_times_that_are_none(self, bad: float | None) -> None:
+        """A broken clock leads to `not run`, never to an exception or a ratio."""
+        verdict = judge(SLOWDOWN, rounds(Run(seconds=bad), Run(seconds=1.0)))
+        assert verdict.verdict == "not run" and verdict.ratio is None
+
+    def test_differing_outputs_are_shown(self) -> None:
+        """A repair that is fast because it computes something else must not pass silently."""
+        before = Run(seconds=3.0, outputs=Outputs([1.0, 2.0], "float32"))
+        after = Run(seconds=1.0, outputs=Outputs([1.0, 5.0], "float32"))
+        assert "the outputs differ in 1 of 2 numbers" in judge(SLOWDOWN, rounds(before, after)).reason
+
+    @given(st.lists(st.tuples(seconds, seconds), min_size=3, max_size=12))
+    def test_not_confirmed_both_ways(self, given_pairs: list[tuple[float, float]]) -> None:
+        """Of a pair of programs at most one is the slower one."""
+        one = judge(SLOWDOWN, timed(*given_pairs)).verdict
+        other = judge(SLOWDOWN, timed(*[(after, before) for before, after in given_pairs])).verdict
+        assert (one, other).count("confirmed") <= 1
+        assert other == "refuted" or one != "confirmed"
+
+
+class TestNoEffect:
+    @pytest.mark.parametrize(
+        ("ratios", "verdict"),
+        [
+            ((1.0, 1.05, 0.95), "confirmed"),
+            ((1.1, 1.1, 1.1), "confirmed"),
+            ((1.2, 1.3, 1.2), "refuted"),
+            ((0.8, 0.7, 0.8), "refuted"),
+            ((1.0, 1.0, 1.2), "inconclusive"),
+            ((0.5, 1.0, 2.0), "inconclusive"),
+            ((1.0, 1.0), "inconclusive"),
+        ],
+    )
+    def test_bounds(self, ratios: Sequence[float], verdict: str) -> None:
+        """Sameness is a claim of its own with bounds: a wide interval around 1 does not confirm it."""
+        assert judge(Prediction("no-effect"), timed(*[(ratio, 1.0) for ratio in ratios])).verdict == verdict
+
+
+class TestMemory:
+    MIB = 1 << 20
+
+    @pytest.mark.parametrize(
+        ("before", "after", "verdict"),
+        [
+            (70_000, 500, "memory confirmed"),
+            (500, 500, "refuted"),
+            (500, 70_000, "refuted"),
+            (70_000, 0, "memory confirmed"),
+            (0, 0, "refuted"),
+        ],
+    )
+    def test_bytes(self, before: int, after: int, verdict: str) -> None:
+        """A repair that holds nothing is no division by zero."""
+        runs = rounds(Run(memory=before * self.MIB), Run(memory=after * self.MIB))
+        assert judge(Prediction("memory"), runs).verdict == verdict
+
+    def test_the_unit_is_told(self) -> None:
+        """A reader sees how much it is."""
+        runs = rounds(Run(memory=600 * self.MIB), Run(memory=300 * self.MIB))
+        assert "holds 600 MiB, the repair 300 MiB" in judge(Prediction("memory"), runs).reason
+
+    def test_without_a_card(self) -> None:
+        """Step times say nothing about memory."""
+        assert judge(Prediction("memory"), timed(*[(2.0, 1.0)] * 3)).verdict == "not run"
+
+
+class TestCrash:
+    BROKEN = Run(crash=Crash("builtins.NotImplementedError", "\nCannot convert a symbolic tensor\nmore"))
+    FINE = Run(seconds=1.0)
+
+    def test_confirmed(self) -> None:
+        """Module names and text do not matter, the first line of the text is told."""
+        verdict = judge(CRASH, rounds(self.BROKEN, self.FINE), exceptions=["NotImplementedError", "TypeError"])
+        assert verdict.verdict == "crash confirmed"
+        assert "NotImplementedError: Cannot convert a symbolic tensor in all 3 rounds" in verdict.reason
+
+    def test_another_exception_is_not_what_was_predicted(self) -> None:
+        """A crash of some other kind confirms nothing."""
+        assert judge(CRASH, rounds(self.BROKEN, self.FINE), exceptions=["ValueError"]).verdict == "inconclusive"
+
+    def test_a_program_cut_badly_confirms_nothing(self) -> None:
+        """A missing name is the extractor's mistake, unless that was predicted."""
+        cut = rounds(Run(crash=Crash("NameError", "x")), self.FINE)
+        assert judge(CRASH, cut).verdict == "inconclusive"
+        assert judge(CRASH, cut, exceptions=["NameError"]).verdict == "crash confirmed"
+
+    def test_two_kinds_of_crash_need_a_prediction(self) -> None:
+        """Without a predicted type the rounds must at least agree."""
+        mixed = [*rounds(self.BROKEN, self.FINE, 2), Round(Run(crash=Crash("ValueError")), self.FINE)]
+        assert judge(CRASH, mixed).verdict == "inconclusive"
+        assert judge(CRASH, rounds(self.BROKEN, self.FINE)).verdict == "crash confirmed"
+
+    @pytest.mark.parametrize("broken", [Run(crash=Crash("NotImplementedError")), Run(failure="killed by signal 9")])
+    def test_the_repair_must_run(self, broken: Run) -> None:
+        """If both crash, the finding is not the cause; one failure of the repair is enough."""
+        runs = [*rounds(self.BROKEN, self.FINE, 4), Round(self.BROKEN, broken)]
+        assert judge(CRASH, runs).verdict == "inconclusive"
+
+    def test_not_every_round(self) -> None:
+        """A crash that comes and goes is neither confirmed nor refuted."""
+        runs = [*rounds(self.BROKEN, self.FINE, 4), Round(self.FINE, self.FINE)]
+        assert judge(CRASH, runs).verdict == "inconclusive"
+
+    def test_refuted(self) -> None:
+        """The flagged code runs through."""
+        assert judge(CRASH, rounds(self.FINE, self.FINE)).verdict == "refuted"
+
+    def test_a_killed_worker_is_no_crash_of_the_code(self) -> None:
+        """Nor does it count as having run through."""
+        killed = Run(failure="killed by signal 9")
+        assert judge(CRASH, rounds(killed, self.FINE)).verdict == "not run"
+        assert judge(CRASH, [*rounds(self.FINE, self.FINE), Round(killed, self.FINE)]).verdict == "inconclusive"
+
+    def test_two_rounds(self) -> None:
+        """Not from fewer than three."""
+        assert judge(CRASH, rounds(self.BROKEN, self.FINE, 2)).verdict == "inconclusive"
+
+
+class TestWrongResult:
+    def test_outputs_that_differ(self) -> None:
+        """The difference is told."""
+        verdict = judge(WRONG, rounds(printed([1.0, 2.0]), printed([1.0, 3.0])))
+        assert verdict.verdict == "wrong result confirmed"
+        assert "1 of 2 numbers, most at [1]: 2.0 before, 3.0 after" in verdict.reason
+
+    def test_refuted(self) -> None:
+        """Outputs within the tolerance are the same."""
+        assert judge(WRONG, rounds(printed([1.0]), printed([1.000001]))).verdict == "refuted"
+
+    def test_wrong_by_itself(self) -> None:
+        """A gradient of None needs no second output, but a repair that is right."""
+        none = Run(wrong="the gradient is None")
+        assert judge(WRONG, rounds(none, Run(seconds=1.0))).verdict == "wrong result confirmed"
+        assert judge(WRONG, rounds(none, none)).verdict == "inconclusive"
+
+    def test_a_program_that_does_not_repeat_itself(self) -> None:
+        """Without a seed two runs of the same program differ as much: that is not the finding's doing."""
+        runs = [Round(printed([float(number)]), printed([9.0])) for number in range(3)]
+        assert judge(WRONG, runs).verdict == "inconclusive"
+        swapped = [Round(item.after, item.before) for item in runs]
+        assert judge(WRONG, swapped).verdict == "inconclusive"
+
+    def test_nothing_compared(self) -> None:
+        """Step times say nothing about results."""
+        assert judge(WRONG, timed(*[(1.0, 1.0)] * 3)).verdict == "not run"
+
+
+class TestWrongDevice:
+    CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+    GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+    @pytest.mark.parametrize(
+        ("asked", "landed", "verdict"),
+        [
+            ("/GPU:0", CPU, "confirmed"),
+            ("gpu", CPU, "confirmed"),
+            ("/GPU:0", GPU, "refuted"),
+            ("/device:GPU:*", GPU, "refuted"),
+            ("/gpu:1", GPU, "confirmed"),
+            ("/cpu:0", CPU, "refuted"),
+        ],
+    )
+    def test_strings(self, asked: str, landed: str, verdict: str) -> None:
+        """Every way in which TensorFlow writes a device."""
+        runs = rounds(Run(placement=Placement(asked, (landed,))), Run(placement=Placement(None, (landed,))))
+        assert judge(DEVICE, runs).verdict == verdict
+
+    def test_small_operations_on_the_cpu_are_normal(self) -> None:
+        """TensorFlow keeps shapes on the CPU beside a GPU."""
+        run = Run(placement=Placement("/GPU:0", (self.CPU, self.GPU)))
+        assert judge(DEVICE, rounds(run, run)).verdict == "refuted"
+
+    def test_a_repair_that_misses_its_device_too(self) -> None:
+        """Then the finding did not cause it."""
+        run = Run(placement=Placement("/GPU:0", (self.CPU,)))
+        assert judge(DEVICE, rounds(run, run)).verdict == "inconclusive"
+
+    def test_nothing_recorded(self) -> None:
+        """No strings, no verdict."""
+        empty = Run(placement=Placement("/GPU:0", ()))
+        assert judge(DEVICE, rounds(empty, empty)).verdict == "not run"
+
+
+@pytest.mark.parametrize("kind", ["crash", "slowdown", "memory", "wrong-result", "wrong-device", "no-effect"])
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_every_kind_survives_rounds_that_all_failed(kind: Any, count: int) -> None:
+    """A machine on which nothing runs gives `not run` or less than a verdict, with a reason, and never an exception."""
+    verdict = judge(Prediction(kind), rounds(Run(failure="killed"), Run(failure="killed"), count))
+    assert verdict.verdict == "not run" and verdict.reason
+    assert (verdict.ratio, verdict.low, verdict.high) == (None, None, None)
+
+
+class TestCompareOutputs:
+    @pytest.mark.parametrize(
+        ("dtype", "close", "far"),
+        [
+            ("float16", 1.004, 1.02),
+            ("bfloat16", 1.03, 1.1),
+            ("float32", 1.00005, 1.001),
+            ("float64", 1 + 1e-10, 1 + 1e-7),
+            ("int32", 1, 2),
+            ("some_future_dtype", 1.0, 1.0000001),
+        ],
+    )
+    def test_tolerance_of_each_dtype(self, dtype: str, close: float, far: float) -> None:
+        """What a dtype cannot keep is no difference; what it can is one."""
+        assert compare_outputs([[1.0]], [[close]], dtype) is None
+        assert compare_outputs([[1.0]], [[far]], dtype) is not None
+
+    def test_the_largest_difference_is_told(self) -> None:
+        """With its place and how many there are."""
+        found = compare_outputs([[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.5], [9.0, 4.0]], "float32")
+        assert found is not None
+        assert (found.place, found.before, found.after, found.count, found.total) == ((1, 0), 3.0, 9.0, 2, 4)
+
+    @pytest.mark.parametrize(("one", "other"), [([1.0], [1.0, 2.0]), (1.0, [1.0]), ([[1.0], []], [[1.0], [2.0]])])
+    def test_shapes(self, one: Any, other: Any) -> None:
+        """A missing row is a difference, not an error."""
+        found = compare_outputs(one, other, "float32")
+        assert found is not None and "different shapes" in str(found)
+
+    def test_values_that_are_no_numbers(self) -> None:
+        """NaN is itself and infinity is near nothing else."""
+        inf, nan = math.inf, math.nan
+        assert compare_outputs([nan, inf, -inf], [nan, inf, -inf], "float32") is None
+        for one, other in ((nan, 1.0), (inf, 1.0), (inf, -inf), (1e308, inf)):
+            assert compare_outputs(one, other, "float32") is not None
+        assert compare_outputs(["a", "b"], ["a", "c"], "string") is not None
+
+    @given(
+        st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32)),
+        st.sampled_from(["float16", "float32", "int64"]),
+    )
+    def test_same_as_itself(self, values: list[float], dtype: str) -> None:
+        """No tolerance is so small that a result differs from itself."""
+        assert compare_outputs(values, list(values), dtype) is None
+
+    @given(st.lists(st.tuples(st.floats(), st.floats())))
+    def test_symmetric(self, values: list[tuple[float, float]]) -> None:
+        """Neither program is the reference."""
+        one, other = [left for left, _ in values], [right for _, right in values]
+        assert (compare_outputs(one, other, "float32") is None) == (compare_outputs(other, one, "float32") is None)
