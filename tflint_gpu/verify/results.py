@@ -45,13 +45,16 @@ def read_result(path: Path) -> tuple[Result | None, str]:
         return None, "it wrote no result"
     except OSError as error:
         return None, f"its result cannot be read: {error.strerror}"
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
             return None, "its result is no file"
         if about.st_size > _LARGEST_RESULT:
             return None, f"its result is larger than {_LARGEST_RESULT >> 20} MiB"
-        raw = file.read(_LARGEST_RESULT)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            raw = file.read(_LARGEST_RESULT)
+    finally:
+        os.close(descriptor)
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError) as error:

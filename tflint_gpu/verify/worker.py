@@ -53,7 +53,8 @@ class Outcome:
         status: "finished": it wrote its result and no exception ended it (the exit code tells what else it did);
             "raised": an exception ended it; "timed out": wall or processor time was spent; "killed": a signal ended
             it, such as a crash in native code; "out of memory": it exceeded the limit, or Python, NumPy or
-            TensorFlow said that memory does not suffice; "no result": it ended by itself and wrote none or a broken one.
+            TensorFlow said that memory does not suffice; "no result": it ended by itself without one, or with a broken
+            one.
         exit_code: as subprocess has it: negative for a signal; None if the kernel did not let the process end.
         exception: qualified name of the exception's type, if one ended the program.
         text: the exception's message, or a sentence that explains the status; empty if finished.

@@ -1,0 +1,76 @@
+"""Protects the name of an exception: from the traceback that ended a program, and from no other one in its errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tflint_gpu.verify.tracebacks import exception_in
+
+# As TensorFlow 2.21 prints it: the message quotes the traceback of the function inside of the pipeline.
+PY_FUNCTION = """\
+2026-01-01 00:00:00.0: W tensorflow/core/framework/op_kernel.cc:1855] INVALID_ARGUMENT: ValueError: boom
+Traceback (most recent call last):
+
+  File "/lib/script_ops.py", line 267, in __call__
+    return func(device, token, args)
+
+ValueError: boom
+
+Traceback (most recent call last):
+  File "/tmp/pf.py", line 5, in <module>
+    for e in ds: pass
+  File "/lib/ops.py", line 6027, in raise_from_not_ok_status
+    raise core._status_to_exception(e) from None
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+tensorflow.python.framework.errors_impl.InvalidArgumentError: {{function_node __wrapped__}} ValueError: boom
+Traceback (most recent call last):
+
+  File "/lib/script_ops.py", line 267, in __call__
+    return func(device, token, args)
+
+ValueError: boom
+
+\t [[{{node EagerPyFunc}}]] [Op:IteratorGetNext] name:
+"""
+
+
+def test_a_traceback_inside_of_a_message() -> None:
+    exception, text = exception_in(PY_FUNCTION)
+    assert exception == "tensorflow.python.framework.errors_impl.InvalidArgumentError"
+    assert text.startswith("{{function_node __wrapped__}} ValueError: boom")
+    assert text.endswith("[Op:IteratorGetNext] name:")
+
+
+GROUP = pytest.mark.skipif(sys.version_info < (3, 11), reason="no exception groups")
+
+
+@pytest.mark.parametrize(
+    ("code", "exception", "text"),
+    [
+        ("raise ValueError('a: b')", "ValueError", "a: b"),
+        ("raise ValueError", "ValueError", ""),
+        ("raise ValueError('one\\n  two\\nthree')", "ValueError", "one\n  two\nthree"),
+        ("try:\n  1 / 0\nexcept Exception as e:\n  raise KeyError('x') from e", "KeyError", "'x'"),
+        ("def f(): f()\nf()", "RecursionError", "maximum recursion depth exceeded"),
+        ("x = = 1", "SyntaxError", "invalid syntax"),
+        ("if 1:\npass", "IndentationError", "expected an indented block after 'if' statement on line 1"),
+        ("import sys; print('Warning: nothing', file=sys.stderr)", None, ""),
+        ("import sys; sys.exit('Error: nothing')", None, ""),
+        pytest.param(
+            "raise ExceptionGroup('g', [ValueError(1)])", "ExceptionGroup", "g (1 sub-exception)", marks=GROUP
+        ),
+    ],
+)
+def test_what_python_prints(code: str, exception: str | None, text: str) -> None:
+    stderr = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stderr
+    found, message = exception_in(stderr)
+    assert found == exception
+    assert message.startswith(text)
+
+
+def test_a_traceback_that_lost_its_beginning() -> None:
+    """Only the end of the errors is kept."""
+    assert exception_in('  File "a.py", line 3, in f\n    g()\nValueError: boom\n') == ("ValueError", "boom")
