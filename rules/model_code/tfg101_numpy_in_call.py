@@ -88,7 +88,7 @@ def _finding(trace: Trace, call: cst.Call, name: str) -> Finding:
         model,
         call.func,
         f"`{short}` gets a tensor in {trace.entry}: it raises when {where}"
-        + ("" if name in RAISES_EAGERLY else "; run eagerly, it stops the gradient"),
+        + ("" if name in RAISES_EAGERLY else "; run eagerly, it computes on the host and passes no gradient on"),
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
         help=_advice(name),
         notes=tuple(Note(step.model, step.node, step.text) for step in trace.path),

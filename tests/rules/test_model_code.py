@@ -125,6 +125,11 @@ HARMLESS = {
     "int_shape": layer("return x / np.prod(keras.backend.int_shape(x)[1:])"),
     "callback": HEAD
     + "class C(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        print(np.mean(self.x))\n",
+    "unknown decorator": HEAD
+    + "from elsewhere import on_host\nclass A(L.Layer):\n    @on_host\n    def call(self, x):\n        return np.sin(x)\n",
+    "helper under an unknown decorator": HEAD
+    + "from elsewhere import on_host\n@on_host\ndef act(v):\n    return np.tanh(v)\n"
+    + "class A(L.Layer):\n    def call(self, x):\n        return act(x)\n",
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\n" + layer("return np.sin(x)"),
     "numpy behaviour": "from tensorflow.python.ops.numpy_ops import np_config\n"
     + "np_config.experimental_enable_numpy_behavior()\n"

@@ -204,7 +204,7 @@ class Execution:
                 continue
             traced = {name: params for kind in kinds for name, params in _TRACED_METHODS[kind].items()}
             for method in self.model.classes.own_methods(cls):
-                if method.name.value not in traced:
+                if method.name.value not in traced or self.model.functions.may_be_replaced(method):
                     continue
                 function = Function(self.model, method, cls)
                 carrying = _carrying(function, traced[method.name.value])
@@ -297,7 +297,7 @@ def _called_from(trace: Trace) -> Iterator[Trace]:
         if model.guards.keeps_tensors_out(call):
             continue
         called = model.functions.called(call)
-        if called is not None:
+        if called is not None and not called.model.functions.may_be_replaced(called.node):
             inner = tensors.enter(call, called)
             closes_over = inner.outer is not None  # an inner function sees the tensors around it
             if (closes_over or Carry.TENSOR in inner.carrying.values()) and not _is_keras_method(called):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.classes import Class
-from tflint_gpu.model.syntax import Expression, FunctionNode, Node, positional_parameters
+from tflint_gpu.model.syntax import Expression, FunctionNode, Node, dotted_name, positional_parameters
 from tflint_gpu.model.tree import Binding
 
 if TYPE_CHECKING:
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 _ORIGIN_DEPTH = 10
 _CALLER_LIMIT = 6
+_TRANSPARENT_DECORATORS = frozenset(
+    (
+        "tf.function partial property cached_property staticmethod classmethod abstractmethod override configurable "
+        "with_name_scope do_not_convert default lru_cache cache wraps register_keras_serializable deprecated"
+    ).split()
+)
 # Calls that hand their first argument on as a function.
 _WRAPPERS = frozenset(["tf.function", "functools.partial", "tf.autograph.experimental.do_not_convert", "partial"])
 
@@ -116,6 +122,17 @@ class Functions:
         if isinstance(function, cst.Lambda):
             return [function.body]
         return [r.value for r in self.returns_of.get(function, ()) if r.value is not None]
+
+    def may_be_replaced(self, function: FunctionNode) -> bool:
+        """Whether a decorator that is not known may run something else, or run the function elsewhere."""
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        for decorator in function.decorators:
+            expr = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
+            name = self.model.name(expr) or dotted_name(expr) or ""
+            if name not in _TRANSPARENT_DECORATORS and name.rpartition(".")[2] not in _TRANSPARENT_DECORATORS:
+                return True
+        return False
 
     def called(self, call: cst.Call) -> Function | None:
         """The function of the project that a call runs; None where it is not certain."""

@@ -303,6 +303,8 @@ class Tensors:
             if not method:
                 return None
             called = Function(method.owner.model, method.node, method.owner)
+        if called.model.functions.may_be_replaced(called.node):
+            return None
         return self.enter(expr, called)
 
     def enter(self, call: cst.Call, called: Function) -> Tensors:

@@ -22,7 +22,6 @@ TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
-_HARMLESS_DECORATORS = frozenset(["property", "staticmethod", "classmethod", "abstractmethod", "gin.configurable"])
 _DEPTH_LIMIT = 4
 
 
@@ -223,10 +222,8 @@ class Training:
         """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator, no alias."""
         if self.model.execution.is_traced(function.node) or not isinstance(function.node, cst.FunctionDef):
             return False
-        for decorator in function.node.decorators:
-            name = self.model.name(decorator.decorator) or self.model.tree.module.code_for_node(decorator.decorator)
-            if name not in _HARMLESS_DECORATORS:
-                return False
+        if self.model.functions.may_be_replaced(function.node):
+            return False
         return function.name not in self._used_as_values
 
     @cached_property
