@@ -45,7 +45,7 @@ class Nvml(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One card: NVML's index (PCI order), what it is, and its memory in bytes, in all and free at the time of asking."""
+    """One card: NVML's index (PCI order), what it is, and its memory in bytes, in all and free when asked."""
 
     index: int
     name: str

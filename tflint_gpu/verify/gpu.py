@@ -118,7 +118,9 @@ class Watch:
         """What was seen so far."""
         notes = list(self._notes)
         if self._pids and self._samples and all(sample.memory is None for sample in self._samples):
-            notes.append("the process was never on the card's list: in a container NVML hides it, or it held nothing")
+            notes.append(
+                "NVML never told the memory of the process: it held none, or a container hides it from the list"
+            )
         return Recording(self._state, tuple(self._samples), tuple(notes))
 
     def __enter__(self) -> Watch:
