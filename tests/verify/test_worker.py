@@ -396,3 +396,21 @@ def test_ctrl_c_in_the_middle_of_the_rounds(write: Write, tmp_path: Path, token:
     assert process.returncode == 130
     assert not alive(token)
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's death")
+def test_verify_itself_is_killed(write: Write, tmp_path: Path, token: str) -> None:
+    """Protects the machine when verify cannot clean up: the program dies with it."""
+    program = write("import time; time.sleep(60)", f"{token}.py")
+    code = f"from pathlib import Path; from tflint_gpu.verify.worker import run_program as r; r(Path({str(program)!r}))"
+    environment = os.environ | {"TMPDIR": str(tmp_path)}  # its folder stays
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, env=environment)
+    while not (lives := alive(f"{sys.executable} {program}")) and process.poll() is None:
+        time.sleep(0.05)
+    process.kill()
+    process.wait(timeout=30)
+    assert lives
+    end = time.monotonic() + 30
+    while alive(token) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not alive(token)
