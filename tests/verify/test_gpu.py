@@ -281,7 +281,8 @@ class TestWatch:
 
     def test_a_driver_gone_before(self) -> None:
         """`nvmlInit` worked for the survey and does not now."""
-        assert record(FakeNvml(refuses={"init": NO_DRIVER})).state == "no driver"
+        nvml = FakeNvml(refuses={"init": NO_DRIVER})
+        assert record(nvml).state == "no driver" and nvml.open == 0
 
     def test_only_the_followed_processes(self) -> None:
         """Someone else's memory is not counted; that of several own processes is added up."""

@@ -50,9 +50,14 @@ class TestPairedRatio:
         assert paired_ratio([*steady, (2.0, 1.0), (90.0, 1.0)]).high == 2
 
     def test_bounds_are_those_of_the_bootstrap(self) -> None:
-        """Of 11 ratios the 3rd and the 9th: P(median of a resample is among the 2 smallest) = 0.013, the 3 smallest 0.071."""
+        """Of 11 ratios the 3rd and the 9th: P(median of a resample is among the 2 smallest) = 0.007, the 3 smallest 0.051."""
         interval = paired_ratio([(float(number), 1.0) for number in range(1, 12)])
         assert (interval.low, interval.ratio, interval.high) == (3, 6, 9)
+
+    def test_an_even_number_is_resampled_by_one_less(self) -> None:
+        """Of 10 ratios the 3rd and the 8th: a resample of 10 would be judged by half of its draws, and be less sure."""
+        interval = paired_ratio([(float(number), 1.0) for number in range(1, 11)])
+        assert (interval.low, interval.high) == (3, 8)
 
     def test_middle_of_an_even_number_is_geometric(self) -> None:
         """Only so does swapping the variants invert the ratio."""
@@ -159,6 +164,11 @@ class TestSlowdown:
         """The rounds that survive are not a fair choice."""
         failed = Round(Run(crash=Crash("MemoryError")), Run(seconds=1.0))
         assert judge(SLOWDOWN, [*timed(*[(3.0, 1.0)] * 3), *[failed] * 3]).verdict == "inconclusive"
+
+    def test_times_of_a_run_that_failed_later_do_not_count(self) -> None:
+        """A run that was killed after some steps has step times, of a program that did not end well."""
+        assert judge(SLOWDOWN, rounds(Run(seconds=9.0, failure="killed"), Run(seconds=1.0))).verdict == "not run"
+        assert judge(SLOWDOWN, rounds(Run(seconds=9.0), Run(seconds=1.0, crash=Crash("OSError")))).verdict == "not run"
 
     @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, None])
     def test_times_that_are_none(self, bad: float | None) -> None:
@@ -303,6 +313,11 @@ class TestWrongResult:
         swapped = [Round(item.after, item.before) for item in runs]
         assert judge(WRONG, swapped).verdict == "inconclusive"
 
+    def test_a_round_that_failed_is_not_one_that_was_right(self) -> None:
+        """Refuted means refuted in every round."""
+        runs = rounds(printed([1.0]), printed([1.0]))
+        assert judge(WRONG, [*runs, Round(Run(failure="killed"), Run())]).verdict == "inconclusive"
+
     def test_nothing_compared(self) -> None:
         """Step times say nothing about results."""
         assert judge(WRONG, timed(*[(1.0, 1.0)] * 3)).verdict == "not run"
@@ -332,6 +347,11 @@ class TestWrongDevice:
         """TensorFlow keeps shapes on the CPU beside a GPU."""
         run = Run(placement=Placement("/GPU:0", (self.CPU, self.GPU)))
         assert judge(DEVICE, rounds(run, run)).verdict == "refuted"
+
+    def test_a_round_that_failed_is_not_one_on_the_right_device(self) -> None:
+        """Refuted means refuted in every round."""
+        run = Run(placement=Placement("/GPU:0", (self.GPU,)))
+        assert judge(DEVICE, [*rounds(run, run), Round(Run(failure="killed"), run)]).verdict == "inconclusive"
 
     def test_a_repair_that_misses_its_device_too(self) -> None:
         """Then the finding did not cause it."""

@@ -113,5 +113,5 @@ def _distance(one: Nested, other: Nested) -> float:
 
 def _magnitude(one: Nested, other: Nested) -> float:
     """What a relative tolerance is taken of; 0 where there is no such thing."""
-    numbers = [abs(value) for value in (one, other) if isinstance(value, (int, float)) and math.isfinite(value)]
-    return max(numbers) if len(numbers) == 2 else 0.0
+    numbers = (abs(value) for value in (one, other) if isinstance(value, (int, float)) and math.isfinite(value))
+    return max(numbers, default=0.0)
