@@ -92,3 +92,14 @@ def test_spans_with_form_feeds_and_returns(tmp_path: Path) -> None:
     """Protects old files: libcst drops a form feed, the offsets must not."""
     model = model_of("x = 1\n\x0c\ndef f():\n    return g(2)\n", tmp_path)
     assert model.code(model.tree.calls[0]) == "g(2)"
+
+
+def test_mixed_tabs_and_spaces(tmp_path: Path) -> None:
+    """Protects files that Python reads and libcst does not: they are checked, and places and texts are their own."""
+    code = "def f(x):\n\tif x:\n    \t\tg(x, 2)\n\treturn h(\n\t  x)\n\nk(3)\n"
+    compile(code, "x.py", "exec")
+    with pytest.raises(cst.ParserSyntaxError):
+        cst.parse_module(code)
+    model = model_of(code, tmp_path)
+    assert [model.code(call) for call in model.tree.calls] == ["g(x, 2)", "h(\n\t  x)", "k(3)"]
+    assert model.source.locate(model.span(model.tree.calls[0])[0]).column == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tflint_gpu.diagnostics import Location
 from tflint_gpu.model.classes import Classes
 from tflint_gpu.model.flow import Flow
 from tflint_gpu.model.functions import Functions
+from tflint_gpu.model.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.names import Names
 from tflint_gpu.model.syntax import Expression, Node, method_name
 from tflint_gpu.model.tree import Tree
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 class Model:
     """What one file means. Parts that not every rule needs are built when first asked for."""
 
-    def __init__(self, source: SourceFile, module: cst.Module, project: Project) -> None:
+    def __init__(self, source: SourceFile, module: cst.Module, project: Project, parsed: str) -> None:
         self.source = source
+        self._parsed = parsed
         self.project = project
         self.tree = Tree(module)
         self.flow = Flow(self.tree)
@@ -55,10 +58,16 @@ class Model:
         """
         check_nesting(source.text)
         try:
-            module = cst.parse_module(source.text)
+            return cls(source, cst.parse_module(source.text), project, source.text)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
-            raise _unreadable(source, error) from error
-        return cls(source, module, project)
+            refusal = _unreadable(source, error)
+            expanded = expand_indentation(source.text)
+            if not refusal.by_libcst_only or expanded == source.text:
+                raise refusal.reason from error
+        try:
+            return cls(source, cst.parse_module(expanded), project, expanded)
+        except Exception as error:
+            raise refusal.reason from error
 
     @property
     def target(self) -> Target:
@@ -97,7 +106,11 @@ class Model:
     def _spans(self) -> dict[Node, tuple[int, int]]:
         from tflint_gpu.model.spans import spans_of
 
-        return spans_of(self.tree.module, self.source.text)
+        spans = spans_of(self.tree.module, self._parsed)
+        if self._parsed is self.source.text:
+            return spans
+        original = OriginalOffsets(self.source.text)
+        return {node: (original[start], original[end]) for node, (start, end) in spans.items()}
 
     @cached_property
     def _named_calls(self) -> dict[str, list[cst.Call]]:
@@ -199,7 +212,15 @@ class Model:
         self.__dict__.clear()
 
 
-def _unreadable(source: SourceFile, error: Exception) -> UnreadableSource:
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a file could not be parsed, and whether only libcst is to blame."""
+
+    reason: UnreadableSource
+    by_libcst_only: bool = False
+
+
+def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
     """What is wrong with a file that libcst refuses, in Python's own words where it refuses it too."""
     try:
         with warnings.catch_warnings():
@@ -207,13 +228,12 @@ def _unreadable(source: SourceFile, error: Exception) -> UnreadableSource:
             ast.parse(source.text)
     except SyntaxError as refusal:
         location = _clamped(source, refusal.lineno or 1, refusal.offset or 1)
-        return UnreadableSource(f"does not parse: {refusal.msg}", location)
+        return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
     except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
-        return UnreadableSource(f"does not parse: {refusal}")
+        return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
     row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
-    return UnreadableSource(
-        "Python parses this file, but libcst does not, so it was not checked", _clamped(source, row, column)
-    )
+    text = "Python parses this file, but libcst does not, so it was not checked"
+    return _Refusal(UnreadableSource(text, _clamped(source, row, column)), by_libcst_only=True)
 
 
 def _clamped(source: SourceFile, row: int, column: int) -> Location:
