@@ -26,7 +26,6 @@ _KERAS_BASES: dict[str, KerasKind] = {
     "keras.layers.Layer": "layer",
     "keras.Layer": "layer",
     "keras.engine.base_layer.Layer": "layer",
-    "tf.keras.Model": "model",
     "keras.metrics.Metric": "metric",
     "keras.Metric": "metric",
     "keras.losses.Loss": "loss",

@@ -16,7 +16,7 @@ _CONSTRUCTORS = frozenset(
     (
         "keras.Sequential keras.models.Sequential keras.Model keras.models.Model keras.models.load_model "
         "keras.models.clone_model keras.models.model_from_json keras.models.model_from_config "
-        "keras.saving.load_model tf.keras.Model"
+        "keras.saving.load_model"
     ).split()
 )
 _COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])

@@ -24,7 +24,7 @@ _DEPTH_LIMIT = 8
 _PASSING = frozenset(
     ["enumerate", "iter", "list", "tqdm", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange"]
 ) | {"tensorflow_datasets.as_numpy"}
-_FIT = {"fit": "train", "evaluate": "validate", "predict": "predict", "fit_generator": "train"}
+_FIT: dict[str, ConsumerKind] = {"fit": "train", "evaluate": "validate", "predict": "predict", "fit_generator": "train"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +252,10 @@ class Pipelines:
                 continue
             if not any(c.certain for arg in call.args if _may_be_dataset(arg.value) for c in self.chains(arg.value)):
                 continue
-            function = self.model.functions.called(call)
-            cls = self.model.classes.named(call.func) if function is None else None
-            model, place = (
-                (function.model, function.node) if function else (cls.model, cls.node) if cls else (None, None)
-            )
-            if model is not None and place is not None and model is not self.model and place not in seen:
-                seen.add(place)
-                yield model, place
+            target = self.model.functions.called(call) or self.model.classes.named(call.func)
+            if target is not None and target.model is not self.model and target.node not in seen:
+                seen.add(target.node)
+                yield target.model, target.node
 
     def _consumers(self) -> Iterator[tuple[ConsumerKind, Expression, Node]]:
         """(kind, the dataset's expression, the consumer) for all that may consume a dataset here."""
@@ -292,9 +288,8 @@ class Pipelines:
     def _keras_consumers(self, call: cst.Call) -> Iterator[tuple[ConsumerKind, Expression, Node]]:
         method = method_name(call) or ""
         data = argument(call, 0, "x")
-        kinds: dict[str, ConsumerKind] = {"train": "train", "validate": "validate", "predict": "predict"}
         if data is not None:
-            yield kinds[_FIT[method]], data, call
+            yield _FIT[method], data, call
         validation = argument(call, -1, "validation_data") if method.startswith("fit") else None
         if validation is not None:
             yield "validate", validation, call

@@ -195,7 +195,7 @@ class Tensors:
             if name == "zip" and path and path[0] is not None and path[0] < len(args):
                 return self._elements(args[path[0]], path[1:])
             if name == "range":
-                return self.of_range(args)
+                return self._range(args)
         if isinstance(iterable, cst.Call) and method_name(iterable) == "items" and path[:1] == (0,):
             return Carry.HOST
         if isinstance(iterable, cst.Name) and self._used_as_dictionary(iterable):
@@ -204,7 +204,7 @@ class Tensors:
             return _join([self._part(e.value, path) for e in iterable.elements])
         return self.of(iterable)
 
-    def of_range(self, args: list[Expression]) -> Carry:
+    def _range(self, args: list[Expression]) -> Carry:
         """`range` needs Python numbers; AutoGraph turns a range over a tensor into a tensor loop."""
         return Carry.UNKNOWN if self.holds_tensor(args) else Carry.HOST
 
