@@ -42,7 +42,7 @@ class EagerValidationLoop(Rule):
 
     code = "TFG207"
     name = "eager-validation-loop"
-    markers = ((b"for ", b"next("),)
+    markers = ((b"for ", b"next(", *MARKERS),)
     near_markers = MARKERS
     skips_tests = True
 

@@ -230,3 +230,13 @@ def test_path_to_the_step_is_told(tmp_path: Path) -> None:
     code = HEAD + "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"
     (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
     assert [note.message for note in finding.notes] == ["the loop that runs it", "calls `step`"]
+
+
+def test_dataset_handed_to_an_object_of_another_file(tmp_path: Path) -> None:
+    """Protects the way of a dataset into a method of a class of another file."""
+    (tmp_path / "trainer.py").write_text(
+        "import tensorflow as tf\nclass Trainer:\n    def __init__(self, model):\n        self.model = model\n"
+        "    def check(self, data):\n        for x, y in data:\n            self.model(x, training=False)\n"
+    )
+    code = HEAD + "from trainer import Trainer\ntrainer = Trainer(model)\ntrainer.check(dataset.batch(4))\n"
+    assert ("TFG207 trainer.py", 7) in found(code, tmp_path)

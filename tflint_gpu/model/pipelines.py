@@ -248,7 +248,7 @@ class Pipelines:
         seen: set[Node] = set()
         for call in self.model.tree.calls:
             imported = self.model.name(call.func)
-            if imported is None or imported.startswith(("tf.", "keras.", "numpy.")):
+            if imported is not None and imported.startswith(("tf.", "keras.", "numpy.")):
                 continue
             if not any(c.certain for arg in call.args if _may_be_dataset(arg.value) for c in self.chains(arg.value)):
                 continue
