@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
 
@@ -78,8 +76,7 @@ def _fix(model: Model) -> Fix | None:
     tensorflow = model.names.spelled("tf", last) if last is not None else None
     if last is None or tensorflow is None:
         return None
-    taken = any(isinstance(node, cst.Name) and node.value == "gpu" for node in model.tree.parents)
-    gpu = "physical_gpu" if taken else "gpu"
+    gpu = model.names.free("gpu", "physical_gpu")
     row = model.source.locate(model.span(last)[1]).row
     blank = "" if not model.source.line(row + 1).strip() else "\n"
     loop = (

@@ -89,7 +89,6 @@ def _fix(model: Model, call: cst.Call, gpus: cst.BaseExpression) -> Fix | None:
     small = statement.body[0]
     if not isinstance(small, cst.Expr) or small.value is not call or not isinstance(device, cst.Subscript):
         return None
-    taken = any(isinstance(node, cst.Name) and node.value == "gpu" for node in model.tree.parents)
-    gpu = "physical_gpu" if taken else "gpu"
+    gpu = model.names.free("gpu", "physical_gpu")
     loop = f"for {gpu} in {model.code(gpus)}:\n{model.indentation(statement)}    "
     return Fix("Set it on every GPU", "safe", (Edit(call, loop, "before"), Edit(device, gpu)))

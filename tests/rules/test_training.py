@@ -240,3 +240,10 @@ def test_dataset_handed_to_an_object_of_another_file(tmp_path: Path) -> None:
     )
     code = HEAD + "from trainer import Trainer\ntrainer = Trainer(model)\ntrainer.check(dataset.batch(4))\n"
     assert ("TFG207 trainer.py", 7) in found(code, tmp_path)
+
+
+def test_step_under_a_partial_of_an_unknown_function(tmp_path: Path) -> None:
+    """Protects steps whose decorator hides in `functools.partial`: it may trace them."""
+    code = HEAD + "import functools\nfrom elsewhere import fast\n@functools.partial(fast, xla=True)\n"
+    code += "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"
+    assert "TFG202" not in codes(code, tmp_path)

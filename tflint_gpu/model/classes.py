@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
-from tflint_gpu.model.syntax import Expression, Node, positional_parameters
+from tflint_gpu.model.syntax import Expression, FunctionNode, Node, positional_parameters
 from tflint_gpu.model.tree import Path
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Classes:
         if not isinstance(function, cst.FunctionDef):
             return None
         owner = self.model.tree.class_of(function)
-        if owner is None or _is_static(function):
+        if owner is None or is_static(function):
             return None
         first = positional_parameters(function)[:1]
         return Class(self.model, owner) if first and first[0] is bindings[0].node else None
@@ -223,5 +223,8 @@ class Classes:
         return result
 
 
-def _is_static(function: cst.FunctionDef) -> bool:
-    return any(isinstance(d.decorator, cst.Name) and d.decorator.value == "staticmethod" for d in function.decorators)
+def is_static(function: FunctionNode) -> bool:
+    """Whether a function is a `@staticmethod`, and so has no `self`."""
+    return isinstance(function, cst.FunctionDef) and any(
+        isinstance(d.decorator, cst.Name) and d.decorator.value == "staticmethod" for d in function.decorators
+    )

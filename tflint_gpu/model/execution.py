@@ -190,9 +190,8 @@ class Execution:
     def _entries(self) -> Iterator[Trace]:
         yield from self._keras_methods()
         yield from self._keras_functions()
-        for function, _ in self.wrapped.items():
-            owner = self.model.tree.class_of(function)
-            target = Function(self.model, function, Class(self.model, owner) if owner else None)
+        for function in self.wrapped:
+            target = self.model.functions.of(function)
             carrying = {p.name.value: Carry.TENSOR for p in target.parameters if self._is_tensor_like(target, p)}
             yield Trace(Tensors(target, carrying), f"the `tf.function` `{target.name}`", keras=False)
 
@@ -251,7 +250,7 @@ class Execution:
         for node in self.model.functions.calls_in.get(function.node, ()):
             if self._feeds_model(node, name):
                 return True
-        return self._asks_for_shape(function, name)
+        return (function.node, name) in self._shapes_asked
 
     def _feeds_model(self, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""
@@ -260,18 +259,16 @@ class Execution:
             return False
         return self.model.keras_models.is_model(call.func)
 
-    def _asks_for_shape(self, function: Function, name: str) -> bool:
-        """`x.shape` or `x.dtype` in the body: an array or tensor, and tf.function makes both tensors."""
-        for node in self.model.tree.parents:
-            if (
-                isinstance(node, cst.Attribute)
-                and node.attr.value in ("shape", "dtype", "get_shape")
-                and isinstance(node.value, cst.Name)
-                and node.value.value == name
-                and self.model.tree.function(node) is function.node
-            ):
-                return True
-        return False
+    @cached_property
+    def _shapes_asked(self) -> frozenset[tuple[Node | None, str]]:
+        """(function, name) for each `x.shape` or `x.dtype`: what tf.function makes a tensor of."""
+        return frozenset(
+            (self.model.tree.function(node), node.value.value)
+            for node in self.model.tree.parents
+            if isinstance(node, cst.Attribute)
+            and node.attr.value in ("shape", "dtype", "get_shape")
+            and isinstance(node.value, cst.Name)
+        )
 
 
 def _carrying(function: Function, params: tuple[str, ...]) -> dict[str, Carry]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.classes import Class
+from tflint_gpu.model.classes import Class, is_static
 from tflint_gpu.model.syntax import Expression, FunctionNode, Node, dotted_name, positional_parameters
 from tflint_gpu.model.tree import Binding
 
@@ -20,7 +20,7 @@ _ORIGIN_DEPTH = 10
 _CALLER_LIMIT = 6
 _TRANSPARENT_DECORATORS = frozenset(
     (
-        "tf.function partial property cached_property staticmethod classmethod abstractmethod override configurable "
+        "tf.function property cached_property staticmethod classmethod abstractmethod override configurable "
         "with_name_scope do_not_convert default lru_cache cache wraps register_keras_serializable deprecated"
     ).split()
 )
@@ -45,12 +45,7 @@ class Function:
     def parameters(self) -> list[cst.Param]:
         """The parameters that positional arguments fill, without `self` or `cls`."""
         found = positional_parameters(self.node)
-        return found[1:] if self.owner is not None and not self._is_static() else found
-
-    def _is_static(self) -> bool:
-        return isinstance(self.node, cst.FunctionDef) and any(
-            isinstance(d.decorator, cst.Name) and d.decorator.value == "staticmethod" for d in self.node.decorators
-        )
+        return found[1:] if self.owner is not None and not is_static(self.node) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +96,7 @@ class Functions:
         function = self.model.tree.parents[self.model.tree.parents[parameter]]
         if not isinstance(function, cst.FunctionDef):
             return
-        owner = self.model.tree.class_of(function)
-        target = Function(self.model, function, Class(self.model, owner) if owner is not None else None)
+        target = self.of(function)
         for caller in self.callers(function)[:_CALLER_LIMIT]:
             assert isinstance(caller.node, cst.Call)
             for filled, value in caller.model.functions.passed(caller.node, target):
@@ -122,6 +116,11 @@ class Functions:
         if isinstance(function, cst.Lambda):
             return [function.body]
         return [r.value for r in self.returns_of.get(function, ()) if r.value is not None]
+
+    def of(self, node: FunctionNode) -> Function:
+        """A function of this file, with its class where it is a method."""
+        owner = self.model.tree.class_of(node)
+        return Function(self.model, node, Class(self.model, owner) if owner is not None else None)
 
     def may_be_replaced(self, function: FunctionNode) -> bool:
         """Whether a decorator that is not known may run something else, or run the function elsewhere."""
@@ -168,8 +167,7 @@ class Functions:
 
     def _of_binding(self, binding: Binding, depth: int) -> Function | None:
         if isinstance(binding.node, cst.FunctionDef):
-            owner = self.model.tree.class_of(binding.node)
-            return Function(self.model, binding.node, Class(self.model, owner) if owner else None)
+            return self.of(binding.node)
         plain = binding.kind == "assign" and binding.path == ()
         if plain and isinstance(binding.value, cst.Lambda | cst.Call | cst.Name | cst.Attribute):
             return self.named(binding.value, depth + 1)

@@ -82,10 +82,6 @@ class Model:
         """The constant that an expression is, or `values.UNKNOWN`."""
         return self.values.of(expr)
 
-    def place(self, node: Node) -> str:
-        """A node's place in words: "line 12"."""
-        return f"line {self.source.locate(self.span(node)[0]).row}"
-
     def indentation(self, statement: Node) -> str:
         """The whitespace in front of a statement's line."""
         start = self.span(statement)[0]

@@ -98,6 +98,11 @@ class Names:
                 found.append(name + dotted[len(module) :])
         return min(found, key=len, default=None)
 
+    def free(self, *candidates: str) -> str:
+        """The first of some names that the file does not use; the last where it uses all."""
+        used = {node.value for node in self.tree.parents if isinstance(node, cst.Name)}
+        return next((name for name in candidates if name not in used), candidates[-1])
+
     def is_builtin(self, node: Node | None, name: str) -> bool:
         """Whether an expression is Python's own `name` (`len`, `zip`, `print`), not shadowed."""
         return isinstance(node, cst.Name) and node.value == name and not self.flow.lookup(name, node)

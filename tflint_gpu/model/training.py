@@ -22,6 +22,8 @@ TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
+# `strategy.run(step, args=...)` runs the function that it is given.
+_STRATEGY_RUNS = frozenset(["run", "experimental_run_v2"])
 _DEPTH_LIMIT = 4
 
 
@@ -213,7 +215,7 @@ class Training:
         called = self.model.functions.called(call)
         if called is not None:
             yield called
-        if method_name(call) in ("run", "experimental_run_v2") and call.args:
+        if method_name(call) in _STRATEGY_RUNS and call.args:
             given = self.model.functions.named(call.args[0].value)
             if given is not None:
                 yield given
@@ -240,11 +242,7 @@ class Training:
             if isinstance(parent, cst.Call | cst.AssignTarget | cst.FunctionDef | cst.Param | cst.Attribute):
                 continue
             call = self.model.tree.parents.get(parent)
-            if (
-                isinstance(parent, cst.Arg)
-                and isinstance(call, cst.Call)
-                and method_name(call) in ("run", "experimental_run_v2")
-            ):
+            if isinstance(parent, cst.Arg) and isinstance(call, cst.Call) and method_name(call) in _STRATEGY_RUNS:
                 continue
             found.add(name)
         return frozenset(found)
