@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tflint_gpu.config import SettingsError
+from tflint_gpu.documentation import as_markdown
 from tflint_gpu.rule import Rule, RuleEntry, entries, load
 
 
@@ -82,30 +83,5 @@ def _as_catalogue(objects: list[dict[str, Any]]) -> str:
             f"| {one['fixable'] or ''} |"
         )
     for one in objects:
-        lines += ["", f"## {one['code']} {one['name']}", "", *_as_markdown(one["explanation"])]
+        lines += ["", f"## {one['code']} {one['name']}", "", as_markdown(one["explanation"])]
     return "\n".join(lines) + "\n"
-
-
-def _as_markdown(explanation: str) -> list[str]:
-    """A docstring with its indented code as fenced blocks."""
-    lines: list[str] = []
-    inside = False
-    for line in [*explanation.splitlines(), ""]:
-        if line.startswith("    ") and not inside:
-            lines += ["", "```python"]
-            inside = True
-        elif inside and line and not line.startswith("    "):
-            _end_block(lines)
-            inside = False
-        lines.append(line[4:] if inside else line)
-    if inside:
-        _end_block(lines)
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _end_block(lines: list[str]) -> None:
-    while not lines[-1]:
-        lines.pop()
-    lines += ["```", ""]
