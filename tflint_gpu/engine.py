@@ -28,7 +28,7 @@ from tflint_gpu.targets import Target, find_target
 
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
-    from tflint_gpu.model import Model, Project
+    from tflint_gpu.model import Model, Project, Sources
     from tflint_gpu.rule import Rule
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -54,6 +54,7 @@ class Engine:
         rules: instances to run instead of the catalogue's.
         use_cache: look results up and store them.
         ignore_noqa: report what comments silence, too.
+        sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
     """
 
     resolver: SettingsResolver
@@ -61,6 +62,7 @@ class Engine:
     rules: Sequence[Rule] | None = None
     use_cache: bool = False
     ignore_noqa: bool = False
+    sources: Sources | None = None
     _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
     _targets: dict[tuple[str | None, Path], Target] = field(default_factory=dict)
     _selected: dict[Path, Selected] = field(default_factory=dict)
@@ -215,6 +217,12 @@ class Engine:
         for _ in self._rules_for(self._codes_for(file.path), file.name, []):
             pass
 
+    def forget_files(self) -> None:
+        """Drop what is known of the projects' files, which may have changed; settings and targets stay."""
+        for project in self._projects.values():
+            project.let_go()
+        self._projects.clear()
+
     def target_for(self, file: FileToCheck) -> Target:
         """The TensorFlow that a file is meant for."""
         question = (file.settings.target_tensorflow, file.path.parent)
@@ -226,7 +234,7 @@ class Engine:
         if (root, target) not in self._projects:
             from tflint_gpu.model import Project
 
-            self._projects[root, target] = Project(root, target)
+            self._projects[root, target] = Project(root, target, self.sources)
         return self._projects[root, target]
 
     def _cache_for(self, file: FileToCheck) -> Cache | None:

@@ -58,14 +58,14 @@ class Model:
         """
         check_nesting(source.text)
         try:
-            return cls(source, cst.parse_module(source.text), project, source.text)
+            return cls(source, project.sources.parse(source.path, source.text), project, source.text)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
             refusal = _unreadable(source, error)
             expanded = expand_indentation(source.text)
             if not refusal.by_libcst_only or expanded == source.text:
                 raise refusal.reason from error
         try:
-            return cls(source, cst.parse_module(expanded), project, expanded)
+            return cls(source, project.sources.parse(source.path, expanded), project, expanded)
         except Exception as error:
             raise refusal.reason from error
 

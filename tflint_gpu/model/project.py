@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from tflint_gpu.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from tflint_gpu.model.model import Model
     from tflint_gpu.model.tree import Binding
     from tflint_gpu.targets import Target
@@ -41,17 +43,36 @@ class Definition:
     binding: Binding
 
 
+class Sources:
+    """Where a project has its files' bytes and syntax trees from: the disk and the parser.
+
+    An editor has newer texts than the disk, and can keep trees from one check to the next.
+    """
+
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file. Raises OSError if there are none."""
+        return path.read_bytes()
+
+    def parse(self, path: Path, text: str) -> cst.Module:
+        """The tree of a file's text. Raises what libcst's parser does."""
+        import libcst
+
+        return libcst.parse_module(text)
+
+
 class Project:
     """The files below one root. Opened models are kept while they are small enough together.
 
     Arguments:
         root: no file outside of it is read.
         target: the TensorFlow version that the project runs on.
+        sources: gives the files' bytes and trees.
     """
 
-    def __init__(self, root: Path, target: Target) -> None:
+    def __init__(self, root: Path, target: Target, sources: Sources | None = None) -> None:
         self.root = root
         self.target = target
+        self.sources = sources or Sources()
         self.current: Model | None = None
         self._asked: dict[Path, set[Path]] = {}
         self._models: dict[Path, Model | None] = {}
@@ -71,14 +92,14 @@ class Project:
         from tflint_gpu.model.model import Model
 
         if sum(len(m.source.text) for m in self._models.values() if m is not None) > _KEPT_CHARACTERS:
-            self._let_go()
+            self.let_go()
         known = self._models.get(source.path)
         if known is None or known.source.text != source.text:
             known = self._models[source.path] = Model.parse(source, self)
         self.current = known
         return known
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """Let all models go at once: they know each other, so none may outlive another."""
         for model in self._models.values():
             if model is not None:
@@ -253,7 +274,7 @@ class Project:
     def _read(self, path: Path) -> bytes | None:
         if path not in self._data:
             try:
-                self._data[path] = path.read_bytes()
+                self._data[path] = self.sources.read(path)
             except OSError:
                 self._data[path] = None
         return self._data[path]
