@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # A literal's prefix is left out: it changes nothing here, and a pattern that starts with one of
@@ -28,6 +29,13 @@ def bare_code(text: str) -> str:
     if "\\" in bare:
         bare = bare.replace("\\\r\n", " ").replace("\\\n", " ")
     return bare
+
+
+def comment_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the comments of a text start and end, in their order."""
+    for token in _STRING_OR_COMMENT.finditer(text):
+        if token.lastgroup is None and token.lastindex is None:
+            yield token.span()
 
 
 @dataclass(frozen=True, slots=True)

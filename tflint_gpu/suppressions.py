@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 
-from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.diagnostics import Diagnostic, Edit
+from tflint_gpu.lexical import comment_spans
 from tflint_gpu.source import SourceFile
 
 _CODES = r"(?::\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?"
@@ -59,3 +61,27 @@ def noqa_row(source: SourceFile, row: int) -> int:
     if not line.endswith("\\") and '"""' not in source.text and "'''" not in source.text:
         return row
     return source.lines.comment_row(row)
+
+
+def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
+    """The edit that silences a finding: its code joins the `# noqa` of its row, or a new one at the row's end.
+
+    None if that would silence nothing, such as where the row has the word in a string.
+    """
+    row = diagnostic.noqa_row
+    line, start = source.line(row), source.line_starts[row - 1]
+    known = _INLINE.search(line)
+    if known is not None and known["codes"] is not None and _is_comment(source, start + known.start()):
+        first = last = start + known.end("codes")
+        content = f", {diagnostic.code}"
+    else:
+        first, last = start + len(line.rstrip()), start + len(line)
+        content = f"  # noqa: {diagnostic.code}"
+    text = source.text[:first] + content + source.text[last:]
+    if not Suppressions(replace(source, text=text)).hides(diagnostic):
+        return None
+    return Edit(first, last, source.locate(first), source.locate(last), content)
+
+
+def _is_comment(source: SourceFile, offset: int) -> bool:
+    return any(start <= offset < end for start, end in comment_spans(source.text))

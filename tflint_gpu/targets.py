@@ -186,3 +186,5 @@ _READERS: tuple[tuple[str, Callable[[str], Iterable[str]]], ...] = (
     ("setup.cfg", _setup_cfg),
     ("requirements*.txt", _requirements_txt),
 )
+PINNING_FILES = tuple(pattern for pattern, _ in _READERS)
+"""The files that may pin a version, as patterns of names."""
