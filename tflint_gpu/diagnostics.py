@@ -6,7 +6,7 @@ a `Diagnostic`, which knows rows, columns and edits and needs no tree any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Severity = Literal["error", "warning", "advice"]
@@ -16,10 +16,26 @@ PredictionKind = Literal["crash", "slowdown", "memory", "wrong-result", "wrong-d
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file: row and column count from 1, columns in characters."""
+    """A place in a file: row and column count from 1, columns in characters.
 
+    Arguments:
+        cell: of a notebook, counted from 1 over all its cells, and then `row` counts in this cell; 0 elsewhere.
+        stored: the row of the notebook's file that holds the row of the cell; 0 elsewhere.
+    """
+
+    cell: int = field(default=0, kw_only=True)
     row: int
     column: int
+    stored: int = field(default=0, kw_only=True, compare=False)
+
+    @property
+    def file_row(self) -> int:
+        """The row of the file as it lies on the disk, for whoever knows no cells."""
+        return self.stored or self.row
+
+    def __str__(self) -> str:
+        place = f"{self.row}:{self.column}"
+        return f"cell {self.cell}:{place}" if self.cell else place
 
 
 @dataclass(frozen=True, slots=True)

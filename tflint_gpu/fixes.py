@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
@@ -64,23 +65,23 @@ def mend(
     fixed: list[Diagnostic] = []
     seen = {source.text}
     for _ in range(MAX_PASSES):
-        text, applied = apply(source, [one for one in diagnostics if wanted(one, unsafe)])
-        if not applied or text in seen:  # nothing to do, or two fixes that undo each other
+        changed, applied = apply(source, [one for one in diagnostics if wanted(one, unsafe)])
+        if not applied or changed.text in seen:  # nothing to do, or two fixes that undo each other
             break
-        seen.add(text)
-        _must_parse(text, applied)
-        source = replace(source, text=text)
+        seen.add(changed.text)
+        _must_parse(changed, applied, len(source.refusals))
+        source = changed
         fixed += applied
         diagnostics = recheck(source)
     try:
-        source.encode(source.text)
+        source.encode()
     except UnicodeEncodeError as error:
         raise FixError(f"the fixed text cannot be written as {source.encoding}: {error.reason}") from None
     return Mended(source, tuple(fixed), tuple(diagnostics))
 
 
-def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[str, list[Diagnostic]]:
-    """One pass: the new text, and the diagnostics whose fixes are in it.
+def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[SourceFile, list[Diagnostic]]:
+    """One pass: the file with its new text, and the diagnostics whose fixes are in it.
 
     Fixes are taken in the order of their places. One that touches what an earlier one changes waits for the
     next pass, except that an edit which is there already (two fixes that add the same import) is shared.
@@ -96,15 +97,13 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[str, l
             continue
         accepted.update(new)
         applied.append(diagnostic)
-    pieces: list[str] = []
-    position = 0
+    edits = sorted(accepted, key=lambda edit: (edit.start, edit.end))
+    if any(edit.end > after.start for edit, after in pairwise(edits)):  # a mistake of their rule
+        raise FixError("a fix has edits that overlap")
     newline = newline_of(source.text)
-    for edit in sorted(accepted, key=lambda edit: (edit.start, edit.end)):
-        if edit.start < position:  # edits of one fix that overlap: a mistake of its rule
-            raise FixError("a fix has edits that overlap")
-        pieces += [source.text[position : edit.start], _NEWLINE.sub(lambda _: newline, edit.content)]
-        position = edit.end
-    return "".join([*pieces, source.text[position:]]), applied
+    return source.edited(
+        replace(edit, content=_NEWLINE.sub(lambda _: newline, edit.content)) for edit in edits
+    ), applied
 
 
 def _edits(diagnostic: Diagnostic) -> tuple[Edit, ...]:
@@ -122,8 +121,7 @@ def _touch(one: Edit, other: Edit) -> bool:
 
 def _still_there(edit: Edit, source: SourceFile) -> bool:
     """Whether an edit was made for this text: a file may change while others are being checked."""
-    inside = 0 <= edit.start <= edit.end <= len(source.text)
-    return inside and source.locate(edit.start) == edit.location and source.locate(edit.end) == edit.end_location
+    return source.is_writable(edit.start, edit.end) and source.locate(edit.start) == edit.location and source.locate(edit.end) == edit.end_location
 
 
 def newline_of(text: str) -> str:
@@ -132,12 +130,15 @@ def newline_of(text: str) -> str:
     return match[0] if match else "\n"
 
 
-def _must_parse(text: str, applied: Sequence[Diagnostic]) -> None:
+def _must_parse(source: SourceFile, applied: Sequence[Diagnostic], refused: int) -> None:
+    """Raise FixError if libcst refuses the text, or if more parts of it were refused than before."""
     import libcst
 
     try:
-        check_nesting(text)
-        libcst.parse_module(text)
+        if len(source.refusals) > refused:
+            raise source.refusals[-1]
+        check_nesting(source.code)
+        libcst.parse_module(source.code)
     except (libcst.ParserSyntaxError, UnreadableSource, RecursionError) as error:
         codes = ", ".join(sorted({diagnostic.code for diagnostic in applied}))
         reason = str(error).splitlines()[0]
@@ -145,11 +146,15 @@ def _must_parse(text: str, applied: Sequence[Diagnostic]) -> None:
 
 
 def difference(before: SourceFile, after: SourceFile) -> str:
-    """A unified diff of two texts of one file, with LF between its lines."""
-    name = before.name
+    """A unified diff of two texts of one file, with LF between its lines; of a notebook, one for each changed cell."""
+    texts = after.parts()
+    return "".join(_difference(name, text, texts.get(name, "")) for name, text in before.parts().items())
+
+
+def _difference(name: str, before: str, after: str) -> str:
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff([*_lines(before.text)], [*_lines(after.text)], fromfile=name, tofile=name)
+        for line in difflib.unified_diff([*_lines(before)], [*_lines(after)], fromfile=name, tofile=name)
     )
 
 
@@ -169,7 +174,7 @@ def write(source: SourceFile, path: Path) -> None:
         OSError: the file cannot be written; it is as it was.
     """
     real = path.resolve()
-    data = source.encode(source.text)
+    data = source.encode()
     status = real.stat()
     handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
     temporary = Path(name)

@@ -7,11 +7,12 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tflint_gpu.diagnostics import Location
+from tflint_gpu.diagnostics import Edit, Location
 from tflint_gpu.lexical import Lines
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -40,6 +41,16 @@ def is_test_path(path: Path) -> bool:
         or path.name == "conftest.py"
         or path.parent.name in ("test", "tests", "testing")
     )
+
+
+def spliced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    """A text in which some stretches (start, end) are something else. They are in order and do not overlap."""
+    pieces: list[str] = []
+    position = 0
+    for start, end, content in changes:
+        pieces += [text[position:start], content]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +93,39 @@ class SourceFile:
             raise UnreadableSource(f"cannot be decoded: {error}") from error
         return cls(path, name or str(path), text, encoding, marked)
 
-    def encode(self, text: str) -> bytes:
-        """The bytes of this file with another text, in its own encoding and with its own mark.
+    def encode(self) -> bytes:
+        """The bytes of this file, in its own encoding and with its own mark.
 
         Raises:
             UnicodeEncodeError: the text has a character that the encoding lacks.
         """
-        return (codecs.BOM_UTF8 if self.byte_order_mark else b"") + text.encode(self.encoding)
+        return (codecs.BOM_UTF8 if self.byte_order_mark else b"") + self.text.encode(self.encoding)
+
+    def edited(self, edits: Iterable[Edit]) -> SourceFile:
+        """This file with some edits, which must not overlap."""
+        return replace(self, text=spliced(self.text, [(edit.start, edit.end, edit.content) for edit in edits]))
+
+    def equals(self, other: SourceFile) -> bool:
+        """Whether all positions and texts are those of another state of the same file."""
+        return self.text == other.text
+
+    def parts(self) -> dict[str, str]:
+        """What a user would compare of this file: texts by their names."""
+        return {self.name: self.text}
+
+    @property
+    def code(self) -> str:
+        """What parsers get: the text, or something as long in which only Python is left."""
+        return self.text
+
+    @property
+    def refusals(self) -> tuple[UnreadableSource, ...]:
+        """The parts of the text that are left out of `code`, because they do not parse."""
+        return ()
+
+    def is_writable(self, start: int, end: int) -> bool:
+        """Whether what lies between two offsets is one piece of the file."""
+        return 0 <= start <= end <= len(self.text)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -98,20 +135,28 @@ class SourceFile:
     @cached_property
     def lines(self) -> Lines:
         """How the rows hang together: statements, strings, places for comments."""
-        return Lines.of(self.text)
+        return Lines.of(self.code)
+
+    def row(self, offset: int) -> int:
+        """The row of the text (from 1) in which a character offset lies."""
+        return bisect_right(self.line_starts, offset)
 
     def locate(self, offset: int) -> Location:
-        """Row and column of a character offset."""
-        row = bisect_right(self.line_starts, offset)
+        """Where users find what lies at a character offset."""
+        row = self.row(offset)
         return Location(row, offset - self.line_starts[row - 1] + 1)
+
+    def row_of(self, location: Location) -> int:
+        """The row of the text that a location means."""
+        return location.row
 
     def end_of_line(self, offset: int) -> int:
         """The offset at which the line after the one that holds `offset` starts, or the end of the text."""
-        row = self.locate(offset).row
+        row = self.row(offset)
         return self.line_starts[row] if row < len(self.line_starts) else len(self.text)
 
     def line(self, row: int) -> str:
-        """The text of a row (from 1) without its line ending; empty beyond the end."""
+        """A row of the text (from 1) without its line ending; empty beyond the end."""
         if not 1 <= row <= len(self.line_starts):
             return ""
         start = self.line_starts[row - 1]

@@ -77,7 +77,7 @@ def _fix(model: Model) -> Fix | None:
     if last is None or tensorflow is None:
         return None
     gpu = model.names.free("gpu", "physical_gpu")
-    row = model.source.locate(model.span(last)[1]).row
+    row = model.source.row(model.span(last)[1])
     blank = "" if not model.source.line(row + 1).strip() else "\n"
     loop = (
         f'\nfor {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'

@@ -37,34 +37,36 @@ def each(file: SourceFile, word: str, replacement: str) -> list[Diagnostic]:
 
 def test_edits_apply_together() -> None:
     file = source("a = BAD  # é BAD\r\nBAD()\n")
-    text, applied = apply(file, each(file, "BAD", "OK"))
-    assert (text, len(applied)) == ("a = OK  # é OK\r\nOK()\n", 3)
+    changed, applied = apply(file, each(file, "BAD", "OK"))
+    assert (changed.text, len(applied)) == ("a = OK  # é OK\r\nOK()\n", 3)
 
 
 def test_the_first_of_two_that_touch_wins_and_the_other_waits() -> None:
     file = source("abcdef")
     first, second = finding(file, (0, 3, "x")), finding(file, (2, 4, "y"))
     third, whole = finding(file, (5, 6, "z")), finding(file, (1, 2, "q"), (5, 6, "r"))
-    text, applied = apply(file, [second, third, whole, first])
-    assert (text, applied) == ("xdez", [first, third])
+    changed, applied = apply(file, [second, third, whole, first])
+    assert (changed.text, applied) == ("xdez", [first, third])
 
 
 def test_a_shared_insertion_is_made_once() -> None:
     file = source("a\nb\n")
     one = finding(file, (0, 0, "import x\n"), (0, 1, "A"))
     two = finding(file, (0, 0, "import x\n"), (2, 3, "B"))
-    assert apply(file, [two, one]) == ("import x\nA\nB\n", [one, two])
+    changed, applied = apply(file, [two, one])
+    assert (changed.text, applied) == ("import x\nA\nB\n", [one, two])
 
 
 def test_edits_for_another_text_are_left_out() -> None:
     diagnostic = finding(source("a\nb = BAD\n"), (6, 9, "OK"))
-    assert apply(source("a = BAD\n"), [diagnostic]) == ("a = BAD\n", [])
+    changed, applied = apply(source("a = BAD\n"), [diagnostic])
+    assert (changed.text, applied) == ("a = BAD\n", [])
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_line_endings_are_the_files_own(newline: str) -> None:
     file = source(f"a{newline}b{newline}")
-    assert apply(file, [finding(file, (0, 1, "x\ny\r\nz"))])[0] == newline.join(["x", "y", "z", "b", ""])
+    assert apply(file, [finding(file, (0, 1, "x\ny\r\nz"))])[0].text == newline.join(["x", "y", "z", "b", ""])
 
 
 def test_only_wanted_fixes() -> None:
@@ -114,7 +116,7 @@ def test_a_character_that_the_encoding_lacks_is_refused() -> None:
 def test_everything_else_stays(pieces: list[str]) -> None:
     text = "B".join(pieces)
     file = source(text)
-    assert apply(file, each(file, "B", "c"))[0] == text.replace("B", "c")
+    assert apply(file, each(file, "B", "c"))[0].text == text.replace("B", "c")
 
 
 def test_writing_keeps_bytes_mode_and_links(tmp_path: Path) -> None:

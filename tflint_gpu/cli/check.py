@@ -177,7 +177,7 @@ class Check:
             return self._show_diff(mending.diffs, len(mending.fixed), errors)
         if stdin is not None:
             source = mending.texts.get(stdin.name)
-            content = stdin.content if source is None else source.encode(source.text)
+            content = stdin.content if source is None else source.encode()
             sys.stdout.buffer.write(content or b"")
         return self._report(
             each_once(mending.results),

@@ -64,7 +64,7 @@ class Mending:
 
     def _mend(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
         def recheck(source: SourceFile) -> list[Diagnostic]:
-            again = engine.check(replace(file, content=source.encode(source.text)))
+            again = engine.check(replace(file, content=source.encode()))
             return [one for one in again.diagnostics if one.filename == file.name]
 
         try:
@@ -74,7 +74,7 @@ class Mending:
                 return False
             if file.content is not None:
                 self.texts[file.name] = mended.source
-                self.files = [replace(file, content=mended.source.encode(mended.source.text))]
+                self.files = [replace(file, content=mended.source.encode())]
             elif not self.dry:
                 write(mended.source, file.path)
         except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:

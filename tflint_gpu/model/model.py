@@ -56,13 +56,13 @@ class Model:
         Raises:
             UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
         """
-        check_nesting(source.text)
+        check_nesting(source.code)
         try:
-            return cls(source, project.sources.parse(source.path, source.text), project, source.text)
+            return cls(source, project.sources.parse(source.path, source.code), project, source.code)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
             refusal = _unreadable(source, error)
-            expanded = expand_indentation(source.text)
-            if not refusal.by_libcst_only or expanded == source.text:
+            expanded = expand_indentation(source.code)
+            if not refusal.by_libcst_only or expanded == source.code:
                 raise refusal.reason from error
         try:
             return cls(source, project.sources.parse(source.path, expanded), project, expanded)
@@ -85,8 +85,7 @@ class Model:
     def indentation(self, statement: Node) -> str:
         """The whitespace in front of a statement's line."""
         start = self.span(statement)[0]
-        line = self.source.locate(start).row
-        text = self.source.line(line)
+        text = self.source.line(self.source.row(start))
         return text[: len(text) - len(text.lstrip())]
 
     def code(self, node: Node) -> str:
@@ -103,9 +102,9 @@ class Model:
         from tflint_gpu.model.spans import spans_of
 
         spans = spans_of(self.tree.module, self._parsed)
-        if self._parsed is self.source.text:
+        if self._parsed is self.source.code:
             return spans
-        original = OriginalOffsets(self.source.text)
+        original = OriginalOffsets(self.source.code)
         return {node: (original[start], original[end]) for node, (start, end) in spans.items()}
 
     @cached_property
@@ -221,7 +220,7 @@ def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(source.text)
+            ast.parse(source.code)
     except SyntaxError as refusal:
         location = _clamped(source, refusal.lineno or 1, refusal.offset or 1)
         return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
@@ -234,4 +233,5 @@ def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
 
 def _clamped(source: SourceFile, row: int, column: int) -> Location:
     row = min(max(row, 1), len(source.line_starts))
-    return Location(row, min(max(column, 1), len(source.line(row)) + 1))
+    column = min(max(column, 1), len(source.line(row)) + 1)
+    return source.locate(source.line_starts[row - 1] + column - 1)
