@@ -33,7 +33,8 @@ class Suppressions:
             return False
         if any(_silences(match, diagnostic.code) for match in self._whole_file):
             return True
-        rows = {*self._source.lines.logical_rows(diagnostic.location.row), diagnostic.noqa_row}
+        row = self._source.row_of(diagnostic.location)
+        rows = {*self._source.lines.logical_rows(row), row + diagnostic.noqa_row - diagnostic.location.row}
         return any(
             _silences(match, diagnostic.code)
             for row in sorted(rows)

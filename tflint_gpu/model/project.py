@@ -94,7 +94,7 @@ class Project:
         if sum(len(m.source.text) for m in self._models.values() if m is not None) > _KEPT_CHARACTERS:
             self.let_go()
         known = self._models.get(source.path)
-        if known is None or known.source.text != source.text:
+        if known is None or not known.source.equals(source):
             known = self._models[source.path] = Model.parse(source, self)
         self.current = known
         return known
