@@ -147,6 +147,12 @@ class Project:
             return None if tail else Definition(other, binding)
         return None
 
+    def imported(self, model: Model, dotted: str) -> tuple[Model, str] | None:
+        """The file of the project that an imported name comes from, and what it is called there; "" for the file itself."""
+        located = self._locate(model, dotted)
+        other = self._model(located[0]) if located is not None else None
+        return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
+
     def imports_mention(self, path: Path, data: bytes, markers: Iterable[bytes]) -> bool:
         """Whether a file of the project that the file imports directly has one of some byte strings."""
         return any(self._mentions_in(found, marker) for found in self._imported_paths(path, data) for marker in markers)
@@ -161,6 +167,10 @@ class Project:
             return True
         path, data = located[0], self._read(located[0]) or b""
         return any(self._mentions_in(path, marker) for marker in markers) or self.imports_mention(path, data, markers)
+
+    def imports_of(self, path: Path) -> tuple[Path, ...]:
+        """The files of the project that a file imports directly."""
+        return self._imported_paths(path, self._read(path) or b"")
 
     def program_mentions(self, source: SourceFile, markers: Iterable[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""

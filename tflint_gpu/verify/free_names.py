@@ -1,0 +1,167 @@
+"""The names that a piece of code reads from outside of it, and those that it binds, by the order of its statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+
+Block = list[ast.stmt]
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_NOTHING: frozenset[ast.stmt] = frozenset()
+
+
+def free(node: ast.AST, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
+    """The names that `node` needs from outside: not its loop targets, parameters or what it binds before it reads.
+
+    Arguments:
+        dropped: statements that count as absent.
+    """
+    if node in dropped:
+        return set()
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Store) else {node.id}
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return _of_function(node, dropped)
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        return _of_comprehension(node, dropped)
+    if isinstance(node, ast.For | ast.AsyncFor):
+        inner = free_of_block(node.body, dropped) - stored(node.target)
+        return free(node.iter, dropped) | free(node.target, dropped) | inner | free_of_block(node.orelse, dropped)
+    if isinstance(node, ast.With | ast.AsyncWith):
+        bound = {name for item in node.items if item.optional_vars for name in stored(item.optional_vars)}
+        return _of_all(node.items, dropped) | (free_of_block(node.body, dropped) - bound)
+    if isinstance(node, ast.ClassDef):
+        heads = [*node.decorator_list, *node.bases, *node.keywords]
+        return _of_all(heads, dropped) | free_of_block(node.body, dropped)
+    if isinstance(node, ast.AugAssign):
+        return free(node.value, dropped) | roots(node.target) | free(node.target, dropped)
+    if isinstance(node, ast.AnnAssign):
+        return (free(node.value, dropped) if node.value else set()) | free(node.target, dropped)
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return set(node.names)
+    return _of_parts(node, dropped)
+
+
+def free_of_block(block: Block, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
+    """The names that statements in a row need from outside."""
+    found: set[str] = set()
+    defined: set[str] = set()
+    for statement in block:
+        if statement not in dropped:
+            found |= free(statement, dropped) - defined
+            defined |= _certainly_bound(statement)
+    return found
+
+
+def _of_parts(node: ast.AST, dropped: Collection[ast.stmt]) -> set[str]:
+    """Of a node that opens no scope: its blocks in order, and whatever else it holds."""
+    found: set[str] = set()
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            found |= free_of_block(value, dropped)
+        elif isinstance(value, list):
+            found |= _of_all((part for part in value if isinstance(part, ast.AST)), dropped)
+        elif isinstance(value, ast.AST):
+            found |= free(value, dropped)
+    return found
+
+
+def _of_all(nodes: Iterable[ast.AST], dropped: Collection[ast.stmt]) -> set[str]:
+    return {name for node in nodes for name in free(node, dropped)}
+
+
+def _of_function(node: Function, dropped: Collection[ast.stmt]) -> set[str]:
+    arguments = node.args
+    defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+    names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+    if isinstance(node, ast.Lambda):
+        return _of_all(defaults, dropped) | (free(node.body, dropped) - names)
+    declared = {name for one in ast.walk(node) if isinstance(one, ast.Global | ast.Nonlocal) for name in one.names}
+    local = {name for one in node.body for name in bound(one)} - declared
+    inner = {name for one in node.body for name in free(one, dropped)} | declared
+    return _of_all([*node.decorator_list, *defaults], dropped) | (inner - names - local)
+
+
+def _of_comprehension(
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, dropped: Collection[ast.stmt]
+) -> set[str]:
+    targets = {name for clause in node.generators for name in stored(clause.target)}
+    parts: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    for clause in node.generators:
+        parts += [clause.iter, *clause.ifs]
+    return _of_all(parts, dropped) - targets
+
+
+def stored(node: ast.AST) -> set[str]:
+    """The names that an expression binds."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def _certainly_bound(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        within = {name for one in statement.body for name in _certainly_bound(one)}
+        return within | {name for item in statement.items for name in stored(item)}
+    if isinstance(statement, ast.If):
+        ways = [
+            {name for one in block for name in _certainly_bound(one)} for block in (statement.body, statement.orelse)
+        ]
+        return ways[0] & ways[1]
+    if isinstance(statement, ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match):
+        return set()
+    return bound(statement)
+
+
+def bound(statement: ast.stmt) -> set[str]:
+    """The names that a statement may give a value in its own scope."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    if isinstance(statement, ast.ImportFrom):
+        return {alias.asname or alias.name for alias in statement.names}
+    found = {name for part in _heads(statement) for name in stored(part)}
+    if isinstance(statement, ast.Try):
+        found |= {handler.name for handler in statement.handlers if handler.name}
+    return found | {name for block in blocks(statement) for one in block for name in bound(one)}
+
+
+def blocks(statement: ast.stmt) -> Iterator[Block]:
+    """The blocks of a compound statement that belong to its own scope or, for functions and classes, their bodies."""
+    for name in ("body", "orelse", "finalbody"):
+        inner = getattr(statement, name, None)
+        if inner:
+            yield inner
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
+    for case in getattr(statement, "cases", ()):
+        yield case.body
+
+
+def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What a statement holds outside of its blocks, without comprehensions and lambdas, whose names are their own."""
+    stack = [
+        child
+        for child in ast.iter_child_nodes(statement)
+        if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
+    ]
+    for node in stack:
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp | ast.Lambda):
+            continue
+        if isinstance(node, ast.Name):
+            yield node
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def free_of_head(statement: ast.stmt) -> set[str]:
+    """The names that a compound statement itself reads: its condition, its iterable, its context managers."""
+    inner = {one for block in blocks(statement) for one in block}
+    children = (child for child in ast.iter_child_nodes(statement) if child not in inner)
+    return _of_all((child for child in children if not isinstance(child, ast.ExceptHandler)), _NOTHING)
+
+
+def roots(node: ast.expr) -> set[str]:
+    """`x` for `x`, `x.a`, `x[0].b` and `x.f().g`."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return {node.id} if isinstance(node, ast.Name) else set()

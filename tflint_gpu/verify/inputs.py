@@ -1,0 +1,70 @@
+"""Data that is not there when a program runs elsewhere: what stands in for it.
+
+`# tflint-gpu: input=(32, 128) float32` on or above an assignment says what the assigned value is like; several are
+separated by commas, for a tuple. Keras' own data sets have known shapes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+
+_COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
+_SPEC = re.compile(r"(?P<shape>\([\d\s,]*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
+_KERAS_DATASETS = ("mnist", "fashion_mnist", "cifar10", "cifar100")
+
+
+class InputError(Exception):
+    """A comment on an input that cannot be read; the text names the file, the row and what it should look like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """An expression of the user's file (offsets into the text) and the call that stands in for it."""
+
+    start: int
+    end: int
+    text: str
+
+
+def stands(model: Model, harness: str) -> Iterator[Stand]:
+    """What is to be replaced in a file.
+
+    Raises:
+        InputError: a comment says nothing that can be read.
+    """
+    for name in _KERAS_DATASETS:
+        for call in model.calls(f"keras.datasets.{name}.load_data"):
+            yield Stand(*model.span(call), f'{harness}.keras_dataset("{name}")')
+    source = model.source
+    if "tflint-gpu:" not in source.text:
+        return
+    assignments = [node for node in model.tree.parents if isinstance(node, cst.Assign)]
+    for row in range(1, len(source.line_starts) + 1):
+        match = _COMMENT.search(source.line(row))
+        if match is None:
+            continue
+        rows = (row, row + 1) if source.line(row).lstrip().startswith("#") else (row,)
+        for node in assignments:
+            start, end = model.span(node.value)
+            if source.locate(start).row in rows or source.locate(end).row == row:
+                yield Stand(start, end, f"{harness}.synthetic({_specs(match['specs'], source.name, row)})")
+                break
+
+
+def _specs(text: str, filename: str, row: int) -> str:
+    """The arguments of `synthetic` for what the comment says."""
+    found, position = [], 0
+    while match := _SPEC.match(text, position):
+        shape = ast.literal_eval(match["shape"])
+        found.append(f'({tuple(shape) if isinstance(shape, tuple) else (shape,)}, "{match["dtype"] or "float32"}")')
+        position = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
+    if not found or position < len(text):
+        raise InputError(f"{filename}:{row}: cannot read `input={text}`: write it as `input=(32, 128) float32`")
+    return ", ".join(found)

@@ -1,0 +1,403 @@
+"""What the programs of `tflint-gpu verify` measure with; a copy lies beside each of them.
+
+A program is a piece of your own code in which a few calls of this module were put: around the loop, the call or the
+pipeline that a finding is about. They run it for a while, take the times, write them, and end the program there. Run
+by hand (`python program.py`) it prints what it would have written.
+
+Times are taken with the device's work finished: a result is fetched before each clock is read. The first steps are
+dropped. Seeds are set, so that both variants of a program see the same numbers.
+"""
+
+import functools
+import itertools
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy
+import tensorflow as tf
+
+RESULT = os.environ.get("TFLINT_GPU_RESULT")
+SEED = 1
+WARM_UP = 3
+FEWEST_STEPS, MOST_STEPS = 10, 200
+LEAST_SECONDS, MOST_SECONDS = 0.5, 8.0
+ROWS = 1024
+SHORTEST_CONSUMER = 0.002
+
+random.seed(SEED)
+numpy.random.seed(SEED)
+tf.random.set_seed(SEED)
+sys.argv[1:] = []
+
+
+def finish(times=(), outputs=None, devices=(), **notes):
+    """Write what was measured, in seconds, and end the program: what comes after is not needed."""
+    _write(times, outputs, devices, notes)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _write(times, outputs, devices, notes):
+    array = None if outputs is None else numpy.asarray(outputs)
+    result = {
+        "steps": [float(t) for t in times],
+        "outputs": None if array is None else array.tolist(),
+        "dtype": None if array is None else str(array.dtype),
+        "devices": list(devices),
+        "notes": notes,
+    }
+    if RESULT:
+        with open(RESULT, "w") as file:
+            json.dump(result, file)
+        return
+    if result["steps"]:
+        print(f"median of {len(times)} steps: {statistics.median(times) * 1000:.4g} ms")
+    print({key: value for key, value in result.items() if key not in ("steps", "dtype") and value})
+
+
+def synchronize():
+    """Wait until the device has done its work: fetching a number waits for all that was started before it."""
+    for device in tf.config.list_logical_devices("GPU"):
+        with tf.device(device.name):
+            (tf.zeros(()) + 1.0).numpy()
+
+
+class _Clock:
+    """Takes the times of steps until there are enough of them."""
+
+    def __init__(self, samples=1):
+        self.samples, self.times, self.seen = samples, [], 0
+        self.began = self.last = None
+
+    def tick(self, counts=True):
+        """A step is over. Steps that do not count begin anew, such as the first of an epoch."""
+        synchronize()
+        now = time.perf_counter()
+        if self.last is not None and counts:
+            self.seen += 1
+            if self.seen > WARM_UP:
+                self.began = self.last if self.began is None else self.began
+                self.times.append((now - self.last) / self.samples)
+        self.last = time.perf_counter()
+        return self.is_done(now)
+
+    def is_done(self, now):
+        if self.began is None:
+            return False
+        spent, count = now - self.began, len(self.times)
+        return count >= MOST_STEPS or spent > MOST_SECONDS or (count >= FEWEST_STEPS and spent > LEAST_SECONDS)
+
+
+def steps(iterable, samples=1, reads=False):
+    """Give a loop its elements again and again, and end the program when enough turns were timed.
+
+    Arguments:
+        samples: how many one turn handles; times are per sample.
+        reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
+    """
+    clock = _Clock(samples)
+    for element, is_first in _endless(iterable, reads):
+        if clock.tick(not is_first):
+            finish(clock.times)
+        yield element
+
+
+def _endless(iterable, reads):
+    if reads and hasattr(iterable, "repeat"):
+        iterable = iterable.repeat()
+    if reads and iter(iterable) is not iterable:
+        for _ in itertools.count():
+            for index, element in enumerate(iterable):
+                yield element, index == 0
+    else:
+        kept = list(itertools.islice(iterable, 8))
+        if not kept:
+            raise ValueError("the loop has no element to run over")
+        for index in itertools.count():
+            yield kept[index % len(kept)], index == 0
+
+
+def traced(function):
+    """The function or model under `tf.function`, the same object for each call."""
+    key = (id(getattr(function, "__self__", None)), id(getattr(function, "__func__", function)))
+    if key not in _TRACED:
+        _TRACED[key] = (function, tf.function(function))
+    return _TRACED[key][1]
+
+
+_TRACED = {}
+
+
+def fit(method, samples=1):
+    """Stand for `model.fit`: the same training, long enough to be measured, without validation or output."""
+
+    def measured_fit(*args, **kwargs):
+        names = ("x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data")
+        kwargs.update(zip(names, args))
+        for name in ("validation_split", "validation_data", "validation_steps", "validation_freq", "initial_epoch"):
+            kwargs.pop(name, None)
+        _lengthen(kwargs)
+        kwargs.update(epochs=10_000, verbose=0, callbacks=[_clock_of_batches(samples)])
+        method(**kwargs)
+
+    return measured_fit
+
+
+def _lengthen(kwargs):
+    """Epochs of many steps: the first step of an epoch is not measured."""
+    data = kwargs.get("x")
+    if isinstance(data, tf.data.Dataset):
+        kwargs["x"] = data.repeat()
+        kwargs["steps_per_epoch"] = MOST_STEPS + WARM_UP + 1
+        return
+    for name in ("x", "y", "sample_weight"):
+        if isinstance(kwargs.get(name), (numpy.ndarray, tf.Tensor)):
+            rows = len(kwargs[name])
+            kwargs[name] = numpy.concatenate([numpy.asarray(kwargs[name])] * max(1, -(-ROWS // max(rows, 1))))
+
+
+def _clock_of_batches(samples):
+    clock = _Clock(samples)
+
+    class Clock(tf.keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if clock.tick(batch != 0):
+                finish(clock.times)
+
+    return Clock()
+
+
+def brief(method):
+    """Stand for a training that is only passed on the way: one epoch of two steps."""
+
+    def short_fit(*args, **kwargs):
+        names = ("x", "y", "batch_size", "epochs", "verbose")
+        kwargs.update(zip(names, args[:5]))
+        if len(args) > 5:
+            return method(*args, **kwargs)
+        kwargs.update(epochs=1, steps_per_epoch=2, verbose=0)
+        if isinstance(kwargs.get("x"), tf.data.Dataset):
+            kwargs["x"] = kwargs["x"].repeat()
+        return method(**kwargs)
+
+    return short_fit
+
+
+def consume(dataset, step=None, optimized=True):
+    """Read a pipeline with a consumer that takes a set time per element, as a device does, and end the program.
+
+    Arguments:
+        step: seconds that the consumer takes; None: measure how long the pipeline takes for an element.
+        optimized: False turns off tf.data's default optimizations, and the prefetch that newer versions inject.
+    """
+    if not optimized:
+        options = tf.data.Options()
+        options.experimental_optimization.apply_default_optimizations = False
+        dataset = dataset.with_options(options)
+    clock = _Clock()
+    for _ in dataset.repeat():
+        if step is not None:
+            time.sleep(step)
+        if clock.tick():
+            break
+    produced = statistics.median(clock.times)
+    finish(clock.times, producer=max(produced, SHORTEST_CONSUMER))
+
+
+def placed(scope):
+    """Stand for `tf.device`: run the block, and tell on which devices its operations ran."""
+
+    class Placed:
+        def __init__(self, name):
+            self.name, self.scope = name, scope(name)
+
+        def __enter__(self):
+            _log_placement()
+            return self.scope.__enter__()
+
+        def __exit__(self, kind, error, trace):
+            if kind is not None:
+                return self.scope.__exit__(kind, error, trace)
+            (tf.ones(()) + 1.0).numpy()  # a block that only defines something computes here
+            finish(devices=_logged_placement(), asked=self.name)
+
+        def __call__(self, function):
+            def inside(*args, **kwargs):
+                with self:
+                    return function(*args, **kwargs)
+
+            return inside
+
+    return Placed
+
+
+def placed_strategy(strategy):
+    """Stand for `tf.distribute.OneDeviceStrategy`: tell where it runs an operation."""
+
+    def measured_strategy(name, *args, **kwargs):
+        made = strategy(name, *args, **kwargs)
+        _log_placement()
+        made.run(lambda: tf.ones(()) + 1.0)
+        finish(devices=_logged_placement(), asked=name)
+
+    return measured_strategy
+
+
+def available(name):
+    """The device, or the CPU where there is no such device: what a guard in the program would choose."""
+    wanted = tf.DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
+    for device in tf.config.list_logical_devices(wanted.device_type or "CPU"):
+        if wanted.device_index in (None, tf.DeviceSpec.from_string(device.name).device_index):
+            return name
+    return "/CPU:0"
+
+
+_LOG = tempfile.TemporaryFile()
+_ERRORS = None
+
+
+def _log_placement():
+    """TensorFlow writes each operation's device to the standard error stream: read it instead of showing it."""
+    global _ERRORS
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
+    tf.debugging.set_log_device_placement(True)
+    sys.stderr.flush()
+    _ERRORS = os.dup(2)
+    os.dup2(_LOG.fileno(), 2)
+
+
+def _logged_placement():
+    tf.debugging.set_log_device_placement(False)
+    os.dup2(_ERRORS, 2)
+    _LOG.seek(0)
+    text = _LOG.read().decode(errors="replace")
+    found = (word for word in text.split() if "/device:" in word)
+    return sorted({word[word.index("/device:") :].rstrip(",.;)'\"") for word in found})
+
+
+def examine(function):
+    """Stand for a function that TensorFlow traces: at its first call, run it eagerly, with gradients, and traced.
+
+    What tracing raises ends the program, as it would end `fit`.
+    """
+
+    @functools.wraps(function)
+    def examined(*args, **kwargs):
+        with tf.init_scope():
+            arguments = tf.nest.map_structure(_concrete, (args, kwargs))
+            times, notes = _run_eagerly(function, arguments)
+            _write(times, None, (), notes)
+            is_tensor = [isinstance(part, tf.Tensor) for part in tf.nest.flatten(arguments)]
+            _trace(function, arguments, is_tensor)
+            finish(times, **notes, traced="works")
+
+    return examined
+
+
+def _run_eagerly(function, arguments):
+    tensors = [part for part in tf.nest.flatten(arguments) if isinstance(part, tf.Tensor) and part.dtype.is_floating]
+    times = []
+    try:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(tensors)
+            result = function(*arguments[0], **arguments[1])
+        floats = [r for r in tf.nest.flatten(result) if tf.is_tensor(r) and r.dtype.is_floating]
+        gradients = [tape.gradient(r, tensors) for r in floats] if tensors else []
+        lost = bool(tensors) and all(g is None for several in gradients for g in several)
+        for _ in range(WARM_UP + FEWEST_STEPS):
+            began = time.perf_counter()
+            function(*arguments[0], **arguments[1])
+            synchronize()
+            times.append(time.perf_counter() - began)
+    except Exception as error:
+        return [], {"eager": f"raises {type(error).__name__}"}
+    return times[WARM_UP:], {"eager": "works", "gradient": "None" if lost else "there"}
+
+
+def _trace(function, arguments, is_tensor):
+    flat = tf.nest.flatten(arguments)
+
+    @tf.function
+    def traced_call(*tensors):
+        given = iter(tensors)
+        parts = [next(given) if one else part for part, one in zip(flat, is_tensor)]
+        args, kwargs = tf.nest.pack_sequence_as(arguments, parts)
+        return tf.nest.map_structure(lambda part: part if tf.is_tensor(part) else 0, function(*args, **kwargs))
+
+    traced_call(*(part for part, one in zip(flat, is_tensor) if one))
+
+
+def _concrete(value):
+    """A tensor with values for one that has none; everything else as it is."""
+    if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
+        return value
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, (numpy.ndarray, numpy.generic)):
+        if isinstance(value, tf.Variable):
+            return value
+        return random_tensor([4 if side is None else int(side) for side in value.shape], value.dtype)
+    return value
+
+
+def random_tensor(shape, dtype="float32"):
+    """Numbers from the seed: normal, or small whole ones."""
+    dtype = tf.as_dtype(dtype)
+    if dtype.is_floating:
+        return tf.cast(tf.random.stateless_normal(shape, seed=(SEED, 0)), dtype)
+    whole = tf.random.stateless_uniform(shape, seed=(SEED, 0), maxval=2, dtype=tf.int32)
+    return tf.cast(whole, dtype)
+
+
+def synthetic(*specs):
+    """Arrays in the place of data that is not here.
+
+    Arguments:
+        specs: (shape, dtype) of each; a shape without rows gets some.
+    """
+    arrays = [random_tensor(shape, dtype).numpy() for shape, dtype in specs]
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def keras_dataset(name):
+    """What `tf.keras.datasets.NAME.load_data()` gives, with the shapes and types of its documentation, fewer rows."""
+    shape, classes, columns = {
+        "mnist": ((28, 28), 10, 0),
+        "fashion_mnist": ((28, 28), 10, 0),
+        "cifar10": ((32, 32, 3), 10, 1),
+        "cifar100": ((32, 32, 3), 100, 1),
+    }[name]
+    draw = numpy.random.default_rng(SEED)
+
+    def part(rows):
+        labels = draw.integers(0, classes, (rows, 1) if columns else (rows,)).astype("uint8")
+        return draw.integers(0, 256, (rows, *shape)).astype("uint8"), labels
+
+    return part(2 * ROWS), part(ROWS)
+
+
+def reached(hold=0.0):
+    """End the program here: the flagged statement ran without an exception."""
+    synchronize()
+    time.sleep(hold)
+    finish()
+
+
+def unchanged(name, before, after, method):
+    """End the program behind a statement that throws a dataset away: is the variable still the old dataset?"""
+    element = [str(spec) for spec in tf.nest.flatten(after.element_spec)]
+    if after is before:
+        finish(wrong=f"behind `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
+    finish(elements=element)
+
+
+def grow_memory():
+    """Take memory as it is needed, on every GPU."""
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
