@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.cache import Cache, rules_fingerprint
 from tflint_gpu.config import SettingsResolver
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
-from tflint_gpu.files import FileToCheck, is_excluded, mentions_tensorflow, shown_name
+from tflint_gpu.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
 from tflint_gpu.source import SourceFile, UnreadableSource, is_test_path
@@ -229,6 +230,10 @@ class Engine:
         if question not in self._targets:
             self._targets[question] = find_target(*question)
         return self._targets[question]
+
+    def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
+        """The files that a file's imports name, as the project sees it that another file belongs to."""
+        return self._project_for(file.root, self.target_for(file)).imports_of(path)
 
     def _project_for(self, root: Path, target: Target) -> Project:
         if (root, target) not in self._projects:

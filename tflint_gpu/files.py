@@ -76,7 +76,7 @@ class Discovery:
             if not path.exists():
                 broken = " (a broken symbolic link)" if path.is_symlink() else ""
                 raise NoSuchPath(f"{given}: no such file or directory{broken}")
-        fallback = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in arguments]))
+        fallback = common_folder(arguments)
         found: dict[Path, FileToCheck] = {}
         seen: set[Path] = set()
         for argument in arguments:
@@ -149,6 +149,11 @@ class Discovery:
             pending += reversed(below)
 
 
+def common_folder(paths: Iterable[Path]) -> Path:
+    """The folder that all paths of a command line lie in, or are."""
+    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
+
+
 def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_file()
@@ -173,11 +178,6 @@ def shown_name(path: Path, working_directory: Path) -> str:
         return str(path.relative_to(working_directory))
     except ValueError:
         return str(path)
-
-
-def mentions_tensorflow(data: bytes) -> bool:
-    """Whether a file can have anything to do with us: the words are in it."""
-    return b"tensorflow" in data or b"keras" in data
 
 
 class GitIgnores:

@@ -31,7 +31,7 @@ class Suppressions:
         """
         if not self._possible:
             return False
-        if any(_silences(match, diagnostic.code) for match in self._whole_file):
+        if self.hides_everywhere(diagnostic.code):
             return True
         row = self._source.row_of(diagnostic.location)
         rows = {*self._source.lines.logical_rows(row), row + diagnostic.noqa_row - diagnostic.location.row}
@@ -40,6 +40,10 @@ class Suppressions:
             for row in sorted(rows)
             if (match := _INLINE.search(self._source.line(row)))
         )
+
+    def hides_everywhere(self, code: str) -> bool:
+        """Whether a comment on a line of its own silences a rule in the whole file."""
+        return self._possible and any(_silences(match, code) for match in self._whole_file)
 
     @cached_property
     def _possible(self) -> bool:

@@ -19,8 +19,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from typing import TypeVar
 
+from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.engine import Engine, FileResult, collector_held_off, unreadable
-from tflint_gpu.files import FileToCheck, mentions_tensorflow
+from tflint_gpu.files import FileToCheck
 from tflint_gpu.source import UnreadableSource
 
 Result = TypeVar("Result")

@@ -20,9 +20,10 @@ from pathlib import Path
 
 import libcst
 
+from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.config import SettingsResolver
 from tflint_gpu.engine import Engine
-from tflint_gpu.files import FileToCheck, mentions_tensorflow
+from tflint_gpu.files import FileToCheck
 from tflint_gpu.workers import check_files
 
 __all__: list[str] = []

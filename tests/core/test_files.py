@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.config import Options, SettingsResolver
-from tflint_gpu.files import Discovery, NoSuchPath, mentions_tensorflow
+from tflint_gpu.files import Discovery, NoSuchPath
 
 Write = Callable[..., list[Path]]
 

@@ -1,0 +1,1 @@
+"""Where other programs meet tflint_gpu: one module a program."""

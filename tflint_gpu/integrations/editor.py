@@ -1,0 +1,264 @@
+"""What an editor has open, and what a check finds in it. Knows nothing of the protocol that editors speak."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu.config import OWN_FILE, Options, SettingsError, SettingsResolver, parse_options
+from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.engine import Engine
+from tflint_gpu.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
+from tflint_gpu.fixes import mend
+from tflint_gpu.model import Sources
+from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.targets import PINNING_FILES
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+KEPT_CHARACTERS = 500_000
+"""So much text has its trees kept between checks; they take some hundred bytes a character."""
+
+_SETTINGS_ORIGIN = "the editor's settings"
+
+Stamp = tuple[tuple[Path, int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A text in an editor, as it is at one moment.
+
+    Arguments:
+        uri: how the editor calls it.
+        version: which the editor counts.
+        source: the text; its path need not exist.
+        content: the text as the file's bytes would be.
+        folder: the workspace folder that it lies in, or where it lies.
+    """
+
+    uri: str
+    version: int | None
+    source: SourceFile
+    content: bytes
+    folder: Path
+
+    @classmethod
+    def of(cls, uri: str, version: int | None, source: SourceFile, folder: Path) -> Document:
+        """A document with its bytes."""
+        return cls(uri, version, source, _encoded(source.text), folder)
+
+
+def _encoded(text: str) -> bytes:
+    """Bytes that decode to the text, or to one that has a `?` where the file's encoding lacks the character."""
+    data = text.encode("utf-8", "replace")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:  # the check says what is wrong with the coding comment
+        return data
+    return data if encoding.startswith("utf-8") else text.encode(encoding, "replace")
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What a check of a document found.
+
+    Arguments:
+        document: in the state that was checked.
+        diagnostics: some may lie in other files.
+        others: those other files by the names that diagnostics use, as they were then.
+        consulted: the other files that were looked at.
+        errors: rules that failed.
+        problem: what is wrong with the settings; empty if nothing.
+    """
+
+    document: Document
+    diagnostics: tuple[Diagnostic, ...] = ()
+    others: Mapping[str, SourceFile] = field(default_factory=dict)
+    consulted: frozenset[Path] = frozenset()
+    errors: tuple[InternalError, ...] = ()
+    problem: str = ""
+
+    @property
+    def own(self) -> list[Diagnostic]:
+        """The diagnostics that lie in the document itself."""
+        return [one for one in self.diagnostics if one.filename == self.document.source.name]
+
+    def found_in(self, source: SourceFile) -> Iterator[Diagnostic]:
+        """The diagnostics that lie in a text, and were found with just this text."""
+        name = source.name
+        known = self.document.source if name == self.document.source.name else self.others.get(name)
+        if known is not None and known.text == source.text:
+            yield from (one for one in self.diagnostics if one.filename == name)
+
+
+class BufferedSources(Sources):
+    """Prefers the editor's texts to the disk, notes what is read, and keeps the trees of texts that stay the same."""
+
+    def __init__(self) -> None:
+        self._buffers: Mapping[Path, bytes] = {}
+        self._trees: dict[Path, tuple[str, cst.Module]] = {}
+        self.consulted: dict[Path, bytes | None] = {}
+
+    def begin(self, buffers: Mapping[Path, bytes]) -> None:
+        """Start a check with these texts."""
+        self._buffers = buffers
+        self.consulted = {}
+
+    def read(self, path: Path) -> bytes:
+        """The text in the editor, or on the disk."""
+        self.consulted[path] = None  # also of a file that cannot be read it is known that it was asked for
+        data = self._buffers.get(path)
+        self.consulted[path] = data = super().read(path) if data is None else data
+        return data
+
+    def parse(self, path: Path, text: str) -> cst.Module:
+        """The tree of the last time, if the text is the same."""
+        known = self._trees.pop(path, None)
+        if known is None or known[0] != text:
+            known = text, super().parse(path, text)
+        self._trees[path] = known
+        excess = sum(len(kept) for kept, _ in self._trees.values()) - KEPT_CHARACTERS
+        for oldest in list(self._trees)[:-1]:
+            if excess <= 0:
+                break
+            excess -= len(self._trees.pop(oldest)[0])
+        return known[1]
+
+
+class Checker:
+    """Checks documents one at a time; what it knows of settings it forgets when their files change.
+
+    Arguments:
+        root: what names in diagnostics are relative to, and patterns in the editor's settings.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._options = Options()
+        self._sources = BufferedSources()
+        self._stamps: dict[Path, Stamp] = {}
+        self._start_anew()
+
+    def configure(self, options: Options) -> None:
+        """Take what the editor's settings say; it beats every settings file."""
+        self._options = options
+        self._stamps = {}
+        self._start_anew()
+
+    def name(self, path: Path) -> str:
+        """How diagnostics call a file."""
+        return shown_name(path, self.root)
+
+    def check(self, document: Document, buffers: Mapping[Path, bytes]) -> Checked:
+        """Check a document. Needs a large stack.
+
+        Arguments:
+            document: to check.
+            buffers: the bytes of all files that the editor has open.
+        """
+        self._notice_changes(document)
+        engine, discovery = self._engine, self._discovery
+        try:
+            return self._check(document, buffers, engine, discovery)
+        except SettingsError as error:
+            resolver = SettingsResolver(self._options, isolated=True, working_directory=self.root)
+            engine = Engine(resolver, self.root, sources=self._sources)
+            checked = self._check(document, buffers, engine, Discovery(resolver, self.root))
+            return replace(checked, problem=str(error))
+
+    def mend(self, checked: Checked, buffers: Mapping[Path, bytes]) -> str:
+        """The text of a document after all its safe fixes. Needs a large stack.
+
+        Raises:
+            FixError: the fixes do not go together.
+        """
+        document = checked.document
+
+        def recheck(source: SourceFile) -> list[Diagnostic]:
+            mended = Document.of(document.uri, document.version, source, document.folder)
+            return self.check(mended, {**buffers, source.path: mended.content}).own
+
+        return mend(document.source, checked.own, recheck).source.text
+
+    def _check(
+        self, document: Document, buffers: Mapping[Path, bytes], engine: Engine, discovery: Discovery
+    ) -> Checked:
+        file = discovery.describe(document.source.path, document.folder, document.content)
+        if is_excluded(file.path, engine.resolver):
+            return Checked(document)
+        self._sources.begin(buffers)
+        try:
+            result = engine.check(file)
+        finally:
+            engine.forget_files()
+        consulted = frozenset(self._sources.consulted) - {file.path}
+        others = self._others(result.diagnostics, document)
+        return Checked(document, result.diagnostics, others, consulted, result.errors)
+
+    def _others(self, diagnostics: Iterable[Diagnostic], document: Document) -> dict[str, SourceFile]:
+        names = {one.filename for one in diagnostics}
+        names |= {related.filename for one in diagnostics for related in one.related}
+        found: dict[str, SourceFile] = {}
+        for name in names - {document.source.name}:
+            path = self.root / name
+            data = self._sources.consulted.get(path)
+            if data is not None:
+                try:
+                    found[name] = SourceFile.decode(data, path, name)
+                except UnreadableSource:
+                    continue
+        return found
+
+    def _start_anew(self) -> None:
+        resolver = SettingsResolver(self._options, working_directory=self.root)
+        self._engine = Engine(resolver, self.root, sources=self._sources)
+        self._discovery = Discovery(resolver, self.root)
+
+    def _notice_changes(self, document: Document) -> None:
+        """Forget all settings and targets if a file that may have a say in them has changed."""
+        directory = document.source.path.parent
+        root = self._discovery.project_root(directory, document.folder)
+        stamp = _stamp(directory, root)
+        if self._stamps.get(directory, stamp) != stamp:
+            self._stamps = {}
+            self._start_anew()
+        self._stamps[directory] = stamp
+
+
+def _stamp(directory: Path, root: Path) -> Stamp:
+    """The state of all files that settings and targets of a directory may come from."""
+    found: list[tuple[Path, int, int]] = []
+    for place in (directory, *directory.parents):
+        paths = [place / name for name in (OWN_FILE, *ROOT_MARKERS)]
+        if root == place or root in place.parents:
+            paths += [path for pattern in PINNING_FILES for path in sorted(place.glob(pattern))]
+        for path in paths:
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            # Of a directory, such as `.git`, only that it is there.
+            found.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
+    return tuple(found)
+
+
+def parse_editor_settings(*tables: Mapping[str, Any]) -> Options:
+    """The options in the editor's settings, whose keys may be in camel case; later tables beat earlier ones.
+
+    Raises:
+        SettingsError: an unknown key, a malformed value or an unknown rule code.
+    """
+    merged: dict[str, object] = {}
+    for table in tables:
+        # Editors send null for what the user has not set.
+        merged.update({_kebab(key): value for key, value in table.items() if value is not None})
+    return parse_options(merged, _SETTINGS_ORIGIN)
+
+
+def _kebab(key: str) -> str:
+    return "".join(f"-{char.lower()}" if char.isupper() else char for char in key)

@@ -1,0 +1,145 @@
+"""What the files of one run of flake8 share in one process; imported when the first file needs it."""
+
+from __future__ import annotations
+
+import io
+import os
+import tokenize
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from tflint_gpu.config import SettingsError, SettingsResolver, parse_options
+from tflint_gpu.engine import Engine, FileResult
+from tflint_gpu.files import Discovery, FileToCheck, common_folder
+from tflint_gpu.importers import Importers
+from tflint_gpu.reports.display import printable
+from tflint_gpu.rule import UNREADABLE_FILE
+from tflint_gpu.source import SourceFile
+from tflint_gpu.suppressions import Suppressions
+from tflint_gpu.workers import with_large_stack
+
+_STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Flake8Run:
+    """Checks the files that flake8 comes with, and those that import them if they are in the same run.
+
+    flake8 wants the findings that lie in a file. `check` also finds them while it checks another
+    file, which uses what this one defines; so that file is checked here, too, and remembered.
+
+    Arguments:
+        options: flake8's own.
+        discovery: describes files.
+        engine: checks, and leaves `# noqa` to flake8.
+    """
+
+    options: Namespace
+    discovery: Discovery
+    engine: Engine
+    _results: dict[Path, FileResult] = field(default_factory=dict)
+
+    @classmethod
+    def under(cls, options: Namespace, asked_for: Sequence[str]) -> Flake8Run:
+        """A run with the options of flake8.
+
+        Arguments:
+            options: flake8's, with those of the plugin.
+            asked_for: codes and prefixes to check besides those that the settings select.
+
+        Raises:
+            SettingsError: an option has a value that it may not have.
+        """
+        target = getattr(options, "tflint_target_tensorflow", None)
+        config = getattr(options, "tflint_config", None)
+        isolated = getattr(options, "tflint_isolated", False)
+        if config is not None and isolated:
+            raise SettingsError("--tflint-config and --tflint-isolated exclude each other")
+        table = {} if target is None else {"target-tensorflow": target}
+        overrides = replace(parse_options(table, "--tflint-target-tensorflow"), extend_select=tuple(asked_for))
+        here = Path.cwd()
+        resolver = SettingsResolver(overrides, None if config is None else here / config, isolated, here)
+        return cls(options, Discovery(resolver, here), Engine(resolver, here, ignore_noqa=True))
+
+    def check_settings(self) -> None:
+        """Read the settings that hold here. Raises SettingsError if they are wrong."""
+        self.discovery.resolver.for_directory(self.discovery.working_directory)
+
+    def findings(self, filename: str, text: str) -> list[tuple[int, int, str]]:
+        """Row and column (from 1) of each finding in a file, and its code and message.
+
+        Raises:
+            SettingsError: a settings file is wrong.
+        """
+        return with_large_stack(lambda: list(self._findings(filename, text)))
+
+    def _findings(self, filename: str, text: str) -> Iterator[tuple[int, int, str]]:
+        here = self.discovery.working_directory
+        path = Path(os.path.normpath(here / filename))
+        file = self._described(path, filename, text)
+        own = self._check(file)
+        importing = [] if file.content is not None else [self._check(other) for other in self._importers.of(path)]
+        found = {
+            one.sort_key: one
+            for result in (own, *importing)
+            for one in result.diagnostics
+            if here / one.filename == path
+        }
+        comments = Suppressions(SourceFile(path, filename, text))
+        for one in found.values():
+            if getattr(self.options, "disable_noqa", False) or not comments.hides_everywhere(one.code):
+                yield one.location.row, one.location.column, f"{one.code} {printable(one.message)}"
+        for error in own.errors:
+            reason = printable(error.detail.strip().rpartition("\n")[2])
+            yield 1, 1, f"{UNREADABLE_FILE} {error.rule} failed on this file; please report it: {reason}"
+
+    def _described(self, path: Path, filename: str, text: str) -> FileToCheck:
+        if path in self._files:
+            return self._files[path]
+        if _STANDARD_INPUT in self._arguments and filename == self.options.stdin_display_name:
+            return self.discovery.describe(path, self._fallback, _encoded(text))
+        return self.discovery.describe(path, self._fallback)
+
+    def _check(self, file: FileToCheck) -> FileResult:
+        if file.path not in self._results:
+            self._results[file.path] = self.engine.check(file)
+        return self._results[file.path]
+
+    @cached_property
+    def _arguments(self) -> list[str]:
+        return list(getattr(self.options, "filenames", None) or ["."])
+
+    @cached_property
+    def _paths(self) -> list[Path]:
+        """What flake8 was told to check; what is not there it reports itself."""
+        here = self.discovery.working_directory
+        paths = [Path(os.path.normpath(here / name)) for name in self._arguments if name != _STANDARD_INPUT]
+        return [path for path in paths if path.exists()]
+
+    @cached_property
+    def _fallback(self) -> Path:
+        return common_folder(self._paths or [self.discovery.working_directory])
+
+    @cached_property
+    def _files(self) -> dict[Path, FileToCheck]:
+        """The files of the run as `check` would find them; none for a single file, which an editor checks."""
+        if len(self._paths) < 2 and not any(path.is_dir() for path in self._paths):
+            return {}
+        return {file.path: file for file in self.discovery.find([str(path) for path in self._paths])}
+
+    @cached_property
+    def _importers(self) -> Importers:
+        return Importers(self.engine, self._files.values())
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes that are read as this text: the encoding may be named in it."""
+    data = text.encode("utf-8", "replace")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return text.encode(encoding)
+    except (SyntaxError, LookupError, UnicodeEncodeError):
+        return data

@@ -1,0 +1,124 @@
+"""Findings as the Language Server Protocol has them: diagnostics, hovers and edits."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+
+from tflint_gpu.diagnostics import Diagnostic, Edit, Location, Related
+from tflint_gpu.documentation import as_markdown
+from tflint_gpu.fixes import newline_of
+from tflint_gpu.integrations.editor import Checked
+from tflint_gpu.reports.full import predicted
+from tflint_gpu.rule import load
+from tflint_gpu.source import SourceFile
+
+NAME = "tflint-gpu"
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "advice": types.DiagnosticSeverity.Information,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Writes what the editor is told.
+
+    Arguments:
+        codec: counts characters as was agreed with the editor.
+        related: whether the editor shows related places.
+        uri: how the editor calls a file.
+    """
+
+    codec: PositionCodec
+    related: bool
+    uri: Callable[[Path], str]
+
+    def diagnostic(self, diagnostic: Diagnostic, source: SourceFile, checked: Checked) -> types.Diagnostic:
+        """A finding in `source`."""
+        message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
+        related = [self._related(one, checked) for one in diagnostic.related] if self.related else []
+        return types.Diagnostic(
+            range=self.range(source, diagnostic.location, diagnostic.end_location),
+            message=message,
+            severity=_SEVERITIES[diagnostic.severity],
+            code=diagnostic.code,
+            code_description=None if diagnostic.url is None else types.CodeDescription(href=diagnostic.url),
+            source=NAME,
+            related_information=[one for one in related if one is not None] or None,
+        )
+
+    def _related(self, related: Related, checked: Checked) -> types.DiagnosticRelatedInformation | None:
+        own = checked.document.source
+        source = own if related.filename == own.name else checked.others.get(related.filename)
+        if source is None:
+            return None
+        place = self.range(source, related.location, related.end_location)
+        uri = checked.document.uri if source is own else self.uri(source.path)
+        return types.DiagnosticRelatedInformation(types.Location(uri, place), related.message)
+
+    def range(self, source: SourceFile, start: Location, end: Location) -> types.Range:
+        """Two places as the editor counts: rows from 0, columns in its own unit."""
+        return types.Range(self._position(source, start), self._position(source, end))
+
+    def _position(self, source: SourceFile, place: Location) -> types.Position:
+        before = source.line(place.row)[: place.column - 1]
+        return types.Position(place.row - 1, self.codec.client_num_units(before))
+
+    def edits(self, source: SourceFile, edits: Iterable[Edit]) -> list[types.TextEdit]:
+        """Edits of a fix, with the line endings of the text."""
+        newline = newline_of(source.text)
+        return [
+            types.TextEdit(
+                self.range(source, edit.location, edit.end_location), _NEWLINE.sub(lambda _: newline, edit.content)
+            )
+            for edit in edits
+        ]
+
+    def difference(self, source: SourceFile, text: str) -> list[types.TextEdit]:
+        """The edits, whole lines each, that make another text of a source."""
+        old, new = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
+        starts = [0]
+        for line in old:
+            starts.append(starts[-1] + len(line))
+        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        return [
+            types.TextEdit(
+                self.range(source, source.locate(starts[first]), source.locate(starts[last])), "".join(new[start:end])
+            )
+            for tag, first, last, start, end in matcher.get_opcodes()
+            if tag != "equal"
+        ]
+
+
+def documented(diagnostics: Iterable[Diagnostic], measured: Callable[[Diagnostic], str | None]) -> str:
+    """What a hover over findings shows, as Markdown: what is predicted and measured, and the rule's documentation."""
+    return "\n\n---\n\n".join(_section(one, measured) for one in diagnostics)
+
+
+def _section(diagnostic: Diagnostic, measured: Callable[[Diagnostic], str | None]) -> str:
+    lines = [f"**{diagnostic.code} {diagnostic.name}**: {diagnostic.message}"]
+    if diagnostic.prediction is not None:
+        lines.append(f"Predicted: {predicted(diagnostic.prediction)}")
+    known = measured(diagnostic)
+    if known is not None:
+        lines.append(f"Measured here: {known}")
+    lines += [as_markdown(rule.documentation()) for rule in load([diagnostic.code])]
+    return "\n\n".join(lines)
+
+
+def touches(one: types.Range, other: types.Range) -> bool:
+    """Whether two ranges overlap or meet; a cursor is an empty range."""
+    return _key(one.start) <= _key(other.end) and _key(other.start) <= _key(one.end)
+
+
+def _key(position: types.Position) -> tuple[int, int]:
+    return position.line, position.character
