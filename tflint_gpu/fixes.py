@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,6 +11,7 @@ from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
 from tflint_gpu.nesting import check_nesting
+from tflint_gpu.replacement import replace_file
 from tflint_gpu.source import SourceFile, UnreadableSource
 
 MAX_PASSES = 10
@@ -121,7 +119,11 @@ def _touch(one: Edit, other: Edit) -> bool:
 
 def _still_there(edit: Edit, source: SourceFile) -> bool:
     """Whether an edit was made for this text: a file may change while others are being checked."""
-    return source.is_writable(edit.start, edit.end) and source.locate(edit.start) == edit.location and source.locate(edit.end) == edit.end_location
+    return (
+        source.is_writable(edit.start, edit.end)
+        and source.locate(edit.start) == edit.location
+        and source.locate(edit.end) == edit.end_location
+    )
 
 
 def newline_of(text: str) -> str:
@@ -165,32 +167,12 @@ def _lines(text: str) -> list[str]:
 
 
 def write(source: SourceFile, path: Path) -> None:
-    """Put a text in the place of a file, whole or not at all.
-
-    The mode and, where we may, the owner stay. If the path is a symbolic link, the file that it leads
-    to is replaced.
+    """Put a text in the place of a file, as `replace_file` does.
 
     Raises:
         OSError: the file cannot be written; it is as it was.
     """
-    real = path.resolve()
-    data = source.encode()
-    status = real.stat()
-    handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(OSError, AttributeError):  # only root may give files away
-            os.chown(temporary, status.st_uid, status.st_gid)
-        temporary.chmod(status.st_mode & 0o7777)
-        temporary.replace(real)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    replace_file(path.resolve(strict=True), source.encode())  # a file that was deleted meanwhile stays deleted
 
 
 @dataclass(frozen=True, slots=True)
