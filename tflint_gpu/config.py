@@ -20,7 +20,10 @@ else:
 
 OWN_FILE = "tflint-gpu.toml"
 TABLE = "tflint-gpu"
-OUTPUT_FORMATS = ("full", "concise", "json", "github")
+OUTPUT_FORMATS = (
+    "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "azure", "junit", "rdjson", "pylint",
+    "markdown",
+)  # fmt: skip
 DEFAULT_EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".mypy_cache", ".nox", ".pants.d",
     ".pytype", ".ruff_cache", ".svn", ".tflint_gpu_cache", ".tox", ".venv", "__pypackages__", "_build",

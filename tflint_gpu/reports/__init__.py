@@ -69,5 +69,5 @@ class Render(Protocol):
 
 def renderer(output_format: str) -> Render:
     """The function of a format, which is imported now."""
-    render: Render = importlib.import_module(f"{__name__}.{output_format}").render
+    render: Render = importlib.import_module(f"{__name__}.{output_format.replace('-', '_')}").render
     return render

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
+from tflint_gpu.reports.locations import place
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
@@ -15,8 +16,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 
 def _line(diagnostic: Diagnostic, view: View) -> str:
-    place = diagnostic.location
-    name = styled(printable(diagnostic.filename), "bold", view.colour)
+    where = styled(place(diagnostic.filename, diagnostic.location), "bold", view.colour)
     code = styled(diagnostic.code, "red", view.colour)
     message = view.fix_mark(diagnostic) + printable(diagnostic.message)
-    return f"{name}:{place.row}:{place.column}: {code} {message}\n"
+    return f"{where}: {code} {message}\n"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import Marked, printable, styled
+from tflint_gpu.reports.locations import place
 
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 _KINDS = {
@@ -57,7 +58,7 @@ def _excerpt(
     """Where it is, and the line with carets below; only the former if the file cannot be read."""
     blank = " " * margin
     pointer = styled(arrow, "blue", view.colour)
-    yield f"{blank}{pointer} {printable(filename)}:{start.row}:{start.column}"
+    yield f"{blank}{pointer} {place(filename, start)}"
     line = view.line(filename, start.row)
     if not line or not line.strip():
         if label:

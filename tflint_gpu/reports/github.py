@@ -1,32 +1,54 @@
-"""`github`: workflow commands, which GitHub shows beside the lines of a pull request."""
+"""`github`: workflow commands, which GitHub shows beside the lines of a pull request.
+
+Escaping and limits are those of GitHub's runner (actions/runner: `ActionCommand.cs`,
+`IssueCommandExtension.ValidateLinesAndColumns`, `ExecutionContext._maxCountPerIssueType`).
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
+from tflint_gpu.reports.locations import place
+from tflint_gpu.reports.severities import worst_first
+from tflint_gpu.reports.summary import plural
 
 _COMMANDS = {"error": "error", "warning": "warning", "advice": "notice"}
+_SHOWN = 10  # annotations of each kind that the runner takes from one step
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A command for each diagnostic."""
-    return "".join(_command(diagnostic, view) for diagnostic in diagnostics)
+    """A command for each diagnostic that GitHub will show, the worst first, and a line about the others."""
+    seen: Counter[str] = Counter()
+    lines = []
+    for one in worst_first(diagnostics):
+        if seen[one.severity] < _SHOWN:
+            lines.append(_command(one, view))
+        seen[one.severity] += 1
+    left = len(diagnostics) - len(lines)
+    if left:
+        lines.append(
+            f"{plural(left, 'more problem')} not annotated: GitHub shows {_SHOWN} errors, {_SHOWN} warnings and "
+            f"{_SHOWN} notices of a step; `--output-format concise` lists all.\n"
+        )
+    return "".join(lines)
 
 
 def _command(diagnostic: Diagnostic, view: View) -> str:
     start, end = diagnostic.location, diagnostic.end_location
-    properties = {
+    properties: dict[str, str | int] = {
         "title": f"tflint-gpu ({diagnostic.code})",
         "file": view.absolute(diagnostic.filename),
         "line": start.row,
-        "col": start.column,
-        "endLine": end.row,
-        "endColumn": end.column,
     }
+    if start.row == end.row:
+        properties |= {"col": start.column, "endLine": end.row, "endColumn": end.column}
+    else:  # the runner takes no columns for several rows
+        properties |= {"endLine": end.row}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    text = f"{diagnostic.filename}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
+    text = f"{place(diagnostic.filename, start)}: {diagnostic.code} {diagnostic.message}"
     if diagnostic.help:
         text += f"\n  help: {diagnostic.help}"
     return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(text)}\n"

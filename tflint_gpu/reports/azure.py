@@ -1,0 +1,43 @@
+"""`azure`: logging commands, which Azure Pipelines shows as issues of a run.
+
+Escaping is that of Azure's agent and task library (azure-pipelines-task-lib: `taskcommand.ts`;
+microsoft/azure-pipelines-agent: `docs/design/percentEncoding.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.reports import View
+from tflint_gpu.reports.locations import portable
+
+_TYPES = {"error": "error", "warning": "warning", "advice": "warning"}  # there is nothing weaker
+
+
+def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    """A command for each diagnostic."""
+    return "".join(_command(diagnostic, view) for diagnostic in diagnostics)
+
+
+def _command(diagnostic: Diagnostic, view: View) -> str:
+    properties = {
+        "type": _TYPES[diagnostic.severity],
+        "sourcepath": portable(diagnostic.filename, view),
+        "linenumber": diagnostic.location.row,
+        "columnnumber": diagnostic.location.column,
+        "code": diagnostic.code,
+    }
+    listed = "".join(f"{key}={_property(str(value))};" for key, value in properties.items())
+    text = diagnostic.message + (f"\n  help: {diagnostic.help}" if diagnostic.help else "")
+    return f"##vso[task.logissue {listed}]{_data(text)}\n"
+
+
+def _data(text: str) -> str:
+    """Escape what would end a command."""
+    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """Escape what would end a command or a property."""
+    return _data(text).replace("]", "%5D").replace(";", "%3B")

@@ -1,0 +1,62 @@
+"""`junit`: a suite for each file and a failed test for each diagnostic, for servers that show test results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import PurePosixPath
+from xml.etree import ElementTree
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.reports import View
+from tflint_gpu.reports.full import predicted
+from tflint_gpu.reports.locations import place, portable
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TOOL = "tflint-gpu"
+
+
+def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    """One document. Without diagnostics it holds a test that passed: servers refuse reports without a test."""
+    root = ElementTree.Element("testsuites", _named(_TOOL, diagnostics))
+    for name, found in groupby(diagnostics, key=lambda one: portable(one.filename, view)):
+        _add_suite(root, name, list(found))
+    if not diagnostics:
+        suite = ElementTree.SubElement(root, "testsuite", _named(_TOOL, diagnostics))
+        ElementTree.SubElement(suite, "testcase", name="no problems found", classname=_TOOL)
+    ElementTree.indent(root)
+    # In ASCII with references, so that the declaration is true whatever standard output makes of the text.
+    document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return document.decode("ascii") + "\n"
+
+
+def _named(name: str, failed: Sequence[Diagnostic]) -> dict[str, str]:
+    return {"name": name, "tests": str(len(failed) or 1), "failures": str(len(failed)), "errors": "0"}
+
+
+def _add_suite(root: ElementTree.Element, name: str, diagnostics: list[Diagnostic]) -> None:
+    suite = ElementTree.SubElement(root, "testsuite", _named(_legal(name), diagnostics))
+    for one in diagnostics:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            name=f"{one.code} {one.name} {one.location.row}:{one.location.column}",
+            classname=_legal(str(PurePosixPath(name).with_suffix(""))),
+        )
+        failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.message))
+        failure.text = _legal(_details(one))
+
+
+def _details(diagnostic: Diagnostic) -> str:
+    lines = [f"{place(diagnostic.filename, diagnostic.location)}: {diagnostic.code} {diagnostic.message}"]
+    if diagnostic.prediction is not None:
+        lines.append(f"predicted: {predicted(diagnostic.prediction)}")
+    if diagnostic.help:
+        lines.append(f"help: {diagnostic.help}")
+    return "\n".join(lines)
+
+
+def _legal(text: str) -> str:
+    """The text without the characters that XML cannot hold, not even as references."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

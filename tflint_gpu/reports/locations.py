@@ -1,0 +1,43 @@
+"""How places are written: the one spot where a location becomes text."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import quote
+
+from tflint_gpu.diagnostics import Location
+from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable
+
+STANDARD_INPUT = "-"
+
+
+def place(filename: str, location: Location) -> str:
+    """`path:row:column`, for people and for programs that read lines."""
+    return f"{printable(filename)}:{location.row}:{location.column}"
+
+
+def place_of_row(filename: str, location: Location) -> str:
+    """`path:row`, for formats without columns."""
+    return f"{printable(filename)}:{location.row}"
+
+
+def portable(filename: str, view: View) -> str:
+    """The name with forward slashes, whatever the system's own are."""
+    return type(view.working_directory)(filename).as_posix()
+
+
+def uri(filename: str, view: View) -> str:
+    """A relative reference for a file below the working directory, else an absolute URI."""
+    path = type(view.working_directory)(filename)
+    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()), safe="/")
+
+
+def is_relative(filename: str, view: View) -> bool:
+    """Whether the working directory is what the name starts from; standard input lies nowhere."""
+    return filename != STANDARD_INPUT and not type(view.working_directory)(filename).is_absolute()
+
+
+def directory_uri(view: View) -> str:
+    """The working directory as an absolute URI that ends with a slash, so that names can be resolved against it."""
+    return view.working_directory.as_uri().rstrip("/") + "/"

@@ -1,0 +1,91 @@
+"""`markdown`: a table for a comment on a pull request, in GitHub's and GitLab's Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.fixes import Fixable
+from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable
+from tflint_gpu.reports.full import predicted
+from tflint_gpu.reports.locations import portable
+from tflint_gpu.reports.severities import WORST_FIRST, worst_first
+from tflint_gpu.reports.summary import plural
+
+_LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
+_HEAD = "| | file | place | rule | finding | predicted |\n|---|---|---|---|---|---|\n"
+# Code of our messages stays code; what would call somebody (`@tf.function`) becomes code.
+_CODE = re.compile(r"`([^`\n]+)`|(?<!\w)(@[\w.]+)")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!]")
+
+
+def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    """A summary, then a row for each diagnostic, the worst first, as far as a comment can hold them."""
+    if not diagnostics:
+        return "**tflint-gpu** found no problems.\n"
+    text = f"{_summary(diagnostics, view)}\n\n{_HEAD}"
+    left = len(diagnostics)
+    for one in worst_first(diagnostics):
+        row = _row(one, view)
+        if len(text) + len(row) > _LONGEST:
+            break
+        text += row
+        left -= 1
+    return text + (f"\n{plural(left, 'more problem')} not shown: a comment has no room for more.\n" if left else "")
+
+
+def _summary(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    counts = Counter(one.severity for one in diagnostics)
+    nouns = {"error": "error", "warning": "warning", "advice": "piece"}
+    kinds = ", ".join(
+        plural(counts[severity], nouns[severity]) + (" of advice" if severity == "advice" else "")
+        for severity in WORST_FIRST
+        if counts[severity]
+    )
+    files = plural(len({one.filename for one in diagnostics}), "file")
+    text = f"**tflint-gpu** found {plural(len(diagnostics), 'problem')} in {files}: {kinds}."
+    fixable = Fixable.among(diagnostics)
+    offered = fixable.safe + (fixable.unsafe if view.unsafe_fixes else 0)
+    return text + (f" `--fix` mends {offered} of them." if offered else "")
+
+
+def _row(one: Diagnostic, view: View) -> str:
+    finding = _prose(one.message) + (f"<br>{_prose(one.help)}" if one.help else "")
+    cells = (
+        one.severity,
+        _code(portable(one.filename, view)),
+        f"{one.location.row}:{one.location.column}",
+        f"{one.code} {one.name}",
+        finding,
+        _prose(predicted(one.prediction)) if one.prediction is not None else "",
+    )
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _prose(text: str) -> str:
+    """Text as it is, whatever Markdown would make of it; only code between backticks is code."""
+    parts = []
+    position = 0
+    text = printable(" ".join(text.split()))
+    for match in _CODE.finditer(text):
+        parts += [_escaped(text[position : match.start()]), _code(match[1] or match[2])]
+        position = match.end()
+    return "".join(parts) + _escaped(text[position:])
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _code(text: str) -> str:
+    """A code span for a cell: there a bar needs a backslash, though nothing else in a span can have one."""
+    text = printable(text)
+    if "\\|" in text:
+        return _escaped(text)  # a span cannot tell a backslash before a bar from an escaped bar
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    padding = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{fence}{padding}{text}{padding}{fence}".replace("|", "\\|")

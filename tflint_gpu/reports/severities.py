@@ -1,0 +1,14 @@
+"""The order of severities, for formats that cannot show everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflint_gpu.diagnostics import Diagnostic, Severity
+
+WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "advice")
+
+
+def worst_first(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Errors, then warnings, then advice; within each in the given order."""
+    return sorted(diagnostics, key=lambda one: WORST_FIRST.index(one.severity))
