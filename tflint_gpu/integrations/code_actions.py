@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.fixes import wanted
-from tflint_gpu.integrations.editor import Checked
+from tflint_gpu.integrations.editor import Checked, Document
 from tflint_gpu.integrations.messages import NAME, Messages, touches
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.source import SourceFile
@@ -24,12 +24,14 @@ class CodeActions:
     """Makes the actions for one document.
 
     Arguments:
-        checked: the document and what was found in it.
+        document: which it is.
+        found: what was found in it, each with the check that found it.
         messages: writes ranges and edits.
         versioned: whether the editor takes edits that name the version they are for.
     """
 
-    checked: Checked
+    document: Document
+    found: Sequence[tuple[Diagnostic, Checked]]
     messages: Messages
     versioned: bool
 
@@ -42,15 +44,13 @@ class CodeActions:
         """
         actions: list[types.CodeAction] = []
         if is_asked_for(types.CodeActionKind.QuickFix.value, only):
-            here = [(one, seen) for one in self.checked.own if touches((seen := self._seen(one)).range, place)]
-            actions += [action for one, seen in here for action in self._fix(one, seen)]
-            actions += [action for one, seen in here for action in self._silence(one, seen)]
-        if is_asked_for(FIX_ALL, only) and any(wanted(one, unsafe=False) for one in self.checked.own):
-            actions.append(
-                types.CodeAction(
-                    f"{NAME}: fix all that can be fixed safely", kind=FIX_ALL, data={"uri": self.checked.document.uri}
-                )
-            )
+            seen = [(one, self.messages.diagnostic(one, self._source, checked)) for one, checked in self.found]
+            here = [(one, shown) for one, shown in seen if touches(shown.range, place)]
+            actions += [action for one, shown in here for action in self._fix(one, shown)]
+            actions += [action for one, shown in here for action in self._silence(one, shown)]
+        if is_asked_for(FIX_ALL, only) and any(wanted(one, unsafe=False) for one, _ in self.found):
+            title = f"{NAME}: Fix all that can be fixed safely"
+            actions.append(types.CodeAction(title, kind=FIX_ALL, data={"uri": self.document.uri}))
         return actions
 
     def replacing(self, text: str) -> types.WorkspaceEdit:
@@ -59,25 +59,23 @@ class CodeActions:
 
     @property
     def _source(self) -> SourceFile:
-        return self.checked.document.source
+        return self.document.source
 
-    def _seen(self, diagnostic: Diagnostic) -> types.Diagnostic:
-        return self.messages.diagnostic(diagnostic, self._source, self.checked)
-
-    def _fix(self, diagnostic: Diagnostic, seen: types.Diagnostic) -> Iterator[types.CodeAction]:
+    def _fix(self, diagnostic: Diagnostic, shown: types.Diagnostic) -> Iterator[types.CodeAction]:
         fix = diagnostic.fix
         if fix is None or not fix.edits:
             return
         safe = fix.applicability == "safe"
         yield types.CodeAction(
-            f"{NAME} ({diagnostic.code}): {fix.message}" + ("" if safe else " (unsafe: may change what the program does)"),
+            f"{NAME} ({diagnostic.code}): {fix.message}"
+            + ("" if safe else " (unsafe: may change what the program does)"),
             kind=types.CodeActionKind.QuickFix,
-            diagnostics=[seen],
+            diagnostics=[shown],
             is_preferred=safe or None,
             edit=self._workspace_edit(self.messages.edits(self._source, fix.edits)),
         )
 
-    def _silence(self, diagnostic: Diagnostic, seen: types.Diagnostic) -> Iterator[types.CodeAction]:
+    def _silence(self, diagnostic: Diagnostic, shown: types.Diagnostic) -> Iterator[types.CodeAction]:
         if diagnostic.code == UNREADABLE_FILE:
             return
         edit = suppression(self._source, diagnostic)
@@ -85,12 +83,12 @@ class CodeActions:
             yield types.CodeAction(
                 f"{NAME} ({diagnostic.code}): Suppress here (# noqa: {diagnostic.code})",
                 kind=types.CodeActionKind.QuickFix,
-                diagnostics=[seen],
+                diagnostics=[shown],
                 edit=self._workspace_edit(self.messages.edits(self._source, [edit])),
             )
 
     def _workspace_edit(self, edits: Iterable[types.TextEdit]) -> types.WorkspaceEdit:
-        document = self.checked.document
+        document = self.document
         if not self.versioned:
             return types.WorkspaceEdit(changes={document.uri: list(edits)})
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)

@@ -1,0 +1,30 @@
+"""`tflint-gpu server`: the language server for editors."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import click
+
+from tflint_gpu.cli import FAILED
+
+_NEEDED = ("pygls", "lsprotocol")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> int:
+    """Serve an editor over standard input and output, by the Language Server Protocol.
+
+    An editor starts this; there is nothing to see on a terminal. It needs the extra `lsp`.
+    """
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        click.echo(
+            f"error: the language server needs {' and '.join(missing)}: run `pip install 'tflint-gpu[lsp]'` "
+            "in the environment of tflint-gpu",
+            err=True,
+        )
+        return FAILED
+    from tflint_gpu.integrations.lsp import serve
+
+    return serve()

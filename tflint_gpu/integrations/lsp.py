@@ -1,0 +1,173 @@
+"""The language server: the requests and notifications it answers, and its life as a process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from typing import Any
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.integrations.code_actions import FIX_ALL, KINDS
+from tflint_gpu.integrations.messages import documented, touches
+from tflint_gpu.integrations.session import SECTION, Measured, Session
+
+_WATCHED = (
+    "**/*.py", "**/pyproject.toml", "**/tflint-gpu.toml", "**/setup.cfg", "**/setup.py", "**/requirements*.txt",
+    "**/uv.lock", "**/poetry.lock", "**/Pipfile.lock",
+)  # fmt: skip
+_CAN_ANSWER_SETTINGS = "workspace.configuration"
+_CAN_REGISTER = "workspace.did_change_watched_files.dynamic_registration"
+_CAN_RESOLVE = "text_document.code_action.resolve_support"
+_HOVER_FORMATS = "text_document.hover.content_format"
+
+
+def unmeasured(_: Diagnostic) -> str | None:
+    """What is known from measurements on this machine: nothing."""
+    return None
+
+
+def serve(measured: Measured = unmeasured) -> int:
+    """Serve the editor on standard input and output until it says so or is gone.
+
+    Arguments:
+        measured: what a measurement on this machine said about a finding; hovers show it.
+
+    Returns:
+        The exit code: 1 if the editor left without the protocol's farewell, else 0.
+    """
+    gc.disable()  # the session collects garbage in pauses
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C would wait for the next input
+    stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else prints must not get between the messages
+    session = make_session(measured)
+    session.start_io(stdin, stdout)
+    code = 1 if session.was_ended and not session.was_shut_down else 0
+    if session.is_checking:  # the thread may be deep in the parser, and would not survive the interpreter
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def make_session(measured: Measured) -> Session:
+    """A session that answers."""
+    session = Session(measured)
+    for method, handler in _HANDLERS.items():
+        session.feature(method, _OPTIONS.get(method))(handler)
+    return session
+
+
+def _initialize(ls: Session, params: types.InitializeParams) -> None:
+    ls.settle_in(params.initialization_options)
+
+
+async def _initialized(ls: Session, _: types.InitializedParams) -> None:
+    await ls.configure({})
+    capabilities = ls.client_capabilities
+    if get_capability(capabilities, _CAN_REGISTER):
+        watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        registration = types.Registration(id=method, method=method, register_options=options)
+        ls.client_register_capability(types.RegistrationParams([registration]))
+    if get_capability(capabilities, _CAN_ANSWER_SETTINGS):
+        await ls.fetch_settings()
+
+
+def _did_open(ls: Session, params: types.DidOpenTextDocumentParams) -> None:
+    ls.put(params.text_document.uri, unsaved=False)
+
+
+def _did_change(ls: Session, params: types.DidChangeTextDocumentParams) -> None:
+    ls.put(params.text_document.uri, unsaved=True)
+
+
+def _did_save(ls: Session, params: types.DidSaveTextDocumentParams) -> None:
+    ls.note_saved(params.text_document.uri)
+
+
+def _did_close(ls: Session, params: types.DidCloseTextDocumentParams) -> None:
+    ls.remove(params.text_document.uri)
+
+
+def _did_change_watched_files(ls: Session, params: types.DidChangeWatchedFilesParams) -> None:
+    ls.note_changes(params.changes)
+
+
+async def _did_change_configuration(ls: Session, params: types.DidChangeConfigurationParams) -> None:
+    """Some editors send the settings, others only say that there are new ones."""
+    if get_capability(ls.client_capabilities, _CAN_ANSWER_SETTINGS):
+        await ls.fetch_settings()
+        return
+    settings: Any = params.settings
+    table = settings.get(SECTION) if isinstance(settings, dict) else None
+    await ls.configure(table if isinstance(table, dict) else {})
+
+
+async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
+    checked = await ls.checked(params.text_document.uri)
+    if checked is None:
+        return None
+    cursor = types.Range(params.position, params.position)
+    places = [
+        (one, ls.messages.range(checked.document.source, one.location, one.end_location))
+        for one, _ in ls.found(checked)
+    ]
+    here = [(one, place) for one, place in places if touches(place, cursor)]
+    if not here:
+        return None
+    formats = get_capability(ls.client_capabilities, _HOVER_FORMATS)
+    plain = formats and types.MarkupKind.Markdown not in formats
+    kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
+    text = documented([one for one, _ in here], ls.measured)
+    return types.Hover(types.MarkupContent(kind, text), here[0][1])
+
+
+async def _code_action(ls: Session, params: types.CodeActionParams) -> list[types.CodeAction]:
+    checked = await ls.checked(params.text_document.uri)
+    if checked is None:
+        return []
+    actions = ls.actions(checked).at(params.range, params.context.only)
+    resolvable = get_capability(ls.client_capabilities, _CAN_RESOLVE)
+    if resolvable is None or "edit" not in resolvable.properties:
+        actions = [action if action.edit is not None else await _resolve(ls, action) for action in actions]
+    return actions
+
+
+async def _resolve(ls: Session, action: types.CodeAction) -> types.CodeAction:
+    """Only now what all fixes make of a text is computed: it takes several checks."""
+    if action.kind == FIX_ALL and isinstance(action.data, dict):
+        action.edit = await ls.mended(str(action.data.get("uri")))
+    return action
+
+
+def _shutdown(ls: Session, *_: object) -> None:
+    ls.was_shut_down = True
+
+
+def _exit(ls: Session, *_: object) -> None:
+    ls.was_ended = True
+
+
+_HANDLERS: dict[str, Any] = {
+    types.INITIALIZE: _initialize,
+    types.INITIALIZED: _initialized,
+    types.TEXT_DOCUMENT_DID_OPEN: _did_open,
+    types.TEXT_DOCUMENT_DID_CHANGE: _did_change,
+    types.TEXT_DOCUMENT_DID_SAVE: _did_save,
+    types.TEXT_DOCUMENT_DID_CLOSE: _did_close,
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _did_change_watched_files,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: _did_change_configuration,
+    types.TEXT_DOCUMENT_HOVER: _hover,
+    types.TEXT_DOCUMENT_CODE_ACTION: _code_action,
+    types.CODE_ACTION_RESOLVE: _resolve,
+    types.SHUTDOWN: _shutdown,
+    types.EXIT: _exit,
+}
+_OPTIONS: dict[str, Any] = {
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True),
+}

@@ -1,0 +1,303 @@
+"""A session with an editor: which documents are open, when they are checked, and what is published."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException, PyglsError
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from tflint_gpu import __version__
+from tflint_gpu.config import SettingsError
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.fixes import FixError
+from tflint_gpu.integrations.background import in_background
+from tflint_gpu.integrations.code_actions import CodeActions
+from tflint_gpu.integrations.editor import Checked, Checker, Document, parse_editor_settings
+from tflint_gpu.integrations.messages import NAME, Messages
+from tflint_gpu.rule import UNREADABLE_FILE
+from tflint_gpu.source import SourceFile
+
+Result = TypeVar("Result")
+Measured = Callable[[Diagnostic], "str | None"]
+
+SECTION = "tflintGpu"
+"""What the editor calls our part of its settings."""
+_TYPING_PAUSE = 0.03
+_RIPPLE_PAUSE = 0.4
+_SWEEP_PAUSE = 2.0
+
+
+class Session(LanguageServer):
+    """Checks documents when they change, and publishes only what was found in their newest texts.
+
+    Arguments:
+        measured: what a measurement on this machine said about a finding, if there was one.
+    """
+
+    def __init__(self, measured: Measured) -> None:
+        # With whole texts: in parts of texts pygls counts lines by more characters than the protocol has.
+        super().__init__(NAME, __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.measured = measured
+        self.given: Mapping[str, Any] = {}
+        self.was_shut_down = self.was_ended = self.is_checking = False
+        self._checker = Checker(Path.cwd())
+        self._documents: dict[str, Document] = {}
+        self._results: dict[str, Checked] = {}
+        self._outdated: set[str] = set()
+        self._unsaved: set[str] = set()
+        self._problems: dict[str, str] = {}
+        self._errors: set[str] = set()
+        self._turns: dict[str, int] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._one_at_a_time = asyncio.Lock()
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def settle_in(self, given: object) -> None:
+        """Take up the workspace, and the settings that the editor gave with its greeting."""
+        folders = self._folders()
+        root = self.workspace.root_path
+        self._checker = Checker(folders[0] if folders else Path(root) if root else Path.cwd())
+        table = given.get(SECTION, given) if isinstance(given, dict) else None
+        self.given = table if isinstance(table, dict) else {}
+
+    # Documents
+
+    def put(self, uri: str, *, unsaved: bool) -> None:
+        """A document was opened, or has a new text."""
+        known = self.workspace.get_text_document(uri)
+        place = self._place(uri, known.language_id)
+        if place is None:
+            return
+        path, folder = place
+        source = SourceFile(path, self._checker.name(path), known.source)
+        self._documents[uri] = Document.of(uri, known.version, source, folder)
+        (self._unsaved.add if unsaved else self._unsaved.discard)(uri)
+        self.schedule([uri], _TYPING_PAUSE if unsaved else 0)
+        self.schedule(self._resting_on(path) - {uri}, _RIPPLE_PAUSE)
+
+    def note_saved(self, uri: str) -> None:
+        """A document is on the disk as it is in the editor."""
+        if uri in self._documents:
+            self._unsaved.discard(uri)
+            self.schedule([uri], 0)
+
+    def remove(self, uri: str) -> None:
+        """A document was closed: nothing more is said about it."""
+        document = self._documents.pop(uri, None)
+        if document is None:
+            return
+        gone = self._results.pop(uri, None)
+        self._problems.pop(uri, None)
+        self._turns.pop(uri, None)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        self._publish_others(uri, gone, None)
+        self.schedule(self._resting_on(document.source.path), _RIPPLE_PAUSE)
+
+    def note_changes(self, changes: Iterable[types.FileEvent]) -> None:
+        """Files changed on the disk: check what may rest on them."""
+        affected: set[str] = set()
+        for change in changes:
+            path = to_fs_path(change.uri)
+            if path is not None and path.endswith(".py") and change.type == types.FileChangeType.Changed:
+                affected |= self._resting_on(Path(path))
+            else:
+                affected |= set(self._documents)
+        self.schedule(affected, _TYPING_PAUSE)
+
+    def _place(self, uri: str, language: str | None) -> tuple[Path, Path] | None:
+        """The path of a Python document and the folder that it belongs to; None for what is not checked."""
+        scheme, _, rest = uri.partition(":")
+        # pygls would take what follows a semicolon for a parameter.
+        name = to_fs_path(uri.replace(";", "%3B")) if scheme == "file" else rest
+        if name is None or scheme not in ("file", "untitled") or not (language == "python" or name.endswith(".py")):
+            return None
+        if scheme == "untitled":
+            return self._checker.root / (Path(name).name or "untitled"), self._checker.root
+        path = Path(os.path.normpath(name))
+        around = [folder for folder in (*self._folders(), self._checker.root) if folder in path.parents]
+        return path, max(around, key=lambda folder: len(folder.parts), default=path.parent)
+
+    def _folders(self) -> list[Path]:
+        named = (to_fs_path(folder.uri) for folder in self.workspace.folders.values())
+        return [Path(name) for name in named if name is not None]
+
+    def _resting_on(self, path: Path) -> set[str]:
+        return {uri for uri, checked in self._results.items() if path in checked.consulted}
+
+    # Settings
+
+    async def configure(self, given: Mapping[str, Any]) -> None:
+        """Take the editor's settings over those of its greeting. Wrong ones are told, and the former stay."""
+        try:
+            options = parse_editor_settings(self.given, given)
+        except SettingsError as error:
+            self._tell_problem(SECTION, str(error))
+            return
+        self._tell_problem(SECTION, "")
+        async with self._one_at_a_time:
+            self._checker.configure(options)
+        self.schedule(self._documents, 0)
+
+    async def fetch_settings(self) -> None:
+        """Ask the editor for our part of its settings."""
+        question = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+        with contextlib.suppress(JsonRpcException):
+            answers = await self.workspace_configuration_async(question)
+            await self.configure(answers[0] if answers and isinstance(answers[0], dict) else {})
+
+    def _tell_problem(self, origin: str, problem: str) -> None:
+        """Show what is wrong with settings, once and not at each key."""
+        if problem and problem not in self._problems.values():
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"{NAME}: {problem}"))
+        self._problems[origin] = problem
+
+    # Checks
+
+    def schedule(self, uris: Iterable[str], pause: float) -> None:
+        """Check documents after a pause, unless they are scheduled again meanwhile."""
+        for uri in list(uris):
+            self._outdated.add(uri)
+            turn = self._turns[uri] = self._turns.get(uri, 0) + 1
+            self.start(self._check_later(uri, pause, turn))
+
+    def start(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Do something beside what is going on."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finish)
+        return task
+
+    def _finish(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, BrokenPipeError):  # the editor is gone
+            self._log(f"{NAME}: {error!r}")
+
+    async def _check_later(self, uri: str, pause: float, turn: int) -> None:
+        await asyncio.sleep(pause)
+        if self._turns.get(uri) == turn:
+            await self._checked(uri)
+
+    async def checked(self, uri: str) -> Checked | None:
+        """What is found in the newest text of a document; None if it is not open, or has changed meanwhile."""
+        # Who asks may lose interest; a check under way must go on to its end before the next one starts.
+        return await asyncio.shield(self.start(self._checked(uri)))
+
+    async def _checked(self, uri: str) -> Checked | None:
+        async with self._one_at_a_time:
+            document, known = self._documents.get(uri), self._results.get(uri)
+            if document is None:
+                return None
+            if known is not None and known.document is document and uri not in self._outdated:
+                return known
+            self._outdated.discard(uri)
+            checked = await self._with_buffers(lambda buffers: self._checker.check(document, buffers))
+        if self._documents.get(uri) is not document:
+            return None
+        self._results[uri] = checked
+        self._publish(document, checked)
+        self._publish_others(uri, known, checked)
+        self._tell_problem(uri, checked.problem)
+        self._log_errors(checked)
+        return checked
+
+    async def mended(self, uri: str) -> types.WorkspaceEdit | None:
+        """The edit that makes all safe fixes in a document; None if it changes meanwhile, or they do not fit."""
+        return await asyncio.shield(self.start(self._mended(uri)))
+
+    async def _mended(self, uri: str) -> types.WorkspaceEdit | None:
+        checked = await self._checked(uri)
+        if checked is None:
+            return None
+        try:
+            async with self._one_at_a_time:
+                text = await self._with_buffers(lambda buffers: self._checker.mend(checked, buffers))
+        except FixError as error:
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"{NAME}: {error}"))
+            return None
+        return self.actions(checked).replacing(text)
+
+    async def _with_buffers(self, work: Callable[[Mapping[Path, bytes]], Result]) -> Result:
+        """Do something in the background with the texts of all open documents."""
+        buffers = {document.source.path: document.content for document in self._documents.values()}
+        self.is_checking = True
+        try:
+            return await in_background(lambda: work(buffers))
+        finally:
+            self.is_checking = False
+            self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        """Collect garbage when nothing has been checked for a while: before, answers would wait for it."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._sweep = asyncio.get_running_loop().call_later(_SWEEP_PAUSE, gc.collect)
+
+    # What the editor is told
+
+    @property
+    def messages(self) -> Messages:
+        """Writes as was agreed with the editor."""
+        key = "text_document.publish_diagnostics.related_information"
+        return Messages(self.workspace.position_codec, bool(get_capability(self.client_capabilities, key)), self._uri)
+
+    def actions(self, checked: Checked) -> CodeActions:
+        """The actions for a document, as the editor can take them."""
+        versioned = get_capability(self.client_capabilities, "workspace.workspace_edit.document_changes")
+        return CodeActions(checked.document, self.found(checked), self.messages, bool(versioned))
+
+    def found(self, checked: Checked) -> list[tuple[Diagnostic, Checked]]:
+        """What all checks found in a document's text, each with the check that found it."""
+        found: dict[object, tuple[Diagnostic, Checked]] = {}
+        for result in (checked, *self._results.values()):
+            for one in result.found_in(checked.document.source):
+                found.setdefault(one.sort_key, (one, result))
+        return sorted(found.values(), key=lambda pair: pair[0].sort_key)
+
+    def _uri(self, path: Path) -> str:
+        known = (uri for uri, document in self._documents.items() if document.source.path == path)
+        return next(known, None) or path.as_uri()
+
+    def _publish(self, document: Document, checked: Checked) -> None:
+        messages = self.messages
+        listed = [
+            messages.diagnostic(one, document.source, result)
+            for one, result in self.found(checked)
+            # While somebody types, a text often does not parse: that is for others to say.
+            if one.code != UNREADABLE_FILE or document.uri not in self._unsaved
+        ]
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(document.uri, listed, version=document.version)
+        )
+
+    def _publish_others(self, uri: str, before: Checked | None, after: Checked | None) -> None:
+        """Publish anew the open documents in which another one's check found something, or no longer does."""
+        names = {one.filename for checked in (before, after) if checked is not None for one in checked.diagnostics}
+        for other, document in list(self._documents.items()):
+            known = self._results.get(other)
+            if other != uri and document.source.name in names and known is not None and known.document is document:
+                self._publish(document, known)
+
+    def _log_errors(self, checked: Checked) -> None:
+        for error in checked.errors:
+            if error.detail not in self._errors:
+                self._errors.add(error.detail)
+                self._log(f"{error.filename}: {error.rule} failed; please report this:\n{error.detail}")
+
+    def _log(self, text: str) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
+
+    def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
+        """A message that could not be handled is logged; it is no reason to interrupt the user."""
+        self._log(f"{NAME}: {error}")
