@@ -1,4 +1,4 @@
-"""Protects what other programs read: JSON with ruff's keys, and commands that GitHub understands."""
+"""Protects JSON with ruff's keys, the short lines, and what is said around a report."""
 
 from __future__ import annotations
 
@@ -40,13 +40,11 @@ def test_json() -> None:
     assert json.loads(renderer("json")([], VIEW)) == []
 
 
-def test_github_commands_are_one_line_and_escaped() -> None:
-    assert renderer("github")([DIAGNOSTIC], VIEW) == (
-        "::warning title=tflint-gpu (TFG101),file=/p/dir%2C1/x%3Ay.py,line=3,col=5,endLine=3,endColumn=9"
-        "::dir,1/x:y.py:3:5: TFG101 50%25 slower:%0Aréally%0A  help: help, too\n"
-    )
-    levels = [renderer("github")([replace(DIAGNOSTIC, severity=s)], VIEW)[:8] for s in ("error", "advice")]
-    assert levels == ["::error ", "::notice"]
+def test_json_lines_are_the_objects_of_json() -> None:
+    two = [DIAGNOSTIC, replace(DIAGNOSTIC, message="\u2028\nlast")]
+    lines = renderer("json-lines")(two, VIEW).splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(renderer("json")(two, VIEW))
+    assert renderer("json-lines")([], VIEW) == ""
 
 
 def test_concise_marks_what_can_be_fixed() -> None:
