@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.cache import Cache, rules_fingerprint
 from tflint_gpu.config import SettingsResolver
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.files import FileToCheck, is_excluded, shown_name
+from tflint_gpu.notebooks import Notebook, decode_source
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
 from tflint_gpu.source import SourceFile, UnreadableSource, is_test_path
@@ -77,7 +77,7 @@ class Engine:
         except OSError as error:
             reason = UnreadableSource(f"cannot be read: {error.strerror or error}")
             return FileResult(file, self._allowed([unreadable(file.name, reason)]))
-        if not mentions_tensorflow(data):
+        if not file.may_matter(data):
             return FileResult(file)
         with collector_held_off():
             result = self._check_data(file, data)
@@ -108,7 +108,9 @@ class Engine:
         errors: list[InternalError] = []
         source: SourceFile | None = None
         try:
-            source = SourceFile.decode(data, file.path, file.name)
+            source = decode_source(data, file.path, file.name)
+            if isinstance(source, Notebook):  # its JSON has escapes, and outputs
+                data = source.text.encode("utf-8", "replace")
             project = self._project_for(file.root, target)
             rules = [
                 rule
@@ -121,16 +123,22 @@ class Engine:
         except (UnreadableSource, RecursionError) as error:
             if isinstance(error, RecursionError):
                 error = UnreadableSource("is nested too deeply to be analysed")
-            diagnostic = unreadable(file.name, error)
-            hidden = source is not None and not self.ignore_noqa and Suppressions(source).hides(diagnostic)
-            return FileResult(file, () if hidden else (diagnostic,), tuple(errors))
+            return FileResult(file, self._refused(file, source, [error]), tuple(errors))
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
             errors.append(InternalError(file.name, "model", traceback.format_exc()))
             return FileResult(file, (), tuple(errors))
-        diagnostics = self._run(rules, model, file.name, errors)
-        return FileResult(file, diagnostics, tuple(errors))
+        diagnostics = (*self._refused(file, source, source.refusals), *self._run(rules, model, file.name, errors))
+        return FileResult(file, tuple(sorted(diagnostics, key=lambda one: one.sort_key)), tuple(errors))
+
+    def _refused(
+        self, file: FileToCheck, source: SourceFile | None, reasons: Iterable[UnreadableSource]
+    ) -> tuple[Diagnostic, ...]:
+        """Why a file, or parts of it, could not be analysed, unless a comment silences that."""
+        comments = None if source is None or self.ignore_noqa else Suppressions(source)
+        found = (unreadable(file.name, reason) for reason in reasons)
+        return tuple(one for one in found if comments is None or not comments.hides(one))
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
@@ -169,7 +177,7 @@ class Engine:
             filename=self._name(source),
             location=location,
             end_location=source.locate(end),
-            noqa_row=noqa_row(source, location.row),
+            noqa_row=location.row + noqa_row(source, row := source.row(start)) - row,
             severity=finding.severity or rule.severity,
             prediction=finding.prediction,
             help=finding.help,
@@ -261,19 +269,24 @@ def may_fire(rule: Rule, data: bytes, path: Path, project: Project) -> bool:
     return project.imports_mention(path, data, wanted)
 
 
-def placed(fix: rules_api.Fix, model: Model) -> Fix:
-    """A fix with offsets instead of nodes."""
+def placed(fix: rules_api.Fix, model: Model) -> Fix | None:
+    """A fix with offsets instead of nodes; None if it spans cells of a notebook."""
+    source = model.source
     edits = []
     for edit in fix.edits:
         start, end = model.span(edit.node)
+        text = edit.text
         if edit.where == "below":
-            start = end = model.source.end_of_line(end)
+            start = end = source.end_of_line(end)
+            if source.text[start - 1] not in "\r\n":  # the last line, without an end
+                text = "\n" + text.rstrip("\n")
         elif edit.where == "after":
             start = end
         elif edit.where == "before":
             end = start
-        locate = model.source.locate
-        edits.append(Edit(start, end, locate(start), locate(end), edit.text))
+        edits.append(Edit(start, end, source.locate(start), source.locate(end), text))
+    if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
+        return None
     return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.config import Settings, SettingsResolver
+from tflint_gpu.notebooks import ENDING as NOTEBOOK_ENDING
 from tflint_gpu.patterns import any_matches
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-ENDINGS = (".py",)
+ENDINGS = (".py", NOTEBOOK_ENDING)
 ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -47,6 +49,12 @@ class FileToCheck:
             OSError: the file cannot be read.
         """
         return self.path.read_bytes() if self.content is None else self.content
+
+    def may_matter(self, data: bytes) -> bool:
+        """Whether its bytes mention TensorFlow, or are JSON with escapes for small letters."""
+        if mentions_tensorflow(data):
+            return True
+        return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 
 
 @dataclass(slots=True)

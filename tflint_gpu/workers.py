@@ -19,7 +19,6 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from typing import TypeVar
 
-from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.engine import Engine, FileResult, collector_held_off, unreadable
 from tflint_gpu.files import FileToCheck
 from tflint_gpu.source import UnreadableSource
@@ -101,7 +100,7 @@ def _check_all(engine: Engine, files: Sequence[FileToCheck]) -> list[FileResult]
 
 def _is_relevant(file: FileToCheck) -> bool:
     try:
-        return mentions_tensorflow(file.read())
+        return file.may_matter(file.read())
     except OSError:
         return True  # the engine says why
 
