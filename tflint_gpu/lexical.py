@@ -38,6 +38,20 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
             yield token.span()
 
 
+def end_of_logical_line(text: str, start: int) -> int:
+    """The offset behind the newline that ends the logical line which starts at `start`, or the end of the text."""
+    depth = 0
+    for token in _LINE_TOKEN.finditer(text, start):
+        kind = token.lastgroup
+        if kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth = max(0, depth - 1)
+        elif kind == "newline" and depth == 0:
+            return token.end()
+    return len(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Lines:
     """How the rows of a file hang together, as two sorted lists of rows (from 1).

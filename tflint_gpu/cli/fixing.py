@@ -9,6 +9,7 @@ from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.engine import Engine, FileResult
 from tflint_gpu.files import FileToCheck
 from tflint_gpu.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
+from tflint_gpu.notebooks import decode_source
 from tflint_gpu.source import SourceFile, UnreadableSource
 from tflint_gpu.workers import check_files, with_large_stack
 
@@ -68,7 +69,7 @@ class Mending:
             return [one for one in again.diagnostics if one.filename == file.name]
 
         try:
-            before = SourceFile.decode(file.read(), file.path, file.name)
+            before = decode_source(file.read(), file.path, file.name)
             mended = mend(before, diagnostics, recheck, self.unsafe)
             if mended.source.text == before.text:
                 return False
