@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from tflint_gpu.config import SettingsError
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.fingerprints import LineOf, fingerprints
 from tflint_gpu.replacement import replace_file
@@ -23,7 +24,7 @@ _VERSION_KEY = "tflint-gpu-baseline"
 _KEYS = ("file", "code", "line", "fingerprint")
 
 
-class BaselineError(Exception):
+class BaselineError(SettingsError):
     """A baseline that cannot be read or written; the message names the file, the place and a way out."""
 
 

@@ -53,6 +53,7 @@ class Options:
     fix: bool | None = None
     unsafe_fixes: bool | None = None
     cache_dir: str | None = None
+    baseline: str | None = None
     jobs: int | None = None
 
 
@@ -71,6 +72,7 @@ class Settings:
     fix: bool = False
     unsafe_fixes: bool = False
     cache_dir: Path | None = None
+    baseline: Path | None = None
     jobs: int | None = None
 
 
@@ -132,6 +134,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "fix": _boolean,
     "unsafe-fixes": _boolean,
     "cache-dir": _string,
+    "baseline": _string,
     "jobs": _positive,
 }
 
@@ -294,8 +297,9 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
             for name in (*simple, "fix", "unsafe_fixes", "jobs")
             if getattr(layer, name) is not None
         }
-        if layer.cache_dir is not None:
-            given["cache_dir"] = directory / os.path.expandvars(Path(layer.cache_dir).expanduser())
+        for name, path in (("cache_dir", layer.cache_dir), ("baseline", layer.baseline)):
+            if path is not None:
+                given[name] = directory / os.path.expandvars(Path(path).expanduser())
         settings = replace(settings, **given)
     return settings
 

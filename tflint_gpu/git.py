@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tflint_gpu.config import SettingsError
+
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
@@ -14,7 +16,7 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 _PLAIN = ("-c", "core.quotePath=true", "-c", "diff.relative=false", "--literal-pathspecs", "--no-optional-locks")
 
 
-class GitError(Exception):
+class GitError(SettingsError):
     """What changed cannot be known; the message says why, and a way out."""
 
 

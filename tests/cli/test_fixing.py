@@ -19,7 +19,12 @@ def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Mending:
     resolver = SettingsResolver(working_directory=tmp_path)
     files = Discovery(resolver, tmp_path).find(paths or ["."])
     mending = Mending(
-        lambda: Engine(resolver, tmp_path, [rule]), files, 1, options.get("unsafe", False), options.get("dry", False)
+        lambda: Engine(resolver, tmp_path, [rule]),
+        lambda diagnostics, _: list(diagnostics),
+        files,
+        1,
+        options.get("unsafe", False),
+        options.get("dry", False),
     )
     mending.run()
     return mending

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND
 from tflint_gpu.config import (
     OUTPUT_FORMATS,
     Options,
@@ -21,8 +21,12 @@ from tflint_gpu.config import (
     SettingsResolver,
     parse_options,
 )
-from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.files import Discovery, FileToCheck, is_excluded
+
+if TYPE_CHECKING:
+    from tflint_gpu.cli.narrowing import Narrowing
+    from tflint_gpu.cli.reporting import Outcome
+    from tflint_gpu.source import SourceFile
 
 _COMMAND_LINE = "the command line"
 
@@ -50,6 +54,18 @@ def _list_option(name: str, description: str, metavar: str = "CODES") -> Callabl
 @click.option("--fix-only", is_flag=True, help="Mend, but do not report what is left.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
+@click.option(
+    "--diff-base", metavar="REV", help="Only findings on lines changed since REV; REV... is where HEAD left it."
+)
+@click.option("--baseline", metavar="FILE", help="Be quiet about the findings that this file knows.")
+@click.option("--no-baseline", is_flag=True, help="Tell of findings that a baseline knows, too.")
+@click.option(
+    "--write-baseline",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Write what is found to the baseline, and drop from it what is gone.",
+)
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
@@ -151,121 +167,112 @@ class Check:
 
     def _check(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> int:
         # Only now: `--help` and wrong options should not wait for these.
-        from tflint_gpu.cli.fixing import Mending, each_once
-        from tflint_gpu.engine import Engine
-        from tflint_gpu.workers import check_files
+        from tflint_gpu.cli.reporting import Manner, report, show_diffs, tell_baseline
 
-        given = self.given
+        given, here = self.given, resolver.working_directory
         stdin = files[0] if files and files[0].content is not None else None
         if stdin is not None and stdin.settings.force_exclude and is_excluded(stdin.path, resolver):
             files = []
-        use_cache = not given["no_cache"]
+        to_write = self._baseline_to_write(settings, here)
+        narrowing = self._narrowing(resolver, settings, files)
+        # `fix = true` in the settings is not meant for a run that only shows differences.
+        mends = given["diff"] or given["fix_only"] or settings.fix
+        outcome = self._outcome(resolver, settings, files, narrowing, mends)
+        manner = Manner.of(given, settings)
+        if given["diff"]:
+            return show_diffs(outcome, manner)
+        if mends and stdin is not None:
+            source = outcome.sources.get(stdin.name)
+            sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
+        if to_write is not None:
+            return tell_baseline(outcome, manner, lambda: narrowing.write_baseline(to_write, outcome.found))
+        # With fixes, standard output is for the mended text of standard input.
+        return report(outcome, manner, here, sys.stderr if mends and stdin is not None else sys.stdout)
+
+    def _baseline_to_write(self, settings: Settings, here: Path) -> Path | None:
+        name: str | None = self.given["write_baseline"]
+        if name is None:
+            return None
+        for option in ("diff_base", "diff", "stdin_filename"):
+            if self.given[option]:
+                raise click.UsageError(f"--write-baseline and --{option.replace('_', '-')} exclude each other")
+        if "-" in self.paths:
+            raise click.UsageError("--write-baseline and standard input (-) exclude each other")
+        path = here / name if name else settings.baseline
+        if path is None:
+            raise click.UsageError(
+                "--write-baseline needs a file: --write-baseline=FILE, or `baseline` in the settings"
+            )
+        return path
+
+    def _narrowing(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> Narrowing:
+        from tflint_gpu.cli.narrowing import Narrowing
+
+        here = resolver.working_directory
+        stdin = any(file.content is not None for file in files)
+        # Of what an editor has not saved nothing can be said to be gone from the project.
+        places = () if stdin else [Path(os.path.normpath(here / path)) for path in self.paths or (".",)]
+        ignored = self.given["no_baseline"] or self.given["write_baseline"] is not None
+        return Narrowing.prepare(
+            resolver,
+            places,
+            [file.path for file in files],
+            self.given["diff_base"],
+            None if ignored else settings.baseline,
+        )
+
+    def _outcome(
+        self,
+        resolver: SettingsResolver,
+        settings: Settings,
+        files: list[FileToCheck],
+        narrowing: Narrowing,
+        mends: bool,
+    ) -> Outcome:
+        from tflint_gpu.cli.fixing import Mending, each_once
+        from tflint_gpu.cli.reporting import Outcome
+        from tflint_gpu.engine import Engine
+        from tflint_gpu.workers import check_files
+
+        use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
 
         def make_engine() -> Engine:
-            return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=given["ignore_noqa"])
+            return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
 
-        # `fix = true` in the settings is not meant for a run that only shows differences.
-        fixing = given["diff"] or given["fix_only"] or settings.fix
-        if not fixing:
+        sources = _unsaved(files)
+        if not mends:
             results = check_files(make_engine(), files, settings.jobs)
             errors = [error for result in results for error in result.errors]
-            return self._report(each_once(results), [], errors, settings, resolver, fixing, stdin)
-        mending = Mending(make_engine, files, settings.jobs, settings.unsafe_fixes, given["diff"])
+            found = each_once(results)
+            return Outcome(
+                narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
+            )
+        mending = Mending(
+            make_engine, narrowing.narrow, files, settings.jobs, settings.unsafe_fixes, self.given["diff"], sources
+        )
         mending.run()
-        errors = [error for result in mending.results for error in result.errors] + mending.failures
-        if given["diff"]:
-            return self._show_diff(mending.diffs, len(mending.fixed), errors)
-        if stdin is not None:
-            source = mending.texts.get(stdin.name)
-            content = stdin.content if source is None else source.encode()
-            sys.stdout.buffer.write(content or b"")
-        return self._report(
-            each_once(mending.results),
+        found = each_once(mending.results)
+        return Outcome(
+            narrowing.narrow(found, mending.texts),
+            [error for result in mending.results for error in result.errors] + mending.failures,
+            True,
             mending.fixed,
-            errors,
-            settings,
-            resolver,
-            fixing,
-            stdin,
+            mending.diffs,
             mending.texts,
+            narrowing.gone(found, mending.texts),
         )
 
-    def _show_diff(self, diffs: list[str], fixed: int, errors: list[InternalError]) -> int:
-        from tflint_gpu.reports.summary import fix_summary
 
-        click.echo("".join(diffs), nl=False)
-        self._tell_errors(errors)
-        if not self.given["quiet"]:
-            _tell(fix_summary(fixed, dry=True))
-        return FAILED if errors else FOUND if diffs else 0
-
-    def _report(
-        self,
-        found: list[Diagnostic],
-        fixed: list[Diagnostic],
-        errors: list[InternalError],
-        settings: Settings,
-        resolver: SettingsResolver,
-        fixing: bool,
-        stdin: FileToCheck | None,
-        texts: dict[str, Any] | None = None,
-    ) -> int:
-        from tflint_gpu.reports import View, renderer
-        from tflint_gpu.reports.display import use_colour
-        from tflint_gpu.reports.summary import fix_summary, statistics, summary
-
-        given = self.given
-        # With fixes, standard output is for the mended text of standard input.
-        stream = sys.stderr if stdin is not None and fixing else sys.stdout
-        view = View(
-            resolver.working_directory,
-            use_colour(stream, os.environ),
-            settings.unsafe_fixes,
-            _sources(stdin, texts or {}),
-        )
-        lines: list[str] = []
-        if given["fix_only"]:
-            lines.append(fix_summary(len(fixed), dry=False))
-        else:
-            if given["statistics"]:
-                stream.write(statistics(found, view, settings.output_format))
-            else:
-                stream.write(renderer(settings.output_format)(found, view))
-            if settings.output_format in ("full", "concise"):
-                lines += summary(found, len(fixed), fixing, settings.unsafe_fixes)
-        if not given["quiet"] and not (errors and not found and not fixed):
-            stream.write("".join(f"{line}\n" for line in lines))
-        stream.flush()
-        self._tell_errors(errors)
-        if errors:
-            return FAILED
-        if fixed and given["exit_non_zero_on_fix"]:
-            return FOUND
-        return FOUND if found and not given["fix_only"] and not given["exit_zero"] else 0
-
-    def _tell_errors(self, errors: list[InternalError]) -> None:
-        for error in dict.fromkeys(errors):
-            if error.detail.startswith("not fixed"):
-                _tell(f"error: {error.filename}: {error.rule} {error.detail}")
-                continue
-            last = error.detail.strip().rpartition("\n")[2]
-            _tell(f"error: {error.filename}: {error.rule} failed: {last}")
-            if self.given["verbose"]:
-                _tell(error.detail)
-            else:
-                _tell("  (please report this with the output of --verbose; the other results are complete)")
-
-
-def _sources(stdin: FileToCheck | None, texts: dict[str, Any]) -> dict[str, Any]:
-    """What standard input says, for reports that show source lines."""
+def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:
+    """The texts that are not those on the disk: what standard input says."""
     from tflint_gpu.source import SourceFile, UnreadableSource
 
-    if stdin is None or stdin.content is None or stdin.name in texts:
-        return texts
-    try:
-        return {stdin.name: SourceFile.decode(stdin.content, stdin.path, stdin.name)}
-    except UnreadableSource:
-        return {}
+    sources = {}
+    for file in files:
+        if file.content is not None:
+            with contextlib.suppress(UnreadableSource):
+                sources[file.name] = SourceFile.decode(file.content, file.path, file.name)
+    return sources
 
 
 def _shown(settings: Settings) -> str:

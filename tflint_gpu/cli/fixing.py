@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tflint_gpu.diagnostics import Diagnostic, InternalError
@@ -20,26 +20,28 @@ class Mending:
 
     Arguments:
         make_engine: a new engine for each round; an engine remembers what it read of other files.
+        narrow: leaves those of some diagnostics, in the files of given texts, that are meant at all.
         files: to check; no other file is changed.
         jobs: as `check_files` has it.
         unsafe: apply unsafe fixes too.
         dry: change nothing on the disk.
+        texts: of the files that are not (or differently) on the disk; mended, afterwards.
         results: what the last round found.
         fixed: what was mended.
         diffs: for each file that changed or would change.
-        texts: the last text of the files from standard input.
         failures: files whose fixes could not be used.
     """
 
     make_engine: Callable[[], Engine]
+    narrow: Callable[[Sequence[Diagnostic], Mapping[str, SourceFile]], list[Diagnostic]]
     files: Sequence[FileToCheck]
     jobs: int | None
     unsafe: bool
     dry: bool
+    texts: dict[str, SourceFile] = field(default_factory=dict)
     results: list[FileResult] = field(default_factory=list)
     fixed: list[Diagnostic] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
-    texts: dict[str, SourceFile] = field(default_factory=dict)
     failures: list[InternalError] = field(default_factory=list)
 
     def run(self) -> None:
@@ -55,7 +57,7 @@ class Mending:
         """Mend all files once; whether one changed."""
         failed = {failure.filename for failure in self.failures}
         found: dict[str, list[Diagnostic]] = {}
-        for diagnostic in each_once(self.results):
+        for diagnostic in self.narrow(each_once(self.results), self.texts):
             if wanted(diagnostic, self.unsafe):
                 found.setdefault(diagnostic.filename, []).append(diagnostic)
         work = [file for file in self.files if file.name in found and file.name not in failed]
@@ -66,7 +68,8 @@ class Mending:
     def _mend(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
         def recheck(source: SourceFile) -> list[Diagnostic]:
             again = engine.check(replace(file, content=source.encode()))
-            return [one for one in again.diagnostics if one.filename == file.name]
+            own = [one for one in again.diagnostics if one.filename == file.name]
+            return self.narrow(own, {file.name: source})
 
         try:
             before = decode_source(file.read(), file.path, file.name)

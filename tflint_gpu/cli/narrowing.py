@@ -1,0 +1,119 @@
+"""Which findings `check` tells of and mends: those on lines that changed, and those that no baseline knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflint_gpu.config import SettingsResolver
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.reports import View
+from tflint_gpu.reports.summary import plural
+from tflint_gpu.rule import UNREADABLE_FILE, load
+from tflint_gpu.selection import known_codes
+from tflint_gpu.source import SourceFile
+
+if TYPE_CHECKING:
+    from tflint_gpu.baselines import Baseline, Entry
+    from tflint_gpu.changes import ChangedLines
+
+Sources = Mapping[str, SourceFile]
+"""Texts that are not (or differently) on the disk, by the names that reports use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What narrows a run's findings down; nothing, unless options or settings say so.
+
+    Arguments:
+        resolver: gives the settings of each file.
+        places: files and directories that are checked.
+        changed: tell only of lines that changed.
+        baseline: do not tell of what it knows.
+    """
+
+    resolver: SettingsResolver
+    places: tuple[Path, ...]
+    changed: ChangedLines | None = None
+    baseline: Baseline | None = None
+
+    @classmethod
+    def prepare(
+        cls,
+        resolver: SettingsResolver,
+        places: Sequence[Path],
+        files: Iterable[Path],
+        revision: str | None,
+        baseline: Path | None,
+    ) -> Narrowing:
+        """Ask git, and read the baseline.
+
+        Raises:
+            GitError: what changed cannot be known.
+            BaselineError: the baseline cannot be read.
+        """
+        known = changed = None
+        if baseline is not None:
+            from tflint_gpu.baselines import Baseline
+
+            known = Baseline.read(baseline)
+        if revision is not None:
+            from tflint_gpu.changes import ChangedLines
+
+            changed = ChangedLines.since(revision, resolver.working_directory)
+            changed.must_hold(files)
+        return cls(resolver, tuple(place.resolve() for place in places), changed, known)
+
+    def narrow(self, found: Sequence[Diagnostic], sources: Sources) -> list[Diagnostic]:
+        """What a run tells of and mends, in the order in which it was found."""
+        here = self.resolver.working_directory
+        if self.baseline is not None:
+            found = self.baseline.match(found, here, View(here, sources=sources).line).new
+        if self.changed is not None:
+            found = self.changed.touched(found, here, {name: source.encode() for name, source in sources.items()})
+        return list(found)
+
+    def gone(self, found: Sequence[Diagnostic], sources: Sources) -> list[Entry]:
+        """What the baseline knows, but this run should have found and did not."""
+        if self.baseline is None:
+            return []
+        here = self.resolver.working_directory
+        unmet = self.baseline.match(found, here, View(here, sources=sources).line).unmet
+        unread = self._unread(found)
+        return [entry for entry in unmet if self._is_gone(self.baseline, entry, unread)]
+
+    def write_baseline(self, path: Path, found: Sequence[Diagnostic]) -> str:
+        """Make what was found known, and forget what is gone; returns what to tell the user.
+
+        Raises:
+            BaselineError: the file is something else than a baseline, or cannot be written.
+        """
+        from tflint_gpu.baselines import Baseline
+
+        here = self.resolver.working_directory
+        unread = self._unread(found)
+        before = Baseline.to_renew(path)
+        after = before.renewed(found, here, View(here).line, lambda entry: self._is_gone(before, entry, unread))
+        after.write()
+        added = len({*after.entries} - {*before.entries})
+        dropped = len({*before.entries} - {*after.entries})
+        return f"{path.name}: {plural(len(after.entries), 'known problem')} ({added} added, {dropped} dropped)."
+
+    def _unread(self, found: Iterable[Diagnostic]) -> set[Path]:
+        """Files that could not be analysed, so that nothing else was found in them."""
+        here = self.resolver.working_directory
+        return {(here / one.filename).resolve() for one in found if one.code == UNREADABLE_FILE}
+
+    def _is_gone(self, baseline: Baseline, entry: Entry, unread: set[Path]) -> bool:
+        """Whether a finding would have been met if it were there still."""
+        path = baseline.file_of(entry).resolve()
+        if not path.exists() or entry.code not in {UNREADABLE_FILE, *known_codes()}:
+            return True
+        if path in unread or not any(place in (path, *path.parents) for place in self.places):
+            return False
+        selected = self.resolver.for_file(path).selection.codes_for(path)
+        if entry.code == UNREADABLE_FILE or entry.code in selected.by_full_code:
+            return True
+        return entry.code in selected.codes and not any(rule.opt_in for rule in load([entry.code]))

@@ -1,0 +1,140 @@
+"""What `check` prints at the end, and the exit code that says it in a number."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tflint_gpu.cli import FAILED, FOUND
+from tflint_gpu.config import Settings
+from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.reports import View, renderer
+from tflint_gpu.reports.display import printable, use_colour
+from tflint_gpu.reports.summary import fix_summary, plural, statistics, summary
+from tflint_gpu.source import SourceFile
+
+if TYPE_CHECKING:
+    from tflint_gpu.baselines import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run found and did.
+
+    Arguments:
+        found: what is to be told, in order.
+        errors: what failed.
+        mending: whether the run was to mend.
+        fixed: what was mended, or would be.
+        diffs: for each file that changed or would change.
+        sources: texts that are not (or differently) on the disk, by the names that reports use.
+        gone: what the baseline knows and is no more.
+    """
+
+    found: Sequence[Diagnostic]
+    errors: Sequence[InternalError]
+    mending: bool = False
+    fixed: Sequence[Diagnostic] = ()
+    diffs: Sequence[str] = ()
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    gone: Sequence[Entry] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the user wants to be told: `check`'s options of the same names, and the settings."""
+
+    output_format: str
+    unsafe_fixes: bool
+    statistics: bool
+    fix_only: bool
+    exit_zero: bool
+    exit_non_zero_on_fix: bool
+    quiet: bool
+    verbose: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], settings: Settings) -> Manner:
+        """From the options as click has them."""
+        names = ("statistics", "fix_only", "exit_zero", "exit_non_zero_on_fix", "quiet", "verbose")
+        return cls(settings.output_format, settings.unsafe_fixes, *(given[name] for name in names))
+
+
+def report(outcome: Outcome, manner: Manner, here: Path, stream: TextIO) -> int:
+    """Print the findings and return the exit code."""
+    view = View(here, use_colour(stream, os.environ), manner.unsafe_fixes, outcome.sources)
+    found, fixed = outcome.found, outcome.fixed
+    lines: list[str] = []
+    if manner.fix_only:
+        lines.append(fix_summary(len(fixed), dry=False))
+    else:
+        if manner.statistics:
+            stream.write(statistics(found, view, manner.output_format))
+        else:
+            stream.write(renderer(manner.output_format)(found, view))
+        if manner.output_format in ("full", "concise"):
+            lines += summary(found, len(fixed), outcome.mending, manner.unsafe_fixes)
+    if not manner.quiet and not (outcome.errors and not found and not fixed):
+        stream.write("".join(f"{line}\n" for line in lines))
+    stream.flush()
+    _tell_gone(outcome.gone, manner)
+    _tell_errors(outcome.errors, manner.verbose)
+    if outcome.errors:
+        return FAILED
+    if fixed and manner.exit_non_zero_on_fix:
+        return FOUND
+    return FOUND if found and not manner.fix_only and not manner.exit_zero else 0
+
+
+def show_diffs(outcome: Outcome, manner: Manner) -> int:
+    """Print what fixes would change and return the exit code."""
+    sys.stdout.write("".join(outcome.diffs))
+    _tell_errors(outcome.errors, manner.verbose)
+    if not manner.quiet:
+        _tell(fix_summary(len(outcome.fixed), dry=True))
+    return FAILED if outcome.errors else FOUND if outcome.diffs else 0
+
+
+def tell_baseline(outcome: Outcome, manner: Manner, write: Callable[[], str]) -> int:
+    """Write a baseline, unless a part of the work failed, and return the exit code."""
+    _tell_errors(outcome.errors, manner.verbose)
+    if outcome.errors:
+        _tell("error: the baseline was not written, because what was found is not complete")
+        return FAILED
+    told = write()
+    if not manner.quiet:
+        _tell(told)
+    return 0
+
+
+def _tell_errors(errors: Sequence[InternalError], verbose: bool) -> None:
+    """What failed, each once."""
+    for error in dict.fromkeys(errors):
+        if error.detail.startswith("not fixed"):
+            _tell(f"error: {error.filename}: {error.rule} {error.detail}")
+            continue
+        last = error.detail.strip().rpartition("\n")[2]
+        _tell(f"error: {error.filename}: {error.rule} failed: {last}")
+        if verbose:
+            _tell(error.detail)
+        else:
+            _tell("  (please report this with the output of --verbose; the other results are complete)")
+
+
+def _tell_gone(gone: Sequence[Entry], manner: Manner) -> None:
+    if not gone or manner.quiet:
+        return
+    are = "is" if len(gone) == 1 else "are"
+    _tell(f"warning: {plural(len(gone), 'problem')} of the baseline {are} gone; --write-baseline drops what is gone")
+    if manner.verbose:
+        for entry in gone:
+            _tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")
+
+
+def _tell(text: str) -> None:
+    """Print beside the findings."""
+    print(text, file=sys.stderr)
