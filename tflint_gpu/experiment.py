@@ -6,6 +6,7 @@ functions of `tflint_measure`, the module that `verify` lays beside each program
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,25 +16,46 @@ if TYPE_CHECKING:
     from libcst import CSTNode
 
     from tflint_gpu.model import Model
-    from tflint_gpu.rule import Edit
+    from tflint_gpu.model.syntax import LoopNode
+    from tflint_gpu.rule import Finding
 
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit in some file of the program."""
+    """An edit in some file of the program: replace the node, or put text around it or below its statement."""
 
     model: Model
-    edit: Edit
+    node: CSTNode
+    text: str
+    where: Literal["replace", "before", "after", "below"] = "replace"
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Two complete programs of the rule's own, which run no code of the user."""
+    """A program of the rule's own, which runs no code of the user.
+
+    Arguments:
+        before: the flagged program, indented as one likes.
+        changes: what to replace in it, once each, for the repaired one.
+    """
 
     before: str
-    after: str
+    changes: tuple[tuple[str, str], ...]
+
+    def text(self, *, repaired: bool) -> str:
+        """The program.
+
+        Raises:
+            ValueError: a text to be replaced is not there exactly once.
+        """
+        text = inspect.cleandoc(self.before) + "\n"
+        for old, new in self.changes if repaired else ():
+            if text.count(old) != 1:
+                raise ValueError(f"{old!r} stands {text.count(old)} times in the workload")
+            text = text.replace(old, new)
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +95,26 @@ class Experiment:
     calibrates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NoExperiment:
-    """Why a finding cannot be run, as a sentence without a full stop."""
+class NoExperiment(Exception):
+    """A finding cannot be run; the text says why, as a sentence without a full stop."""
 
-    reason: str
+
+def wrap(model: Model, node: CSTNode, function: str, *arguments: str) -> tuple[Change, ...]:
+    """Put a call of `tflint_measure` around an expression: `model.fit` becomes `tflint_measure.fit(model.fit)`."""
+    closing = "".join(f", {argument}" for argument in arguments) + ")"
+    return Change(model, node, f"tflint_measure.{function}(", "before"), Change(model, node, closing, "after")
+
+
+def measured_loop(model: Model, loop: LoopNode, samples: int = 1, *, reads: bool = False) -> tuple[Change, ...]:
+    """Time the turns of a loop; see `tflint_measure.steps` for the arguments."""
+    import libcst as cst  # late: who only asks which rules there are need not wait for it
+
+    if isinstance(loop, cst.For):
+        return wrap(model, loop.iter, "steps", f"samples={samples}", f"reads={reads}")
+    return (Change(model, loop.test, f"tflint_measure.turn({samples})"),)
+
+
+def fix_changes(finding: Finding) -> tuple[Change, ...]:
+    """The edits of a finding's own fix; none where it has no fix."""
+    edits = finding.fix.edits if finding.fix is not None else ()
+    return tuple(Change(finding.model, edit.node, edit.text, edit.where) for edit in edits)

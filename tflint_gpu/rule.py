@@ -13,13 +13,39 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
+from tflint_gpu.experiment import (
+    Change,
+    Experiment,
+    NoExperiment,
+    Workload,
+    fix_changes,
+    measured_loop,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from libcst import CSTNode
 
     from tflint_gpu.model import Model
 
-__all__ = ["Edit", "Finding", "Fix", "Note", "Prediction", "Rule", "RuleEntry", "entries", "load"]
+__all__ = [
+    "Change",
+    "Edit",
+    "Experiment",
+    "Finding",
+    "Fix",
+    "NoExperiment",
+    "Note",
+    "Prediction",
+    "Rule",
+    "RuleEntry",
+    "Workload",
+    "entries",
+    "fix_changes",
+    "load",
+    "measured_loop",
+    "wrap",
+]
 
 UNREADABLE_FILE = "TFG000"
 _RULE_MODULE = re.compile(r"(tfg\d{3})_(\w+)")
@@ -100,6 +126,17 @@ class Rule:
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield what this rule finds in one file. Raises nothing for any parsable input."""
         raise NotImplementedError
+
+    def experiments(self, finding: Finding, model: Model) -> Iterable[Experiment]:
+        """How `verify` can see what a finding predicts.
+
+        Arguments:
+            finding: one that `check` yielded for this model.
+
+        Raises:
+            NoExperiment: it cannot be seen by running this code.
+        """
+        raise NoExperiment("this rule has no experiment")
 
     @classmethod
     def summary(cls) -> str:

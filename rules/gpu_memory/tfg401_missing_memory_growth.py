@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
-from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+from tflint_gpu.model.syntax import method_name
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, wrap
 
 
 class MissingMemoryGrowth(Rule):
@@ -68,6 +69,32 @@ class MissingMemoryGrowth(Rule):
             help="turn memory growth on before the first operation, if the GPU is shared; it adds no memory",
             fix=_fix(model),
         )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The program up to its first training: what it holds on the card, as it is and with growth turned on."""
+        call = model.call_at(finding.node)
+        assert call is not None
+        held = Change(model, model.tree.statement(call), "tflint_measure.reached(hold=2.0)", "below")
+        yield Experiment(
+            model,
+            call,
+            probes=wrap(model, call.func, "fit") if method_name(call) == "fit" else (held,),
+            opening="tflint_measure.grow_memory()",
+            requires="a GPU",
+            unit="bytes",
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        product = tf.linalg.matmul(tf.ones((256, 256)), tf.ones((256, 256)))
+        tflint_measure.reached(hold=2.0)
+    """,
+    changes=(("import tensorflow as tf", "import tensorflow as tf\n\ntflint_measure.grow_memory()"),),
+)
 
 
 def _fix(model: Model) -> Fix | None:

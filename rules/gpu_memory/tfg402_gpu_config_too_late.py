@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.runtime import GROWTH, LOGICAL, VISIBLE
 from tflint_gpu.model.syntax import argument, dotted_name
-from tflint_gpu.rule import Finding, Note, Prediction, Rule
+from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload
 
 _WHAT = {
     **dict.fromkeys(GROWTH, "Physical"),
@@ -62,6 +62,34 @@ class GpuConfigTooLate(Rule):
                 yield _too_late(model, call, *before, changed_on)
             elif model.name(call.func) in GROWTH:
                 yield from _both_ways(model, call)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The program up to the call, as it is and with the call left out."""
+        assert isinstance(finding.node, cst.Call)
+        statement = model.tree.statement(finding.node)
+        several = "two or more" in (_machine(model, finding.node) or "")
+        yield Experiment(
+            model,
+            finding.node,
+            probes=(Change(model, statement, "tflint_measure.reached()", "below"),),
+            repair=(Change(model, finding.node, "None"),),
+            exceptions=("RuntimeError", "ValueError"),
+            requires="two GPUs" if several else "a GPU",
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        tf.constant(1.0)
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        tflint_measure.reached()
+    """,
+    changes=(("\ntf.constant(1.0)", ""),),
+)
 
 
 def _machine(model: Model, call: cst.Call) -> str | None:

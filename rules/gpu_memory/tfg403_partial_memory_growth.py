@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.runtime import GROWTH
 from tflint_gpu.model.syntax import argument
-from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, fix_changes
 
 
 class PartialMemoryGrowth(Rule):
@@ -62,6 +62,33 @@ class PartialMemoryGrowth(Rule):
             help="set it on every GPU in a loop",
             fix=_fix(model, call, gpus),
         )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The program up to the call and a first operation, as it is and with the growth on every GPU."""
+        assert isinstance(finding.node, cst.Call)
+        statement = model.tree.statement(finding.node)
+        yield Experiment(
+            model,
+            finding.node,
+            probes=(Change(model, statement, "tflint_measure.reached()", "below"),),
+            repair=fix_changes(finding) or (Change(model, finding.node, "tflint_measure.grow_memory()"),),
+            exceptions=("ValueError",),
+            requires="two GPUs",
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        gpus = tf.config.list_physical_devices("GPU")
+        for gpu in gpus[:1]:
+            tf.config.experimental.set_memory_growth(gpu, True)
+        tflint_measure.reached()
+    """,
+    changes=(("gpus[:1]", "gpus"),),
+)
 
 
 def _single_gpu(model: Model, call: cst.Call) -> cst.BaseExpression | None:

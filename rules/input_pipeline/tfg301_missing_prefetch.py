@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.pipelines import Consumption, Operation
-from tflint_gpu.rule import Finding, Note, Prediction, Rule
+from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 _INJECTED_SINCE = (2, 11)
 
@@ -56,12 +56,47 @@ class MissingPrefetch(Rule):
         """Yield the last operation of each training pipeline that lacks a prefetch and needs one."""
         if model.training.distributes:
             return
-        for item in model.pipelines.consumptions:
-            if item.kind != "train" or item.chain.is_prefetched or item.chain.work is None:
-                continue
+        for item in _unprefetched(model):
             reason = _reason(model, item)
-            if reason is not None:
+            if reason is not None and item.chain.work is not None:
                 yield _finding(item, item.chain.work, reason)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's pipeline with a consumer of a set time, as it is and with a prefetch at its end."""
+        item = next(i for i in _unprefetched(model) if i.chain.work and i.chain.work.place is finding.node)
+        data_model, data = item.dataset
+        yield Experiment(
+            data_model,
+            data,
+            probes=wrap(data_model, data, "consume"),
+            repair=(Change(data_model, data, ".prefetch(-1)", "after"),),
+            workload=_WORKLOAD,
+            unit="seconds per element",
+            calibrates=True,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import time
+
+        import tensorflow as tf
+
+        def slow(x):
+            return tf.numpy_function(lambda v: (time.sleep(0.004), v)[1], [x], tf.int64)
+
+        dataset = tf.data.Dataset.range(64).map(slow).batch(4)
+        tflint_measure.consume(dataset, optimized=False)
+    """,
+    changes=((".batch(4)", ".batch(4).prefetch(2)"),),
+)
+
+
+def _unprefetched(model: Model) -> Iterator[Consumption]:
+    """The training pipelines that end without a prefetch."""
+    for item in model.pipelines.consumptions:
+        if item.kind == "train" and not item.chain.is_prefetched and item.chain.work is not None:
+            yield item
 
 
 def _reason(model: Model, item: Consumption) -> str | None:

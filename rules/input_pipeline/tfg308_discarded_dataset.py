@@ -9,7 +9,18 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.datasets import MARKERS, TRANSFORMATIONS
 from tflint_gpu.model.syntax import method_name
-from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Prediction,
+    Rule,
+    Workload,
+    fix_changes,
+)
 
 
 class DiscardedDataset(Rule):
@@ -62,6 +73,37 @@ class DiscardedDataset(Rule):
                 help="assign the result",
                 fix=_fix(model, call),
             )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """Is the variable still the same dataset behind the statement?"""
+        call = model.call_at(finding.node)
+        assert call is not None
+        statement = model.tree.statement(call)
+        if finding.fix is None:
+            raise NoExperiment("the chain does not start from a variable")
+        name = finding.fix.edits[0].text.partition(" =")[0]
+        kept = f"tflint_before = {name}\n{model.indentation(statement)}"
+        asked = f'tflint_measure.unchanged("{name}", tflint_before, {name}, "{model.code(finding.node)}")'
+        yield Experiment(
+            model,
+            call,
+            probes=(Change(model, statement, kept, "before"), Change(model, statement, asked, "below")),
+            repair=fix_changes(finding),
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(100)
+        before = dataset
+        dataset.shuffle(100)
+        tflint_measure.unchanged("dataset", before, dataset, "shuffle")
+    """,
+    changes=(("    dataset.shuffle", "    dataset = dataset.shuffle"),),
+)
 
 
 def _fix(model: Model, call: cst.Call) -> Fix | None:

@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY
 from tflint_gpu.model.execution import Trace
-from tflint_gpu.rule import Edit, Finding, Fix, Note, Prediction, Rule
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 
 class NumpyInCall(Rule):
@@ -67,17 +67,75 @@ class NumpyInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the NumPy calls on tensors in the traced functions that start in this file."""
-        if model.program.uses_another_backend:
-            return
-        for trace in model.execution.traces:
-            own = trace.tensors.model
-            for call in own.functions.calls_in.get(trace.function.node, ()):
-                name = own.name(call.func)
-                if name not in RAISES or own.guards.keeps_tensors_out(call):
-                    continue
-                arrays = [arg.value for arg in call.args if not _is_option(arg)]
-                if trace.tensors.holds_tensor(arrays) and not model.runtime.has_numpy_behaviour:
-                    yield _finding(trace, call, name)
+        for trace, call, name in _numpy_calls(model):
+            yield _finding(trace, call, name)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The function at its first call in the program: eager, with gradients, traced; as it is and repaired.
+
+        All calls of the function are repaired: one that is left would raise as well.
+        """
+        found = list(_numpy_calls(model))
+        own = next(trace for trace, call, _ in found if call.func is finding.node)
+        function = own.function.node
+        same = {call: (trace, name) for trace, call, name in found if trace.function.node is function}
+        yield Experiment(
+            own.tensors.model,
+            function,
+            probes=_examined(own.tensors.model, function),
+            repair=tuple(c for call, (trace, name) in same.items() for c in _repaired(trace, call, name)),
+            exceptions=(TRACING_ERROR,),
+            workload=_WORKLOAD,
+        )
+
+
+TRACING_ERROR = "NotImplementedError"
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        @tflint_measure.examine
+        def wave(inputs):
+            return np.sin(inputs)
+
+        wave(tf.random.normal((32, 8)))
+    """,
+    changes=(("np.sin(inputs)", "tf.sin(inputs)"),),
+)
+
+
+def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
+    """The NumPy calls on tensors that raise when TensorFlow traces them, each with its function's trace."""
+    if model.program.uses_another_backend:
+        return
+    for trace in model.execution.traces:
+        own = trace.tensors.model
+        for call in own.functions.calls_in.get(trace.function.node, ()):
+            name = own.name(call.func)
+            if name not in RAISES or own.guards.keeps_tensors_out(call):
+                continue
+            arrays = [arg.value for arg in call.args if not _is_option(arg)]
+            if trace.tensors.holds_tensor(arrays) and not model.runtime.has_numpy_behaviour:
+                yield trace, call, name
+
+
+def _examined(model: Model, function: cst.FunctionDef | cst.Lambda) -> tuple[Change, ...]:
+    """Let `verify` run the function three ways at its first call: below the decorators that it has."""
+    if isinstance(function, cst.Lambda):
+        return wrap(model, function, "examine")
+    if function.decorators:
+        line = f"\n{model.indentation(function)}@tflint_measure.examine"
+        return (Change(model, function.decorators[-1], line, "after"),)
+    return (Change(model, function, f"@tflint_measure.examine\n{model.indentation(function)}", "before"),)
+
+
+def _repaired(trace: Trace, call: cst.Call, name: str) -> tuple[Change, ...]:
+    """The fix, or TensorFlow's own NumPy function of the same name."""
+    model, fix = trace.tensors.model, _fix(trace, call, name)
+    if fix is not None:
+        return tuple(Change(model, edit.node, edit.text, edit.where) for edit in fix.edits)
+    return (Change(model, call.func, name.replace("numpy.", "tflint_measure.tf.experimental.numpy.", 1)),)
 
 
 def _finding(trace: Trace, call: cst.Call, name: str) -> Finding:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.devices import parse_device
-from tflint_gpu.rule import Finding, Prediction, Rule
+from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
 
 
 class UnguardedDevice(Rule):
@@ -58,6 +58,38 @@ class UnguardedDevice(Rule):
                 continue
             if not model.guards.depends_on_gpus(call) and not _is_guarded_value(model, device):
                 yield _finding(model, device, text, strict)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The block with the GPUs hidden: where do its operations land, and where behind a guard?"""
+        call = next((one for one in model.tree.ancestors(finding.node) if isinstance(one, cst.Call)), None)
+        if call is None or not call.args or call.args[0].value is not finding.node:
+            raise NoExperiment("the device is chosen elsewhere")
+        strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
+        blocks = [one for one in model.tree.ancestors(call) if isinstance(one, cst.With)][:1]
+        training = [loop for loop in model.tree.loops if blocks and model.tree.within(loop, blocks[0])]
+        short = (wrap(model, loop.iter, "few") for loop in training if isinstance(loop, cst.For))
+        yield Experiment(
+            model,
+            call,
+            probes=(
+                *wrap(model, call.func, "placed_strategy" if strategy else "placed"),
+                *(change for changes in short for change in changes),
+            ),
+            repair=wrap(model, finding.node, "available"),
+            requires="no GPU",
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        with tflint_measure.placed(tf.device)("/GPU:0"):
+            product = tf.linalg.matmul(tf.ones((8, 8)), tf.ones((8, 8)))
+    """,
+    changes=(('("/GPU:0")', '(tflint_measure.available("/GPU:0"))'),),
+)
 
 
 def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from tflint_gpu.model import Model
 from tflint_gpu.model.devices import is_pluggable, parse_device
-from tflint_gpu.rule import Finding, Prediction, Rule
+from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 
 class InvalidDevice(Rule):
@@ -53,6 +55,27 @@ class InvalidDevice(Rule):
                 Prediction("crash", (), basis="`DeviceSpec.from_string`, measured with 2.15 and 2.21"),
                 help='write "/GPU:0" or "/CPU:0"',
             )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The device string alone: whether it parses depends on nothing else."""
+        assert isinstance(finding.node, cst.BaseExpression)
+        text = next(t for t in model.values.possible(finding.node) if isinstance(t, str) and _problem(t))
+        yield Experiment(
+            model,
+            finding.node,
+            exceptions=("ValueError",),
+            workload=Workload(
+                before=f"""
+                    import tensorflow as tf
+
+                    with tf.device({text!r}):
+                        tf.ones(())
+                    tflint_measure.reached()
+                """,
+                changes=((repr(text), "'/GPU:0'"),),
+            ),
+            only_workload=True,
+        )
 
 
 def _problem(text: str) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.rule import Edit, Finding, Fix, Prediction, Rule
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
 
 
 class UnguardedGpuIndex(Rule):
@@ -56,6 +56,35 @@ class UnguardedGpuIndex(Rule):
                 help="loop over the list, or check it first",
                 fix=_fix(model, subscript),
             )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The statement on a machine without a GPU, as it is and under `if gpus:`."""
+        assert isinstance(finding.node, cst.Subscript)
+        statement = model.tree.statement(finding.node)
+        if not isinstance(statement, cst.SimpleStatementLine):
+            raise NoExperiment("the index stands in the header of a block")
+        guard = f"if {model.code(finding.node.value)}:\n{model.indentation(statement)}    "
+        yield Experiment(
+            model,
+            finding.node,
+            probes=(Change(model, statement, "tflint_measure.reached()", "below"),),
+            repair=(Change(model, statement, guard, "before"),),
+            exceptions=("IndexError",),
+            requires="no GPU",
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        gpus = tf.config.list_physical_devices("GPU")
+        first = gpus[0]
+        tflint_measure.reached()
+    """,
+    changes=(("first = gpus[0]", "first = gpus[0] if gpus else None"),),
+)
 
 
 def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.syntax import argument
-from tflint_gpu.rule import Finding, Note, Prediction, Rule
+from tflint_gpu.model.syntax import argument, method_name
+from tflint_gpu.rule import (
+    Change,
+    Experiment,
+    Finding,
+    NoExperiment,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    measured_loop,
+    wrap,
+)
 
+_USUAL = 32
 _PREDICTION = Prediction(
     "slowdown",
     ("training",),
@@ -58,30 +71,71 @@ class BatchSizeOne(Rule):
         """Yield the arguments that make training batches of one."""
         if model.training.is_stateful:
             return
-        yield from _fit_arguments(model)
-        for item in model.pipelines.consumptions:
-            operation = item.chain.batching
-            if item.kind != "train":
-                continue
-            consumer = (Note(item.model, item.node, "this training consumes it"),)
-            if operation is not None and operation.argument(0, "batch_size") == 1:
-                yield Finding(
-                    operation.model,
-                    operation.place,
-                    f"`{operation.name}` makes training batches of a single element: "
-                    "each step's fixed cost is paid once a sample",
-                    _PREDICTION,
-                    help="batch more samples a step, for example 32; the learning rate may need to follow",
-                    notes=consumer,
-                )
-            elif operation is None and item.chain.loaded_batch_size == 1:
-                call = item.chain.source_call
-                value = argument(call, -1, "batch_size") if call is not None else None
-                if value is not None:
-                    yield _argument_finding(item.chain.source_model or model, value, consumer)
+        for case in (*_fit_arguments(model), *_pipelines(model)):
+            notes = () if case.consumer is None else (Note(*case.consumer, "this training consumes it"),)
+            yield Finding(
+                case.model,
+                case.node,
+                f"{case.text}: each step's fixed cost is paid once a sample",
+                _PREDICTION,
+                help=f"batch more samples a step, for example {_USUAL}; the learning rate may need to follow",
+                notes=notes,
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's training with batches of one and of the suggested size, in seconds per sample."""
+        case = next(c for c in (*_fit_arguments(model), *_pipelines(model)) if c.node is finding.node)
+        consumer_model, consumer = case.consumer or (model, case.call)
+        flaw, repair = (_measured(consumer_model, consumer, samples) for samples in (1, _USUAL))
+        again: tuple[Change, ...] = ()
+        if isinstance(consumer, cst.Call) and consumer_model.names.is_builtin(consumer.func, "next"):
+            again = (Change(case.model, case.call, ".repeat()", "after"),)
+        yield Experiment(
+            consumer_model,
+            consumer,
+            probes=again,
+            flaw=flaw,
+            repair=(*repair, Change(case.model, case.size, case.larger)),
+            unit="seconds per sample",
+            workload=_WORKLOAD,
+        )
 
 
-def _fit_arguments(model: Model) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A batch size of one.
+
+    Arguments:
+        node: what the finding points at; text: what it says of it.
+        call: the call that gets the size; size: what to replace in it by `larger`.
+        consumer: the training that gets the batches, where that is not `call`.
+    """
+
+    model: Model
+    node: cst.CSTNode
+    text: str
+    call: cst.Call
+    size: cst.CSTNode
+    larger: str
+    consumer: tuple[Model, cst.CSTNode] | None = None
+
+
+_AS_ARGUMENT = "training with `batch_size=1`"
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        features, labels = np.random.rand(1024, 20).astype("float32"), np.random.rand(1024, 1).astype("float32")
+        model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)])
+        model.compile(optimizer="sgd", loss="mse")
+        tflint_measure.fit(model.fit, samples=1)(features, labels, batch_size=1)
+    """,
+    changes=(("samples=1", f"samples={_USUAL}"), ("batch_size=1", f"batch_size={_USUAL}")),
+)
+
+
+def _fit_arguments(model: Model) -> Iterator[_Case]:
     for call in model.method_calls("fit"):
         source = model.values.keyword_source(call, "batch_size")
         value: cst.BaseExpression | None = source.value if source is not None else argument(call, 2, "batch_size")
@@ -90,18 +144,37 @@ def _fit_arguments(model: Model) -> Iterator[Finding]:
             continue
         if model.keras_models.receiver(call, "fit") is None or _is_dataset(model, call):
             continue
-        yield _argument_finding(model, source if source is not None else value, ())
+        larger = str(_USUAL)
+        if source is not None and source.star:
+            larger = f'{{**{model.code(value)}, "batch_size": {_USUAL}}}'
+        yield _Case(model, source if source is not None else value, _AS_ARGUMENT, call, value, larger)
 
 
-def _argument_finding(model: Model, node: cst.CSTNode, notes: tuple[Note, ...]) -> Finding:
-    return Finding(
-        model,
-        node,
-        "training with `batch_size=1`: each step's fixed cost is paid once a sample",
-        _PREDICTION,
-        help="batch more samples a step, for example 32; the learning rate may need to follow",
-        notes=notes,
-    )
+def _pipelines(model: Model) -> Iterator[_Case]:
+    for item in model.pipelines.consumptions:
+        if item.kind != "train":
+            continue
+        operation, consumer = item.chain.batching, (item.model, item.node)
+        if operation is not None and operation.argument(0, "batch_size") == 1:
+            text = f"`{operation.name}` makes training batches of a single element"
+            size = argument(operation.call, 0, "batch_size")
+            assert size is not None
+            yield _Case(operation.model, operation.place, text, operation.call, size, str(_USUAL), consumer)
+        elif operation is None and item.chain.loaded_batch_size == 1 and item.chain.source_call is not None:
+            call = item.chain.source_call
+            size = argument(call, -1, "batch_size")
+            if size is not None:
+                yield _Case(item.chain.source_model or model, size, _AS_ARGUMENT, call, size, str(_USUAL), consumer)
+
+
+def _measured(model: Model, consumer: cst.CSTNode, samples: int) -> tuple[Change, ...]:
+    """Time a training per sample: a call of `fit`, or the loop that takes the batches."""
+    if isinstance(consumer, cst.Call) and method_name(consumer) == "fit":
+        return wrap(model, consumer.func, "fit", f"samples={samples}")
+    loop = model.training.loop_of(consumer)
+    if loop is None:
+        raise NoExperiment("the training is neither `fit` nor a loop over the batches")
+    return measured_loop(model, loop, samples, reads=True)
 
 
 def _is_dataset(model: Model, call: cst.Call) -> bool:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from tflint_gpu.model import Model
-from tflint_gpu.rule import Finding, Note, Prediction, Rule
+from tflint_gpu.model.outlines import outline
+from tflint_gpu.model.training import UPDATES, EagerStep
+from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, measured_loop
 
 
 class EagerTrainStep(Rule):
@@ -85,3 +89,47 @@ class EagerTrainStep(Rule):
                     *(Note(place.model, place.node, place.text) for place in step.path),
                 ),
             )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's loop, with the step as it is and under `tf.function`."""
+        step = next(step for step in model.training.eager_steps if step.tape is finding.node)
+        repair = _repair(model, step)
+        yield Experiment(model, step.loop, measured_loop(model, step.loop), repair=repair, workload=_WORKLOAD)
+
+
+def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
+    """Decorate the function that holds the tape, or make a function of the statements in the loop."""
+    function = step.model.tree.function(step.tape)
+    if isinstance(function, cst.FunctionDef) and not step.model.tree.within(step.tape, step.loop):
+        spelled = step.model.names.spelled("tf.function", function) or "tflint_measure.tf.function"
+        return (Change(step.model, function, f"@{spelled}\n{step.model.indentation(function)}", "before"),)
+    made = outline(model, step.loop, step.tape, UPDATES)
+    if made is None:
+        raise NoExperiment("the step cannot be moved into a function of its own")
+    first, *others = made.statements
+    return (
+        Change(model, step.loop, made.definition, "before"),
+        Change(model, first, made.call),
+        *(Change(model, other, "pass") for other in others),
+    )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        x, y = tf.random.normal((32, 20)), tf.random.normal((32, 1))
+        model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.Adam()
+
+        def train_step():
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+            variables = model.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+        for _ in tflint_measure.steps(range(8)):
+            train_step()
+    """,
+    changes=(("def train_step", "@tf.function\ndef train_step"),),
+)

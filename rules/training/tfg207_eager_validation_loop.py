@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.datasets import MARKERS
-from tflint_gpu.rule import Finding, Note, Prediction, Rule
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, wrap
 
 
 class EagerValidationLoop(Rule):
@@ -65,3 +65,29 @@ class EagerValidationLoop(Rule):
                 help="use `model.evaluate` or `model.predict`, or call the model in a function under `@tf.function`",
                 notes=(Note(forward.loop_model, forward.loop, "the loop over the dataset"),),
             )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's loop, with the model as it is and under `tf.function`."""
+        forward = next(one for one in model.training.eager_forwards if one.call.func is finding.node)
+        yield Experiment(
+            forward.loop_model,
+            forward.loop,
+            probes=measured_loop(forward.loop_model, forward.loop),
+            repair=wrap(forward.model, forward.call.func, "traced"),
+            workload=_WORKLOAD,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([*(tf.keras.layers.Dense(64, activation="relu") for _ in range(4))])
+        batches = [tf.random.normal((32, 20)) for _ in range(8)]
+        mean = tf.keras.metrics.Mean()
+
+        for x in tflint_measure.steps(batches):
+            mean.update_state(model(x, training=False))
+    """,
+    changes=(("model(x,", "tflint_measure.traced(model)(x,"),),
+)

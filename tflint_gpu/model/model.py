@@ -135,6 +135,17 @@ class Model:
             else:
                 yield from self._named_calls.get(name, ())
 
+    def call_at(self, place: Node) -> cst.Call | None:
+        """The call whose function, or whose method's name, is at `place`; `place` itself if it is a call."""
+        if isinstance(place, cst.Call):
+            return place
+        return self._calls_by_function.get(place)
+
+    @cached_property
+    def _calls_by_function(self) -> dict[Node, cst.Call]:
+        functions: dict[Node, cst.Call] = {call.func: call for call in self.tree.calls}
+        return functions | {c.func.attr: c for c in self.tree.calls if isinstance(c.func, cst.Attribute)}
+
     def calls_ending_with(self, name: str) -> list[cst.Call]:
         """All calls `name(...)` and `anything.name(...)`."""
         plain = self._plain_calls.get(name, [])

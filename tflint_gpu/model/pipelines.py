@@ -29,12 +29,36 @@ _FIT: dict[str, ConsumerKind] = {"fit": "train", "evaluate": "validate", "predic
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """A chain and what consumes it: a `fit` call, a loop, or nothing."""
+    """A chain and what consumes it: a `fit` call, a loop, or nothing; `data` is the dataset as it is written there."""
 
     kind: ConsumerKind
     chain: Chain
     node: Node
     model: Model
+    data: Expression
+
+    @property
+    def dataset(self) -> tuple[Model, Expression]:
+        """The dataset itself, with its file: behind `enumerate`, `tqdm` and the iterator that `iter` made of it."""
+        model, expr = self.model, self.data
+        for _ in range(_DEPTH_LIMIT):
+            if isinstance(expr, cst.Name):
+                origins = model.functions.origins(expr)
+                made = origins[0] if len(origins) == 1 else None
+                if made is None or not isinstance(made.node, cst.Call):
+                    break
+                if not made.model.names.is_builtin(made.node.func, "iter"):
+                    break
+                model, expr = made.model, made.node
+            if not isinstance(expr, cst.Call) or not expr.args or method_name(expr) in TRANSFORMATIONS:
+                break
+            passing = ("enumerate", "iter", "list", "next")
+            if model.name(expr.func) not in _PASSING and not any(
+                model.names.is_builtin(expr.func, name) for name in passing
+            ):
+                break
+            expr = expr.args[0].value
+        return model, expr
 
     @property
     def is_glance(self) -> bool:
@@ -69,7 +93,7 @@ class Pipelines:
     def consumptions(self) -> list[Consumption]:
         """Every chain that some code of this file consumes and that is certainly tf.data."""
         found = [
-            Consumption(kind, chain, node, pipelines.model)
+            Consumption(kind, chain, node, pipelines.model, expr)
             for pipelines, kind, expr, node in self._all_consumers()
             for chain in pipelines.chains(expr)
             if chain.certain

@@ -148,7 +148,7 @@ class Project:
         return None
 
     def imported(self, model: Model, dotted: str) -> tuple[Model, str] | None:
-        """The file of the project that an imported name comes from, and what it is called there; "" for the file itself."""
+        """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
         located = self._locate(model, dotted)
         other = self._model(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None

@@ -7,7 +7,6 @@ A program is a folder: the file that is run and the project's files that it impo
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ def harness_text() -> str:
     return (Path(__file__).parent / f"{HARNESS}.py").read_text(encoding="utf-8")
 
 
-def workload_pair(experiment: Experiment) -> Pair:
+def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
     """The programs of a rule's own workload.
 
     Raises:
@@ -69,8 +68,8 @@ def workload_pair(experiment: Experiment) -> Pair:
     if experiment.workload is None:
         raise NotExtractable("this rule has no workload of its own")
     programs = []
-    for text in (experiment.workload.before, experiment.workload.after):
-        code = f"import {HARNESS}\n{inspect.cleandoc(text)}\n"
+    for repaired in (False, True):
+        code = f"import {HARNESS}\n{opening}\n{experiment.workload.text(repaired=repaired)}"
         programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
     return Pair(*programs)
 
@@ -175,19 +174,18 @@ class Piece:
 
 
 def _pieces(change: Change) -> Iterator[Piece]:
-    model, edit = change.model, change.edit
-    start, end = model.span(edit.node)
-    if edit.where == "below":
-        # Below a statement, which may be longer than the line of the node.
-        statement_end = model.span(model.tree.statement(edit.node))[1]
-        place = model.source.end_of_line(max(end, statement_end))
-        yield Piece(place, place, f"\n{model.indentation(model.tree.statement(edit.node))}{edit.text}", 0)
-    elif edit.where == "after":
-        yield Piece(end, end, edit.text, end - start)  # what closes a smaller node comes first
-    elif edit.where == "before":
-        yield Piece(start, start, edit.text, start - end)  # what opens a larger node comes first
+    model, text = change.model, change.text
+    start, end = model.span(change.node)
+    if change.where == "below":
+        statement = model.tree.statement(change.node)
+        place = model.source.end_of_line(max(end, model.span(statement)[1]))
+        yield Piece(place, place, f"\n{model.indentation(statement)}{text}", 0)
+    elif change.where == "after":
+        yield Piece(end, end, text, end - start)  # what closes a smaller node comes first
+    elif change.where == "before":
+        yield Piece(start, start, text, start - end)  # what opens a larger node comes first
     else:
-        yield Piece(start, end, edit.text, 1 << 30)
+        yield Piece(start, end, text, 1 << 30)
 
 
 def _put_in(text: str, pieces: Iterable[Piece]) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tflint_gpu.verify.free_names import Block, blocks, bound, free, free_of_head, roots
+from tflint_gpu.model.free_names import Block, blocks, bound, free, free_of_head, roots
 
 # Settings of the runtime decide what a measurement shows, whoever makes them.
 _SETTING = re.compile(
@@ -219,7 +219,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _first_row(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(d.lineno for d in decorators)])
 
 

@@ -110,6 +110,22 @@ def steps(iterable, samples=1, reads=False):
         yield element
 
 
+def turn(samples=1):
+    """The condition of a `while` loop whose turns are timed."""
+    clock = _TURNS.setdefault(samples, _Clock(samples))
+    if clock.tick():
+        finish(clock.times)
+    return True
+
+
+_TURNS = {}
+
+
+def few(iterable):
+    """The first elements of a loop that only lies on the way to what is looked at."""
+    return itertools.islice(iterable, 3)
+
+
 def _endless(iterable, reads):
     if reads and hasattr(iterable, "repeat"):
         iterable = iterable.repeat()
@@ -191,11 +207,15 @@ def brief(method):
     return short_fit
 
 
-def consume(dataset, step=None, optimized=True):
+CONSUMER_SECONDS = None
+
+
+def consume(dataset, optimized=True):
     """Read a pipeline with a consumer that takes a set time per element, as a device does, and end the program.
 
+    The time is `CONSUMER_SECONDS`; where that is None, it measures how long the pipeline takes for an element.
+
     Arguments:
-        step: seconds that the consumer takes; None: measure how long the pipeline takes for an element.
         optimized: False turns off tf.data's default optimizations, and the prefetch that newer versions inject.
     """
     if not optimized:
@@ -204,8 +224,8 @@ def consume(dataset, step=None, optimized=True):
         dataset = dataset.with_options(options)
     clock = _Clock()
     for _ in dataset.repeat():
-        if step is not None:
-            time.sleep(step)
+        if CONSUMER_SECONDS is not None:
+            time.sleep(CONSUMER_SECONDS)
         if clock.tick():
             break
     produced = statistics.median(clock.times)
