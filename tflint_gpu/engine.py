@@ -30,7 +30,7 @@ from tflint_gpu.targets import Target, find_target
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
     from tflint_gpu.model import Model, Project, Sources
-    from tflint_gpu.rule import Rule
+    from tflint_gpu.rule import Finding, Rule
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
@@ -139,6 +139,33 @@ class Engine:
         comments = None if source is None or self.ignore_noqa else Suppressions(source)
         found = (unreadable(file.name, reason) for reason in reasons)
         return tuple(one for one in found if comments is None or not comments.hides(one))
+
+    def findings(self, file: FileToCheck) -> list[tuple[Rule, Finding, Diagnostic]]:
+        """What the rules find in one file, with the syntax nodes that `check` leaves behind; nothing is cached.
+
+        Raises:
+            UnreadableSource: the file does not parse.
+            OSError: it cannot be read.
+        """
+        data = file.read()
+        if not mentions_tensorflow(data):
+            return []
+        target = self.target_for(file)
+        project = self._project_for(file.root, target)
+        rules = [
+            r
+            for r in self._rules_for(self._codes_for(file.path), file.name, [])
+            if may_fire(r, data, file.path, project)
+        ]
+        if not rules:
+            return []
+        model = project.open(SourceFile.decode(data, file.path, file.name))
+        found = [(rule, finding, self.diagnostic(rule, finding)) for rule in rules for finding in rule.check(model)]
+        return [
+            (rule, finding, diagnostic)
+            for rule, finding, diagnostic in found
+            if self._allowed([diagnostic]) and not Suppressions(finding.model.source).hides(diagnostic)
+        ]
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
