@@ -223,6 +223,6 @@ def _content(path: Path) -> bytes:
 def _concerns(rows: Rows, diagnostic: Diagnostic) -> bool:
     if diagnostic.code == UNREADABLE_FILE:
         return bool(rows)
-    end = diagnostic.end_location
-    last = end.row - 1 if end.column == 1 else end.row  # an end at the start of a row is the end of the one above
-    return rows.touch(diagnostic.location.row, max(last, diagnostic.location.row))
+    first, end = diagnostic.location.file_row, diagnostic.end_location
+    last = end.file_row - (end.column == 1)  # an end at the start of a row is the end of the one above
+    return rows.touch(first, max(first, last))

@@ -265,13 +265,14 @@ class Check:
 
 def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:
     """The texts that are not those on the disk: what standard input says."""
-    from tflint_gpu.source import SourceFile, UnreadableSource
+    from tflint_gpu.notebooks import decode_source
+    from tflint_gpu.source import UnreadableSource
 
     sources = {}
     for file in files:
         if file.content is not None:
             with contextlib.suppress(UnreadableSource):
-                sources[file.name] = SourceFile.decode(file.content, file.path, file.name)
+                sources[file.name] = decode_source(file.content, file.path, file.name)
     return sources
 
 
