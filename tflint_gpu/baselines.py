@@ -143,10 +143,15 @@ class Baseline:
         names = {one.filename: self._name(directory / one.filename) for one in diagnostics}
         shown = {name: filename for filename, name in names.items()}
         moved = [replace(one, filename=names[one.filename]) for one in diagnostics]
-        marks = fingerprints(moved, lambda name, row: line_of(shown[name], row))
+
+        def line(name: str, row: int, cell: int) -> str | None:
+            return line_of(shown[name], row, cell)
+
+        marks = fingerprints(moved, line)
+        first = [line(one.filename, one.location.row, one.location.cell) or "" for one in moved]
         return [
-            Entry(one.filename, one.code, (line_of(shown[one.filename], one.location.row) or "").strip()[:_SHOWN], mark)
-            for one, mark in zip(moved, marks, strict=True)
+            Entry(one.filename, one.code, text.strip()[:_SHOWN], mark)
+            for one, text, mark in zip(moved, first, marks, strict=True)
         ]
 
     def _name(self, path: Path) -> str:

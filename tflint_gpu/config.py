@@ -25,7 +25,7 @@ OUTPUT_FORMATS = (
     "markdown",
 )  # fmt: skip
 DEFAULT_EXCLUDE = (
-    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".mypy_cache", ".nox", ".pants.d",
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",
     ".pytype", ".ruff_cache", ".svn", ".tflint_gpu_cache", ".tox", ".venv", "__pypackages__", "_build",
     "buck-out", "dist", "node_modules", "site-packages", "venv",
 )  # fmt: skip

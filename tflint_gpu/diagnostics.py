@@ -6,7 +6,7 @@ a `Diagnostic`, which knows rows, columns and edits and needs no tree any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Severity = Literal["error", "warning", "advice"]
@@ -20,18 +20,24 @@ class Location:
 
     Arguments:
         cell: of a notebook, counted from 1 over all its cells, and then `row` counts in this cell; 0 elsewhere.
-        stored: the row of the notebook's file that holds the row of the cell; 0 elsewhere.
+        stored_row, stored_column: where this place is in the JSON of the notebook; 0 elsewhere.
     """
 
     cell: int = field(default=0, kw_only=True)
     row: int
     column: int
-    stored: int = field(default=0, kw_only=True, compare=False)
+    stored_row: int = field(default=0, kw_only=True, compare=False)
+    stored_column: int = field(default=0, kw_only=True, compare=False)
+
+    @property
+    def in_file(self) -> Location:
+        """The place in the file as it lies on the disk, for who knows no cells."""
+        return Location(self.stored_row, self.stored_column) if self.cell else self
 
     @property
     def file_row(self) -> int:
-        """The row of the file as it lies on the disk, for whoever knows no cells."""
-        return self.stored or self.row
+        """The row of the file as it lies on the disk."""
+        return self.in_file.row
 
     def __str__(self) -> str:
         place = f"{self.row}:{self.column}"
@@ -108,6 +114,24 @@ class Diagnostic:
     def sort_key(self) -> tuple[str, Location, str, str]:
         """Order of a report: by file, then place, then code."""
         return (self.filename, self.location, self.code, self.message)
+
+    @property
+    def in_file(self) -> Diagnostic:
+        """For who knows no cells: with places in the file as it lies on the disk, and the cell in the message."""
+        if not self.location.cell:
+            return self
+        return replace(
+            self,
+            message=f"{self.location}: {self.message}",
+            location=self.location.in_file,
+            end_location=self.end_location.in_file,
+            noqa_row=self.location.in_file.row,
+            related=tuple(
+                replace(one, location=one.location.in_file, end_location=one.end_location.in_file)
+                for one in self.related
+            ),
+            fix=None,  # its text is not JSON
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tflint_gpu.cache import Cache, rules_fingerprint
 from tflint_gpu.config import SettingsResolver
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.files import FileToCheck, is_excluded, shown_name
-from tflint_gpu.notebooks import Notebook, decode_source
+from tflint_gpu.notebooks import decode_source
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
 from tflint_gpu.source import SourceFile, UnreadableSource, is_test_path
@@ -109,8 +109,7 @@ class Engine:
         source: SourceFile | None = None
         try:
             source = decode_source(data, file.path, file.name)
-            if isinstance(source, Notebook):  # its JSON has escapes, and outputs
-                data = source.text.encode("utf-8", "replace")
+            data = source.searched(data)
             project = self._project_for(file.root, target)
             rules = [
                 rule
@@ -148,8 +147,10 @@ class Engine:
             OSError: it cannot be read.
         """
         data = file.read()
-        if not mentions_tensorflow(data):
+        if not file.may_matter(data):
             return []
+        source = decode_source(data, file.path, file.name)
+        data = source.searched(data)
         target = self.target_for(file)
         project = self._project_for(file.root, target)
         rules = [
@@ -159,7 +160,7 @@ class Engine:
         ]
         if not rules:
             return []
-        model = project.open(SourceFile.decode(data, file.path, file.name))
+        model = project.open(source)
         found = [(rule, finding, self.diagnostic(rule, finding)) for rule in rules for finding in rule.check(model)]
         return [
             (rule, finding, diagnostic)

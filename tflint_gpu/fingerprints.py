@@ -10,7 +10,7 @@ from pathlib import PurePath
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.lexical import Lines
 
-LineOf = Callable[[str, int], "str | None"]
+LineOf = Callable[[str, int, int], "str | None"]
 
 
 def fingerprints(diagnostics: Sequence[Diagnostic], line_of: LineOf) -> list[str]:
@@ -22,7 +22,7 @@ def fingerprints(diagnostics: Sequence[Diagnostic], line_of: LineOf) -> list[str
 
     Arguments:
         diagnostics: all findings of a run: leaving some out can change the number of those below.
-        line_of: the text of a row of a file (from 1), None if it cannot be read.
+        line_of: the text of a row (from 1) of a file, or of a notebook's cell; None if it cannot be read.
     """
     subjects = [(PurePath(one.filename).as_posix(), one.code, _statement(one, line_of)) for one in diagnostics]
     numbers: dict[int, int] = {}
@@ -36,7 +36,8 @@ def fingerprints(diagnostics: Sequence[Diagnostic], line_of: LineOf) -> list[str
 def _statement(diagnostic: Diagnostic, line_of: LineOf) -> str:
     """The rows that the finding covers, up to the first one that ends a logical line."""
     first, last = diagnostic.location.row, diagnostic.end_location.row
-    rows = [line_of(diagnostic.filename, row) or "" for row in range(first, max(first, last) + 1)]
+    cell = diagnostic.location.cell
+    rows = [line_of(diagnostic.filename, row, cell) or "" for row in range(first, max(first, last) + 1)]
     end = Lines.of("\n".join(rows)).logical[0]
     return " ".join(" ".join(rows[:end]).split())
 

@@ -125,6 +125,10 @@ class Notebook(SourceFile):
         """Whether the JSON is the same: with the same text, cells can lie elsewhere."""
         return isinstance(other, Notebook) and self.document == other.document
 
+    def searched(self, data: bytes) -> bytes:
+        """The program: JSON has escapes, and outputs."""
+        return self.text.encode("utf-8", "replace")
+
     def parts(self) -> dict[str, str]:
         """The texts of the cells."""
         return {f"{self.name}:cell {cell.number}": cell.text for cell in self.cells}
@@ -143,14 +147,26 @@ class Notebook(SourceFile):
         cell = self._cell_at(offset)
         offset = min(max(offset, cell.start), cell.end)
         place = super().locate(offset)
-        written = self._written[cell.place]
-        stored = self.document.count("\n", 0, written.offset(offset - cell.start)) + 1
-        return Location(place.row - self.row(cell.start) + 1, place.column, cell=cell.number, stored=stored)
+        stored = self._written[cell.place].offset(offset - cell.start)
+        return Location(
+            place.row - self.row(cell.start) + 1,
+            place.column,
+            cell=cell.number,
+            stored_row=self.document.count("\n", 0, stored) + 1,
+            stored_column=stored - self.document.rfind("\n", 0, stored),
+        )
 
     def row_of(self, location: Location) -> int:
         """The row of the text that a row of a cell is."""
         starts = (self.row(cell.start) for cell in self.cells if cell.number == location.cell)
         return next(starts, 1) + location.row - 1
+
+    def shown_line(self, location: Location) -> str:
+        """The row of a cell, or of the JSON."""
+        if location.cell:
+            return self.line(self.row_of(location))
+        rows = self.document.split("\n")
+        return rows[location.row - 1].rstrip("\r") if location.row <= len(rows) else ""
 
     def end_of_line(self, offset: int) -> int:
         """The offset at which the line after the one that holds `offset` starts, or the end of the cell."""

@@ -109,6 +109,10 @@ class SourceFile:
         """Whether all positions and texts are those of another state of the same file."""
         return self.text == other.text
 
+    def searched(self, data: bytes) -> bytes:
+        """Where to search for byte strings of the code, given the bytes of the file."""
+        return data
+
     def parts(self) -> dict[str, str]:
         """What a user would compare of this file: texts by their names."""
         return {self.name: self.text}
@@ -149,6 +153,10 @@ class SourceFile:
     def row_of(self, location: Location) -> int:
         """The row of the text that a location means."""
         return location.row
+
+    def shown_line(self, location: Location) -> str:
+        """The row in which a location lies, without its line ending; empty beyond the end."""
+        return self.line(location.row)
 
     def end_of_line(self, offset: int) -> int:
         """The offset at which the line after the one that holds `offset` starts, or the end of the text."""

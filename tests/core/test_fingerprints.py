@@ -13,7 +13,7 @@ def marks(text: str, *places: tuple[int, int], filename: str = "a.py", code: str
         for first, last in places
     ]
     lines = text.split("\n")
-    return fingerprints(found, lambda _, row: lines[row - 1] if row <= len(lines) else "")
+    return fingerprints(found, lambda _, row, _cell: lines[row - 1] if row <= len(lines) else "")
 
 
 def test_lines_above_and_indentation_do_not_matter() -> None:
@@ -44,6 +44,6 @@ def test_a_statement_counts_whole_and_of_a_block_the_header() -> None:
 
 def test_files_that_cannot_be_read_or_named() -> None:
     gone = Diagnostic("C1", "n", "m", "a\udcff.py", Location(3, 1), Location(2, 1), 3, "error")
-    first, second = fingerprints([gone, gone], lambda _name, _row: None)
+    first, second = fingerprints([gone, gone], lambda _name, _row, _cell: None)
     assert first != second
-    assert fingerprints([], lambda _name, _row: None) == []
+    assert fingerprints([], lambda _name, _row, _cell: None) == []

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.diagnostics import Diagnostic, Location
+from tflint_gpu.notebooks import decode_source
 from tflint_gpu.source import SourceFile, UnreadableSource
 
 __all__ = ["Render", "View", "renderer"]
@@ -35,18 +36,19 @@ class View:
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     _read: dict[str, SourceFile | None] = field(default_factory=dict)
 
-    def line(self, filename: str, row: int) -> str | None:
-        """A row of a file; None if it cannot be read (any more)."""
+    def line(self, filename: str, row: int, cell: int = 0) -> str | None:
+        """A row of a file, or of a notebook's cell; None if it cannot be read (any more)."""
+        place = Location(row, 1, cell=cell)
         if filename in self.sources:
-            return self.sources[filename].line(row)
+            return self.sources[filename].shown_line(place)
         if filename not in self._read:
             path = self.working_directory / filename
             try:
-                self._read[filename] = SourceFile.decode(path.read_bytes(), path, filename)
+                self._read[filename] = decode_source(path.read_bytes(), path, filename)
             except (OSError, UnreadableSource):
                 self._read[filename] = None
         source = self._read[filename]
-        return None if source is None else source.line(row)
+        return None if source is None else source.shown_line(place)
 
     def absolute(self, filename: str) -> str:
         """The whole path of a file; standard input has none."""

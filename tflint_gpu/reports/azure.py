@@ -17,7 +17,7 @@ _TYPES = {"error": "error", "warning": "warning", "advice": "warning"}  # there 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """A command for each diagnostic."""
-    return "".join(_command(diagnostic, view) for diagnostic in diagnostics)
+    return "".join(_command(diagnostic.in_file, view) for diagnostic in diagnostics)
 
 
 def _command(diagnostic: Diagnostic, view: View) -> str:

@@ -59,7 +59,7 @@ def _excerpt(
     blank = " " * margin
     pointer = styled(arrow, "blue", view.colour)
     yield f"{blank}{pointer} {place(filename, start)}"
-    line = view.line(filename, start.row)
+    line = view.line(filename, start.row, start.cell)
     if not line or not line.strip():
         if label:
             yield f"{blank} {styled('|', 'blue', view.colour)} {label}"

@@ -37,7 +37,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 
 def _command(diagnostic: Diagnostic, view: View) -> str:
-    start, end = diagnostic.location, diagnostic.end_location
+    start, end = diagnostic.location.in_file, diagnostic.end_location.in_file
     properties: dict[str, str | int] = {
         "title": f"tflint-gpu ({diagnostic.code})",
         "file": view.absolute(diagnostic.filename),
@@ -48,7 +48,7 @@ def _command(diagnostic: Diagnostic, view: View) -> str:
     else:  # the runner takes no columns for several rows
         properties |= {"endLine": end.row}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    text = f"{place(diagnostic.filename, start)}: {diagnostic.code} {diagnostic.message}"
+    text = f"{place(diagnostic.filename, diagnostic.location)}: {diagnostic.code} {diagnostic.message}"
     if diagnostic.help:
         text += f"\n  help: {diagnostic.help}"
     return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(text)}\n"

@@ -25,12 +25,14 @@ def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "message": diagnostic.message,
         "severity": diagnostic.severity,
         "filename": view.absolute(diagnostic.filename),
+        "cell": diagnostic.location.cell or None,
         "location": _location(diagnostic.location),
         "end_location": _location(diagnostic.end_location),
         "prediction": None if prediction is None else asdict(prediction),
         "related": [
             {
                 "filename": view.absolute(related.filename),
+                "cell": related.location.cell or None,
                 "location": _location(related.location),
                 "end_location": _location(related.end_location),
                 "message": related.message,

@@ -41,7 +41,7 @@ def _add_suite(root: ElementTree.Element, name: str, diagnostics: list[Diagnosti
         case = ElementTree.SubElement(
             suite,
             "testcase",
-            name=_legal(f"{one.code} {one.name} {one.location.row}:{one.location.column}"),
+            name=_legal(f"{one.code} {one.name} {one.location}"),
             classname=_legal(str(PurePosixPath(name).with_suffix(""))),
         )
         failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.message))

@@ -13,8 +13,8 @@ STANDARD_INPUT = "-"
 
 
 def place(filename: str, location: Location) -> str:
-    """`path:row:column`, for people and for programs that read lines."""
-    return f"{printable(filename)}:{location.row}:{location.column}"
+    """`path:row:column`, or `path:cell 4:row:column`, for people and for programs that read lines."""
+    return f"{printable(filename)}:{location}"
 
 
 def place_of_row(filename: str, location: Location) -> str:

@@ -57,7 +57,7 @@ def _row(one: Diagnostic, view: View) -> str:
     cells = (
         one.severity,
         _code(portable(one.filename, view)),
-        f"{one.location.row}:{one.location.column}",
+        str(one.location),
         f"{one.code} {one.name}",
         finding,
         _prose(predicted(one.prediction)) if one.prediction is not None else "",

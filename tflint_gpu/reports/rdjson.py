@@ -18,7 +18,7 @@ _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "advice": "INFO"}
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     """One object, also for no diagnostics."""
-    result = {"source": {"name": "tflint-gpu"}, "diagnostics": [_diagnostic(one, view) for one in diagnostics]}
+    result = {"source": {"name": "tflint-gpu"}, "diagnostics": [_diagnostic(one.in_file, view) for one in diagnostics]}
     return json.dumps(result, indent=2) + "\n"
 
 

@@ -35,7 +35,9 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
         "tool": {"driver": {"name": "tflint-gpu", "version": __version__, "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"uri": directory_uri(view)}},
-        "results": [_result(one, index[one.code], mark, view) for one, mark in zip(diagnostics, marks, strict=True)],
+        "results": [
+            _result(one.in_file, index[one.code], mark, view) for one, mark in zip(diagnostics, marks, strict=True)
+        ],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
