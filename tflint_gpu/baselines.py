@@ -22,6 +22,7 @@ VERSION = 1
 _SHOWN = 100
 _VERSION_KEY = "tflint-gpu-baseline"
 _KEYS = ("file", "code", "line", "fingerprint")
+_REMEDY = "restore it, or write another one with --write-baseline=FILE"
 
 
 class BaselineError(SettingsError):
@@ -172,22 +173,22 @@ def _document(path: Path, data: bytes) -> dict[str, Any]:
     try:
         document = json.loads(data.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path}: not a baseline: {_reason(error)}; {_remedy(path)}") from None
+        raise BaselineError(f"{path}: not a baseline: {_reason(error)}; {_REMEDY}") from None
     if not isinstance(document, dict) or _VERSION_KEY not in document:
-        raise BaselineError(f"{path}: not a baseline: it lacks the key `{_VERSION_KEY}`; {_remedy(path)}")
+        raise BaselineError(f"{path}: not a baseline: it lacks the key `{_VERSION_KEY}`; {_REMEDY}")
     return document
 
 
 def _entries(path: Path, document: dict[str, Any]) -> tuple[Entry, ...]:
     findings = document.get("findings")
     if not isinstance(findings, list):
-        raise BaselineError(f"{path}: `findings` must be a list; {_remedy(path)}")
+        raise BaselineError(f"{path}: `findings` must be a list; {_REMEDY}")
     return tuple(_entry(path, number, item) for number, item in enumerate(findings, start=1))
 
 
 def _entry(path: Path, number: int, item: Any) -> Entry:
     if not isinstance(item, dict) or not all(isinstance(item.get(key), str) for key in _KEYS):
-        raise BaselineError(f"{path}: finding {number} must have {', '.join(_KEYS)}, all strings; {_remedy(path)}")
+        raise BaselineError(f"{path}: finding {number} must have {', '.join(_KEYS)}, all strings; {_REMEDY}")
     return Entry(**{key: item[key] for key in _KEYS})
 
 
@@ -195,7 +196,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}, column {error.colno}: {error.msg}"
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _remedy(path: Path) -> str:
-    return f"restore it, or delete {path.name} and write it anew with --write-baseline"
