@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
+from tflint_gpu.model.syntax import Node
 from tflint_gpu.verify.inputs import stands
 from tflint_gpu.verify.routes import Route, Stop, find_route
 from tflint_gpu.verify.slices import Slice, Way, slice_file
@@ -74,7 +75,7 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
     return Pair(*programs)
 
 
-def extract(experiment: Experiment, entries: Sequence[Model]) -> Pair:
+def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "") -> Pair:
     """Cut both programs out of the project.
 
     Arguments:
@@ -86,7 +87,7 @@ def extract(experiment: Experiment, entries: Sequence[Model]) -> Pair:
     for entry in entries:
         route = find_route(experiment.model, experiment.node, entry)
         if route is not None:
-            cut = _Cut(entry, route, experiment)
+            cut = _Cut(entry, route, experiment, opening)
             return Pair(cut.program(repaired=False), cut.program(repaired=True))
     function = experiment.model.tree.function(experiment.node)
     name = getattr(getattr(experiment.node, "name", None) or getattr(function, "name", None), "value", "this code")
@@ -96,8 +97,8 @@ def extract(experiment: Experiment, entries: Sequence[Model]) -> Pair:
 class _Cut:
     """The files of one program while they are being collected."""
 
-    def __init__(self, entry: Model, route: Route, experiment: Experiment) -> None:
-        self.entry, self.route, self.experiment = entry, route, experiment
+    def __init__(self, entry: Model, route: Route, experiment: Experiment, opening: str) -> None:
+        self.entry, self.route, self.experiment, self.opening = entry, route, experiment, opening
         self.models: dict[Path, Model] = {}
         self.slices: dict[Path, Slice] = {}
         self.exported: dict[Path, set[str]] = {}
@@ -113,7 +114,7 @@ class _Cut:
             self.models[path] = model
             if len(self.models) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
-            tree = ast.parse(model.source.text)
+            tree = ast.parse(model.source.code)
             ways = [self._way(stop) for stop in self.route if stop.model is model]
             whole = "*" in self.exported.get(path, ())
             if whole:
@@ -130,7 +131,7 @@ class _Cut:
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.model.span(stop.node)
-        return Way(stop.model.source.locate(start).row, stop.forward)
+        return Way(stop.model.source.row(start), stop.forward)
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
@@ -139,28 +140,32 @@ class _Cut:
         root = _common_root(self.models)
         files = {f"{HARNESS}.py": harness_text()}
         for path, model in self.models.items():
-            opening = experiment.opening if repaired and model is self.entry else ""
-            name = str(PurePosixPath(path.relative_to(root)))
-            files[name] = self._text(model, changes, opening, depth=name.count("/"))
-        return Program(str(PurePosixPath(self.entry.source.path.relative_to(root))), files)
+            name = _name(path, root)
+            files[name] = self._text(model, changes, self._opening(model, name, repaired=repaired))
+        return Program(_name(self.entry.source.path, root), files)
 
-    def _text(self, model: Model, changes: Iterable[Change], opening: str, depth: int) -> str:
+    def _opening(self, model: Model, name: str, *, repaired: bool) -> str:
+        """What a file begins with: the harness is found and, in the entry, set."""
+        lines = [f"import {HARNESS}"]
+        if model is self.entry:
+            if depth := name.count("/"):
+                lines = ["import sys", f"sys.path.insert(1, __file__.rsplit('/', {depth + 1})[0])", *lines]
+            lines += [self.opening, self.experiment.opening if repaired else ""]
+        return "".join(f"{line}\n" for line in lines if line)
+
+    def _text(self, model: Model, changes: Sequence[Change], opening: str) -> str:
         source, cut = model.source, self.slices[model.source.path]
         pieces = [p for change in changes if change.model is model for p in _pieces(change)]
         pieces += [Piece(one.start, one.end, one.text, 1 << 30) for one in stands(model, HARNESS)]
-        if any(stop.forward for stop in self.route) and model is self.entry:
-            pieces += _shortened_fits(model)
+        pieces += _shortened_fits(model, {change.node for change in changes})
         if cut.dropped:
-            pieces = [p for p in pieces if source.locate(p.start).row not in cut.dropped]
+            pieces = [p for p in pieces if source.row(p.start) not in cut.dropped]
         starts = source.line_starts
         for row in cut.dropped:
-            end = starts[row] if row < len(starts) else len(source.text)
+            end = starts[row] if row < len(starts) else len(source.code)
             pieces.append(Piece(starts[row - 1], end, "", 0))
-        text = _put_in(source.text, pieces)
-        path = f"import sys\nsys.path.insert(1, __file__.rsplit('/', {depth + 1})[0])\n" if depth else ""
-        if model is not self.entry:
-            path = ""
-        return _tidy(_with_opening(text, f"{path}import {HARNESS}\n{opening}"))
+        text = _put_in(source.code, pieces)
+        return _tidy(_with_opening(text, opening) if model is self.entry or HARNESS in text else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,8 @@ def _pieces(change: Change) -> Iterator[Piece]:
     if change.where == "below":
         statement = model.tree.statement(change.node)
         place = model.source.end_of_line(max(end, model.span(statement)[1]))
-        yield Piece(place, place, f"\n{model.indentation(statement)}{text}", 0)
+        gap = "" if model.source.code[:place].endswith("\n") else "\n"
+        yield Piece(place, place, f"{gap}{model.indentation(statement)}{text}\n", 0)
     elif change.where == "after":
         yield Piece(end, end, text, end - start)  # what closes a smaller node comes first
     elif change.where == "before":
@@ -200,7 +206,10 @@ def _put_in(text: str, pieces: Iterable[Piece]) -> str:
 
 def _with_opening(text: str, opening: str) -> str:
     """The text with statements before its first one that is neither a docstring nor a `__future__` import."""
-    tree = ast.parse(text)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise NotExtractable(f"what was cut out does not parse: {error.msg} (line {error.lineno})") from error
     row = 1
     for statement in tree.body:
         is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -249,10 +258,15 @@ def _attributes_read(tree: ast.Module, module: str) -> set[str]:
     return found
 
 
-def _shortened_fits(model: Model) -> Iterator[Piece]:
+def _name(path: Path, root: Path) -> str:
+    """Of a file in a program's folder; a notebook's code is written as a script."""
+    return str(PurePosixPath(path.relative_to(root)).with_suffix(".py"))
+
+
+def _shortened_fits(model: Model, changed: Container[Node]) -> Iterator[Piece]:
     """A training that only lies on the way to what is looked at is kept short."""
     for call in model.method_calls("fit"):
-        if model.keras_models.receiver(call, "fit") is not None:
+        if call.func not in changed and model.keras_models.receiver(call, "fit") is not None:
             start, end = model.span(call.func)
             yield Piece(start, start, f"{HARNESS}.brief(", start - end)
             yield Piece(end, end, ")", end - start)

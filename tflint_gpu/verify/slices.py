@@ -77,22 +77,19 @@ def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = 
         _trim(tree.body, module_way, needed, dropped)
     else:
         _close([tree.body], set(), needed, dropped)
-    kept_rows = {row for one in _statements(tree.body) if not _is_dropped(one, dropped) for row in _head_rows(one)}
+    kept_rows = {row for one in _kept(tree.body, dropped) for row in _head_rows(one)}
     for one in dropped:
         result.dropped |= set(_rows(one)) - kept_rows
     return result
 
 
-def _is_dropped(statement: ast.stmt, dropped: set[ast.stmt]) -> bool:
-    return statement in dropped
-
-
-def _statements(block: Block) -> Iterator[ast.stmt]:
-    """All statements at every depth, those below a dropped one apart."""
+def _kept(block: Block, dropped: set[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements at every depth that are neither dropped nor within a dropped one."""
     for statement in block:
-        yield statement
-        for inner in blocks(statement):
-            yield from _statements(inner)
+        if statement not in dropped:
+            yield statement
+            for inner in blocks(statement):
+                yield from _kept(inner, dropped)
 
 
 def _function_around(tree: ast.Module, row: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:

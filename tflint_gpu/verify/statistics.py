@@ -1,8 +1,9 @@
 """From paired runs to a verdict: every rule by which `verify` judges stands here.
 
 A round is one process of the flagged code (`before`) and one of the repaired code (`after`), run one after the
-other. No prediction is confirmed or refuted by fewer than `MINIMUM_ROUNDS` usable rounds, nor by a minority of the
-rounds; no usable round at all is `not run`.
+other. No prediction of a time or an amount is confirmed or refuted by fewer than `MINIMUM_ROUNDS` usable rounds, none
+of something that happens or not by fewer than `MINIMUM_REPEATS`, and none by a minority of the rounds; no usable round
+at all is `not run`.
 
 slowdown: confirmed when the interval of before/after lies above the noise floor, refuted when it lies below
 `SMALLEST_SLOWDOWN`. The noise floor is `SMALLEST_SLOWDOWN` or the factor by which two runs of the same program
@@ -42,13 +43,14 @@ VerdictName = Literal[
 ]
 
 MINIMUM_ROUNDS = 3
+MINIMUM_REPEATS = 2
 SMALLEST_SLOWDOWN = 1.05
 SAME = 1.1
 # What NVML counts in; also keeps a repair that holds nothing at all from dividing by zero.
 SMALLEST_MEMORY = 1 << 20
 
 # A program cut out of a larger one raises these when the cutting went wrong: unless predicted, they prove nothing.
-_EXTRACTION_FAULTS = frozenset(
+EXTRACTION_FAULTS = frozenset(
     {"ImportError", "ModuleNotFoundError", "NameError", "SyntaxError", "IndentationError", "FileNotFoundError"}
 )
 
@@ -123,7 +125,7 @@ def _judge_memory(prediction: Prediction, rounds: Sequence[Round], exceptions: C
 
 def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
     ended = [item for item in rounds if item.before.failure is None]
-    if (verdict := _too_few(ended, rounds, "runs of the flagged code that came to an end")) is not None:
+    if (verdict := _too_few(ended, rounds, "runs of the flagged code that ended", MINIMUM_REPEATS)) is not None:
         return verdict
     crashes = [item.before.crash for item in ended if item.before.crash is not None]
     if not crashes and len(ended) == len(rounds):
@@ -144,12 +146,12 @@ def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Co
 def _is_predicted(raised: set[str], exceptions: Collection[str]) -> bool:
     if exceptions:
         return raised <= {_type_name(name) for name in exceptions}
-    return len(raised) == 1 and not raised & _EXTRACTION_FAULTS
+    return len(raised) == 1 and not raised & EXTRACTION_FAULTS
 
 
 def _judge_wrong_result(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
     compared = [item for item in rounds if item.before.fault is None and item.after.fault is None and _has_result(item)]
-    if (verdict := _too_few(compared, rounds, "results to compare")) is not None:
+    if (verdict := _too_few(compared, rounds, "results to compare", MINIMUM_REPEATS)) is not None:
         return verdict
     for name, runs in (
         ("flagged", [item.before for item in compared]),
@@ -175,7 +177,7 @@ def _judge_wrong_device(prediction: Prediction, rounds: Sequence[Round], excepti
         if (before := item.before.placement) is not None and (after := item.after.placement) is not None
         if before.asked is not None and before.landed
     ]
-    if (verdict := _too_few(seen, rounds, "devices")) is not None:
+    if (verdict := _too_few(seen, rounds, "devices", MINIMUM_REPEATS)) is not None:
         return verdict
     missed = sum(not landed_as_asked(before) for before, _ in seen)
     first = seen[0][0]
@@ -225,10 +227,12 @@ def _outputs_differ(one: Run, other: Run) -> str | None:
     return None if difference is None else str(difference)
 
 
-def _too_few(usable: Sequence[object], rounds: Sequence[Round], what: str) -> Verdict | None:
+def _too_few(
+    usable: Sequence[object], rounds: Sequence[Round], what: str, fewest: int = MINIMUM_ROUNDS
+) -> Verdict | None:
     if not usable:
         return Verdict("not run", f"no round gave {what}{_remarks(rounds)}")
-    needed = max(MINIMUM_ROUNDS, len(rounds) // 2 + 1)
+    needed = max(fewest, len(rounds) // 2 + 1)
     if len(usable) < needed:
         text = f"{len(usable)} of {len(rounds)} rounds gave {what}, a verdict needs {needed}"
         return Verdict("inconclusive", f"{text}{_remarks(rounds)}")
