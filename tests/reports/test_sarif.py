@@ -79,6 +79,7 @@ def test_uris_lead_to_the_files(hard: Hard) -> None:
     assert [place["physicalLocation"]["artifactLocation"]["uri"] for place in related][
         1
     ] == "file:///elsewhere/b%20c.py"
+    assert [place["id"] for place in related] == [0, 1], "what a message could link to"
     assert [place["message"]["text"] for place in related] == ["traced\nfrom here", "and [there](1)"]
 
 
@@ -92,7 +93,9 @@ def test_names_of_windows(windows: Hard) -> None:
 
 
 def test_the_region_is_the_code_that_is_meant(hard: Hard) -> None:
-    [result, *_] = run_of(hard.diagnostics, hard.view)["results"]
+    run = run_of(hard.diagnostics, hard.view)
+    assert run["columnKind"] == "unicodeCodePoints"
+    [result, *_] = run["results"]
     region = result["locations"][0]["physicalLocation"]["region"]
     lines = ODD_TEXT.splitlines()
     assert lines[region["startLine"] - 1][region["startColumn"] - 1 :] == "'\U0001f600é' + f("

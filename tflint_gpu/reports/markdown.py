@@ -83,8 +83,6 @@ def _escaped(text: str) -> str:
 def _code(text: str) -> str:
     """A code span for a cell: there a bar needs a backslash, though nothing else in a span can have one."""
     text = printable(text)
-    if "\\|" in text:
-        return _escaped(text)  # a span cannot tell a backslash before a bar from an escaped bar
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     padding = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
