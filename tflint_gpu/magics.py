@@ -1,6 +1,6 @@
 """IPython's additions to Python, put out of the way: magics, shell lines, help.
 
-What is not Python is replaced by a name and blanks of the same length, so that every offset stays. The
+What is not Python becomes a comment, or a name and a comment, of the same length, so that every offset stays. The
 syntax is that of IPython's `inputtransformer2`; `tests/core/test_magics.py` compares the two.
 """
 
@@ -22,6 +22,7 @@ _PYTHON_ARGUMENTS = frozenset("memit prun time timeit".split())
 _NEWLINE = r"(?:\r\n|\r|\n)"
 _CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*(?P<magic>%%(?P<name>\w+)[^\r\n]*)")
 _REST_OF_LINE = re.compile(rf"(?:\\{_NEWLINE}|[^\r\n])*")
+_LINE = re.compile(r"[^\r\n]([^\r\n]*)")
 _ESCAPES = "%!?;,/"
 _ASSIGNED = re.compile(
     r"(?P<target>(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+)(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])"
@@ -50,7 +51,7 @@ def python_of(cell: str) -> str:
         cell: one for which `python_start` is not None.
     """
     position = python_start(cell) or 0
-    pieces = [_CELL_MAGIC.sub(lambda found: found[0][: -len(found["magic"])] + blank(found["magic"]), cell[:position])]
+    pieces = [_CELL_MAGIC.sub(lambda found: found[0][: -len(found["magic"])] + comment_out(found["magic"]), cell[:position])]
     while position < len(cell):
         end = end_of_logical_line(cell, position)
         first = position + len(cell[position:end]) - len(cell[position:end].lstrip(" \t\f"))
@@ -58,10 +59,10 @@ def python_of(cell: str) -> str:
         stop = rest.end() if rest is not None else first
         line = cell[first:stop]
         if line and (line[0] in _ESCAPES or _AUTOMAGIC.match(line) or _asks_for_help(cell[position:end])):
-            pieces += [cell[position:first], _without_magic(line)]
+            pieces += [cell[position:first], _without_magic(line, needed=first > position)]
             position = stop
         elif assigned := _ASSIGNED.match(line):
-            pieces += [cell[position : first + assigned.end()], _without_magic(line[assigned.end() :], assigned=True)]
+            pieces += [cell[position : first + assigned.end()], _without_magic(line[assigned.end() :], needed=True, assigned=True)]
             position = stop
         else:
             pieces.append(cell[position:end])
@@ -69,9 +70,9 @@ def python_of(cell: str) -> str:
     return "".join(pieces)
 
 
-def blank(text: str) -> str:
-    """Spaces instead of everything but line endings."""
-    return re.sub(r"[^\r\n]", " ", text)
+def comment_out(text: str) -> str:
+    """The text with `#` for the first character of each line."""
+    return _LINE.sub(r"#\1", text)
 
 
 def parse(code: str) -> None:
@@ -91,8 +92,14 @@ def _asks_for_help(line: str) -> bool:
     return bare.endswith("?") and "\n" not in bare
 
 
-def _without_magic(text: str, assigned: bool = False) -> str:
-    """A stand-in for a magic, and the Python that it runs, if it is one of those."""
+def _without_magic(text: str, needed: bool, assigned: bool = False) -> str:
+    """What is left of a magic: the Python that it runs, if it is one of those, else a stand-in or nothing.
+
+    Arguments:
+        text: of the magic.
+        needed: whether something must stand there: a block may have nothing else, and an assignment has a value.
+        assigned: whether its value is.
+    """
     match = _ARGUMENTS.match(text)
     if match is not None and match["name"] in _PYTHON_ARGUMENTS:
         length, code = match.start("code"), match["code"]
@@ -103,4 +110,4 @@ def _without_magic(text: str, assigned: bool = False) -> str:
             return lead + code
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             pass
-    return STAND_IN + blank(text[1:])
+    return STAND_IN + comment_out(text[1:]) if needed else comment_out(text)

@@ -16,7 +16,7 @@ from typing import Any
 
 from tflint_gpu.diagnostics import Edit, Location
 from tflint_gpu.json_strings import Place, WrittenText, find_texts
-from tflint_gpu.magics import blank, parse, python_of, python_start
+from tflint_gpu.magics import comment_out, parse, python_of, python_start
 from tflint_gpu.nesting import check_nesting
 from tflint_gpu.source import SourceFile, UnreadableSource, spliced
 
@@ -130,8 +130,8 @@ class Notebook(SourceFile):
         return self.text.encode("utf-8", "replace")
 
     def parts(self) -> dict[str, str]:
-        """The texts of the cells."""
-        return {f"{self.name}:cell {cell.number}": cell.text for cell in self.cells}
+        """The texts of the cells, with an end for the last line, which few have."""
+        return {f"{self.name}:cell {cell.number}": cell.text.removesuffix("\n") + "\n" for cell in self.cells}
 
     def is_writable(self, start: int, end: int) -> bool:
         """Whether both offsets lie in one cell."""
@@ -193,7 +193,7 @@ class Notebook(SourceFile):
             refusal = self._refusal(cell, code)
             if refusal is not None:
                 refusals.append(refusal)
-                gap, code = blank(gap), blank(code)
+                gap, code = comment_out(gap), comment_out(code)
             pieces += gap, code
             position = cell.end
         return "".join(pieces), tuple(refusals)

@@ -103,3 +103,12 @@ def test_mixed_tabs_and_spaces(tmp_path: Path) -> None:
     model = model_of(code, tmp_path)
     assert [model.code(call) for call in model.tree.calls] == ["g(x, 2)", "h(\n\t  x)", "k(3)"]
     assert model.source.locate(model.span(model.tree.calls[0])[0]).column == 7
+
+
+def test_an_annotation_that_names_what_is_bound_twice(tmp_path: Path) -> None:
+    """Protects against a crash: annotations are no part of the traversal, so they have no place in its order."""
+    code = "import tensorflow as tf\nclass T: pass\nclass T: pass\n@tf.function\ndef f(x: T):\n    return g(x)\n"
+    model = model_of(code, tmp_path)
+    annotation = next(iter(model.tree.functions)).params.params[0].annotation
+    assert annotation is not None
+    assert model.name(annotation.annotation) is None

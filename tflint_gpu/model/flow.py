@@ -42,7 +42,7 @@ class Flow:
     def _reaching(self, scope: Scope, name: str, at: Node, direct: bool) -> list[Binding]:
         """Bindings in `scope` that reach `at`; not `direct`: `at` is an inner function, run later."""
         bindings = scope.bindings[name]
-        if len(bindings) == 1:
+        if len(bindings) == 1 or at not in self.tree.order:  # annotations are not traversed
             return bindings
         found = self._walk_back(bindings, at)
         order = self.tree.order
