@@ -268,8 +268,15 @@ class Engine:
         return self._targets[question]
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
-        """The files that a file's imports name, as the project sees it that another file belongs to."""
-        return self._project_for(file.root, self.target_for(file)).imports_of(path)
+        """The files that the imports of a path name, a file to check or one that its own imports lead to."""
+        project = self._project_for(file.root, self.target_for(file))
+        if path != file.path:
+            return project.imports_of(path)
+        try:
+            data = file.read()
+            return project.imports_of(path, decode_source(data, path, file.name).searched(data))
+        except (OSError, UnreadableSource):
+            return ()
 
     def _project_for(self, root: Path, target: Target) -> Project:
         if (root, target) not in self._projects:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.engine import Engine
 from tflint_gpu.files import FileToCheck
 
@@ -37,7 +36,7 @@ class Importers:
     @cached_property
     def _starts(self) -> dict[Path, FileToCheck]:
         """Files that can lead to findings at all."""
-        return {file.path: file for file in self.files if _mentions(file)}
+        return {file.path: file for file in self.files if _may_matter(file)}
 
     @cached_property
     def _direct(self) -> dict[Path, set[Path]]:
@@ -57,8 +56,8 @@ class Importers:
         return importers
 
 
-def _mentions(file: FileToCheck) -> bool:
+def _may_matter(file: FileToCheck) -> bool:
     try:
-        return mentions_tensorflow(file.read())
+        return file.may_matter(file.read())
     except OSError:
         return False

@@ -10,7 +10,7 @@ of `tflint-gpu check PATHS` at the same places, each in the file in which it lie
   on the finding's own line works for both. Comments for a whole file, `# tflint-gpu: noqa`, work for both.
 - A file that mentions neither TensorFlow nor Keras is not looked at, so that it costs nothing. `check`
   may find, through another file that imports it, that such a file calls NumPy in a traced function.
-- A file that Python cannot parse is flake8's to report (E999).
+- A file that Python cannot parse is flake8's to report (E999). Notebooks are left to `check`.
 
 Settings come from flake8's command line, then flake8's configuration file, then `[tool.tflint-gpu]`.
 A code or prefix with a number (`--extend-select=TFG401`) turns on what the settings of tflint_gpu turn off;

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tflint_gpu.config import SettingsError, SettingsResolver, parse_options
 from tflint_gpu.engine import Engine, FileResult
-from tflint_gpu.files import Discovery, FileToCheck, common_folder
+from tflint_gpu.files import NOTEBOOK_ENDING, Discovery, FileToCheck, common_folder
 from tflint_gpu.importers import Importers
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
@@ -79,6 +79,8 @@ class Flake8Run:
     def _findings(self, filename: str, text: str) -> Iterator[tuple[int, int, str]]:
         here = self.discovery.working_directory
         path = Path(os.path.normpath(here / filename))
+        if path.suffix == NOTEBOOK_ENDING:  # JSON, which may happen to be Python as well
+            return
         file = self._described(path, filename, text)
         own = self._check(file)
         importing = [] if file.content is not None else [self._check(other) for other in self._importers.of(path)]

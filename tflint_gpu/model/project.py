@@ -168,9 +168,14 @@ class Project:
         path, data = located[0], self._read(located[0]) or b""
         return any(self._mentions_in(path, marker) for marker in markers) or self.imports_mention(path, data, markers)
 
-    def imports_of(self, path: Path) -> tuple[Path, ...]:
-        """The files of the project that a file imports directly."""
-        return self._imported_paths(path, self._read(path) or b"")
+    def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
+        """The files of the project that a file imports directly.
+
+        Arguments:
+            path: of the file.
+            data: its code, if that is not what the file's bytes are.
+        """
+        return self._imported_paths(path, self._read(path) or b"" if data is None else data)
 
     def program_mentions(self, source: SourceFile, markers: Iterable[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
