@@ -8,7 +8,7 @@ import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.source import SourceFile
-from tflint_gpu.suppressions import Suppressions, noqa_row
+from tflint_gpu.suppressions import Suppressions, noqa_row, suppression
 
 
 def hidden(text: str, row: int, code: str = "TFG101") -> bool:
@@ -62,3 +62,32 @@ def test_whole_file(line: str, code: str, expected: bool) -> None:
 def test_text_that_does_not_tokenize_still_has_its_rows() -> None:
     text = "a = (((\nb = 'x\n$$ f()  # noqa\n"
     assert hidden(text, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("b = 2", "b = 2  # noqa: TFG101"),
+        ("b = 2   ", "b = 2  # noqa: TFG101"),
+        ("b = 2  # why", "b = 2  # why  # noqa: TFG101"),
+        ("b = 2  # noqa: E501", "b = 2  # noqa: E501, TFG101"),
+        ("b = 2  # noqa:E501 W1 because", "b = 2  # noqa:E501 W1, TFG101 because"),
+        ("b = 2  # type: ignore # NOQA: E501", "b = 2  # type: ignore # NOQA: E501, TFG101"),
+        ("b = '# noqa: E501'", None),  # flake8 would read the string first
+        ('b = """', 'b = """'),
+    ],
+)
+def test_where_a_new_comment_goes(line: str, expected: str | None) -> None:
+    end = '\r\n"""' if line.endswith('"""') else ""
+    source = SourceFile(Path("x.py"), "x.py", f"a = 1\r\n{line}{end}\r\nc = 3\r\n")
+    place = Location(2, 1)
+    diagnostic = Diagnostic("TFG101", "n", "m", "x.py", place, place, noqa_row(source, 2), "warning")
+    edit = suppression(source, diagnostic)
+    if expected is None:
+        assert edit is None
+        return
+    assert edit is not None
+    text = source.text[: edit.start] + edit.content + source.text[edit.end :]
+    expected += f"{end}  # noqa: TFG101" if end else ""
+    assert text == f"a = 1\r\n{expected}\r\nc = 3\r\n"
+    assert hidden(text, 2)

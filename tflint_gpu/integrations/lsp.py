@@ -40,7 +40,8 @@ def serve(measured: Measured = unmeasured) -> int:
     Returns:
         The exit code: 1 if the editor left without the protocol's farewell, else 0.
     """
-    gc.disable()  # the session collects garbage in pauses
+    gc.disable()  # the session collects garbage in pauses,
+    gc.freeze()  # and what has been imported is none
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C would wait for the next input
     stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else prints must not get between the messages

@@ -32,7 +32,7 @@ Measured = Callable[[Diagnostic], "str | None"]
 
 SECTION = "tflintGpu"
 """What the editor calls our part of its settings."""
-_TYPING_PAUSE = 0.03
+_TYPING_PAUSE = 0.02
 _RIPPLE_PAUSE = 0.4
 _SWEEP_PAUSE = 2.0
 

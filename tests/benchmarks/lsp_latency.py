@@ -1,0 +1,87 @@
+"""Milliseconds from a change in an editor to the diagnostics of the new text, with the server warm.
+
+    python tests/benchmarks/lsp_latency.py [FILE] [--changes N]
+
+Starts the real `tflint-gpu server`, opens FILE, and types into it: each change alters a line in the middle, and the next one
+waits for the diagnostics of this one. Without FILE the text is 500 lines: programs of `fixtures/` one behind the other.
+The server's own wait for a pause in the typing is part of what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import platform
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+__all__: list[str] = []
+_FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--changes", type=int, default=30)
+    arguments = parser.parse_args()
+    path = (arguments.file or _FIXTURES / "typed_here.py").resolve()
+    text = path.read_text("utf-8") if arguments.file else _five_hundred_lines()
+    found, waits = asyncio.run(_measure(path, text, arguments.changes))
+    print(f"{platform.machine()}, Python {platform.python_version()}")
+    print(f"{text.count(chr(10))} lines, {found} findings, {len(waits)} changes")
+    print(f"diagnostics after {statistics.median(waits):.0f} ms (median), {max(waits):.0f} ms (longest)")
+
+
+def _five_hundred_lines() -> str:
+    texts = [
+        path.read_text("utf-8") for path in sorted(_FIXTURES.rglob("*.py")) if "tensorflow" in path.read_text("utf-8")
+    ]
+    lines = "\n".join(text for text in texts if "from __future__" not in text).splitlines(keepends=True)
+    end = next(row for row in range(500, 0, -1) if lines[row][0].isalnum())  # where a statement starts
+    return "".join(lines[:end]) + "# filled up\n" * (500 - end)
+
+
+async def _measure(path: Path, text: str, changes: int) -> tuple[int, list[float]]:
+    client = LanguageClient("latency", "1")
+    arrived: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
+    client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: arrived.put_nowait(params))
+    await client.start_io(sys.executable, "-m", "tflint_gpu", "server")
+    root, uri = path.parent.as_uri(), path.as_uri()
+    await client.initialize_async(types.InitializeParams(types.ClientCapabilities(), root_uri=root))
+    client.initialized(types.InitializedParams())
+    client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 0, text)))
+    found = await _published(arrived, 0)
+    lines = text.splitlines(keepends=True)
+    middle = len(lines) // 2
+    waits = []
+    for version in range(1, changes + 4):
+        changed = "".join([*lines[:middle], f"# change {version}\n", *lines[middle:]])
+        event = types.TextDocumentContentChangeWholeDocument(changed)
+        started = time.perf_counter()
+        client.text_document_did_change(
+            types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(version, uri), [event])
+        )
+        await _published(arrived, version)
+        waits.append(1000 * (time.perf_counter() - started))
+        await asyncio.sleep(0.1)
+    await client.shutdown_async(None)
+    client.exit(None)
+    await client.stop()
+    return found, waits[3:]  # the first ones warm up
+
+
+async def _published(arrived: asyncio.Queue[types.PublishDiagnosticsParams], version: int) -> int:
+    while True:
+        params = await asyncio.wait_for(arrived.get(), 60)
+        if params.version == version:
+            return len(params.diagnostics)
+
+
+if __name__ == "__main__":
+    main()
