@@ -1,0 +1,314 @@
+"""From findings to verdicts: which experiments there are, what their runs showed, and what follows."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tflint_gpu.diagnostics import Diagnostic, Prediction
+from tflint_gpu.experiment import Experiment, NoExperiment
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Finding, Rule
+from tflint_gpu.verify import outcomes
+from tflint_gpu.verify.cards import Gpu
+from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
+from tflint_gpu.verify.gpu import Recording, Watch
+from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.outputs import Outputs
+from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
+from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
+from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
+
+ROUNDS = 5
+_TIMED = ("slowdown", "no-effect", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A finding and one experiment on it, or the reason why there is none."""
+
+    diagnostic: Diagnostic
+    prediction: Prediction
+    experiment: Experiment | None = None
+    entries: tuple[Model, ...] = ()
+    pair: Pair | None = None
+    reason: str = ""
+
+    @property
+    def variant(self) -> str:
+        """What is special about the experiment, where the finding has several."""
+        return self.experiment.variant if self.experiment is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How programs are run.
+
+    Arguments:
+        gpu: the card; None: the CPU.
+        gpu_count: of the cards that there are.
+        runs: rounds for each experiment; None: as many as its kind of prediction needs.
+        synthetic: run the rules' own workloads and no code of the user.
+        keep: folder for the programs; None: they vanish.
+    """
+
+    gpu: Gpu | None = None
+    gpu_count: int = 0
+    runs: int | None = None
+    synthetic: bool = False
+    sandbox: Sandbox = NO_SANDBOX
+    limits: Limits = field(default_factory=Limits)
+    keep: Path | None = None
+    python: str = sys.executable
+
+    @property
+    def device(self) -> str:
+        """As `run_program` has it."""
+        return "cpu" if self.gpu is None else f"gpu:{self.gpu.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One run of one variant: what was measured, and what the card did meanwhile."""
+
+    run: outcomes.Run
+    steps: tuple[float, ...]
+    seconds: float
+    notes: dict[str, object]
+    recording: Recording | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The median step in seconds, or the bytes held."""
+        return self.run.memory if self.run.memory is not None else self.run.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of one case."""
+
+    case: Case
+    verdict: Verdict
+    device: str
+    before: tuple[Sample, ...] = ()
+    after: tuple[Sample, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """Of the samples' values."""
+        return self.case.experiment.unit if self.case.experiment is not None else ""
+
+
+def plan(
+    found: Sequence[tuple[Rule, Finding, Diagnostic, Model]], others: Sequence[Model], *, synthetic: bool = False
+) -> Iterator[Case]:
+    """The cases of some findings, with their programs.
+
+    Arguments:
+        found: each with the model of the file in whose check it was found.
+        others: files of the same project that may be the program that runs it.
+        synthetic: take the rules' own workloads.
+    """
+    for rule, finding, diagnostic, model in found:
+        entries = (model, *(other for other in others if other is not model and other.project is model.project))
+        previous, model.project.current = model.project.current, model
+        try:
+            for experiment in rule.experiments(finding, model):
+                yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
+        except NoExperiment as error:
+            yield Case(diagnostic, finding.prediction, reason=str(error))
+        finally:
+            model.project.current = previous
+
+
+def _with_programs(
+    diagnostic: Diagnostic, finding: Finding, experiment: Experiment, entries: tuple[Model, ...], synthetic: bool
+) -> Case:
+    case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
+    try:
+        return dataclasses.replace(case, pair=_pair(case, synthetic))
+    except (NotExtractable, InputError) as error:
+        return dataclasses.replace(case, reason=str(error))
+
+
+def _pair(case: Case, synthetic: bool, opening: str = "") -> Pair:
+    experiment = case.experiment
+    assert experiment is not None
+    if synthetic or experiment.only_workload:
+        return workload_pair(experiment, opening)
+    return extract(experiment, case.entries, opening)
+
+
+def obstacle(case: Case, setup: Setup) -> str:
+    """Why a case cannot be run with this setup; empty where it can."""
+    if case.pair is None or case.experiment is None:
+        return case.reason
+    requires = case.experiment.requires
+    if requires == "a GPU" and setup.gpu is None:
+        return "it needs a GPU, and this runs on the CPU"
+    if requires == "two GPUs" and (setup.gpu is None or setup.gpu_count < 2):
+        return "it needs two GPUs"
+    return ""
+
+
+def verify(
+    case: Case, setup: Setup, seconds: float, on_run: Callable[[str], object] = lambda text: None
+) -> Iterator[Verification]:
+    """Run a case and yield what is known after each round; the last one is the verdict.
+
+    Arguments:
+        seconds: wall time for all rounds.
+        on_run: is told what is being run.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C, with no process left.
+    """
+    reason = obstacle(case, setup)
+    device = "cpu" if case.experiment is None or case.experiment.requires == "no GPU" else setup.device
+    if reason or case.pair is None:
+        yield Verification(case, Verdict("not run", reason), device)
+        return
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-programs-") as folder:
+        bench = _Bench(case, setup, device, Path(folder), on_run)
+        yield from bench.verify(seconds)
+
+
+class _Bench:
+    """The programs of one case on the disk, and their runs."""
+
+    def __init__(self, case: Case, setup: Setup, device: str, folder: Path, on_run: Callable[[str], object]) -> None:
+        self.case, self.setup, self.device, self.folder = case, setup, device, folder
+        self.on_run = on_run
+        self.recordings: dict[int, Recording] = {}
+
+    def verify(self, seconds: float) -> Iterator[Verification]:
+        end = time.monotonic() + seconds
+        pair = self.case.pair
+        assert pair is not None and self.case.experiment is not None
+        if self.case.experiment.calibrates:
+            outcome = self.run(pair.before.write(self.folder / "calibration"), self._limits(end))
+            producer = outcome.result.notes.get("producer") if outcome.result else None
+            if not isinstance(producer, float):
+                yield self._stopped(_sample(outcome, None), "the pipeline")
+                return
+            pair = _pair(self.case, self.setup.synthetic, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
+        before, after = (p.write(self.folder / n) for p, n in ((pair.before, "before"), (pair.after, "after")))
+        self._keep(pair)
+        yield from self._rounds(before, after, end - time.monotonic())
+
+    def _rounds(self, before: Path, after: Path, seconds: float) -> Iterator[Verification]:
+        prediction = self.case.prediction
+        usual = ROUNDS if prediction.kind in _TIMED else MINIMUM_REPEATS
+        count = self.setup.runs or usual
+        samples: list[tuple[Sample, Sample]] = []
+        for found in run_rounds(before, after, count, seconds, self.setup.limits, run=self.run):
+            if found.after is None or found.budget_spent:
+                break
+            pair = (self._sampled(found.before), self._sampled(found.after))
+            samples.append(pair)
+            fault = self._fault(*pair)
+            if fault is not None:
+                yield fault
+                return
+            yield self._judged(samples)
+        if not samples:
+            yield Verification(self.case, Verdict("not run", "the budget ended before a round was whole"), self.device)
+
+    def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
+        assert self.case.experiment is not None
+        rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
+        verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
+        before, after = zip(*samples, strict=True)
+        return Verification(self.case, verdict, self.device, before, after)
+
+    def _fault(self, before: Sample, after: Sample) -> Verification | None:
+        """A program that fails where no failure was predicted will fail again: no need to go on."""
+        assert self.case.experiment is not None
+        expected = self.case.prediction.kind == "crash"
+        crash = before.run.crash
+        foreign = crash is not None and crash.exception.rpartition(".")[2] in EXTRACTION_FAULTS
+        if before.run.fault is not None and (not expected or foreign):
+            return self._stopped(before, "the flagged program")
+        if after.run.fault is not None and not expected:
+            return self._stopped(after, "the repaired program")
+        return None
+
+    def _stopped(self, sample: Sample, what: str) -> Verification:
+        text = f"{what} did not run to its end: {sample.run.fault or 'it wrote no result'}{_remedy(sample)}"
+        return Verification(self.case, Verdict("not run", text), self.device, (sample,))
+
+    def _limits(self, end: float) -> Limits:
+        limits = self.setup.limits
+        return dataclasses.replace(limits, seconds=max(0.1, min(limits.seconds, end - time.monotonic())))
+
+    def run(self, script: Path, limits: Limits) -> Outcome:
+        """Run one program and watch the card meanwhile."""
+        self.on_run(script.relative_to(self.folder).parts[0])
+        gpu = self.setup.gpu if self.device != "cpu" else None
+        if gpu is None:
+            return run_program(script, limits, python=self.setup.python, device=self.device, sandbox=self.setup.sandbox)
+        with Watch(gpu) as watch:
+            outcome = run_program(
+                script,
+                limits,
+                python=self.setup.python,
+                device=self.device,
+                sandbox=self.setup.sandbox,
+                on_start=lambda pid: watch.follow([pid]),
+            )
+        self.recordings[id(outcome)] = watch.recording
+        return outcome
+
+    def _sampled(self, outcome: Outcome) -> Sample:
+        sample = _sample(outcome, self.recordings.pop(id(outcome), None))
+        if self.case.prediction.kind != "memory" or sample.recording is None:
+            return sample
+        memory = sample.recording.memory or sample.recording.card_growth
+        return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=memory))
+
+    def _keep(self, pair: Pair) -> None:
+        if self.setup.keep is None:
+            return
+        where = self.case.diagnostic
+        name = f"{where.code}_{Path(where.filename).stem}_{where.location.file_row}_{where.location.column}"
+        if self.case.variant:
+            name += "_variant"
+        for variant, program in (("before", pair.before), ("after", pair.after)):
+            program.write(self.setup.keep / name / variant)
+
+
+def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
+    notes = outcome.result.notes if outcome.result is not None else {}
+    return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording)
+
+
+def _as_run(outcome: Outcome) -> outcomes.Run:
+    """What a run showed, in the terms of the judge."""
+    if outcome.status == "raised":
+        return outcomes.Run(crash=outcomes.Crash(outcome.exception or "Exception", outcome.text))
+    if outcome.status != "finished" or outcome.result is None:
+        return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
+    result = outcome.result
+    wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
+    return outcomes.Run(
+        seconds=statistics.median(result.steps) if result.steps else None,
+        outputs=None if result.outputs is None else Outputs(result.outputs, result.dtype or ""),
+        wrong=wrong if isinstance(wrong, str) else None,
+        placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
+    )
+
+
+def _remedy(sample: Sample) -> str:
+    crash = sample.run.crash
+    kind = crash.exception.rpartition(".")[2] if crash is not None else ""
+    if kind in ("FileNotFoundError", "NotFoundError"):
+        return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
+    if kind in ("ModuleNotFoundError", "ImportError"):
+        return "; install it beside TensorFlow"
+    return ""
