@@ -14,49 +14,66 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 _EXPECTED = re.compile(r"# expect: ([TFG\d ]+)$")
 
 
-def _annotated() -> set[tuple[str, int, str]]:
+Place = tuple[str, int, int, str]
+"""A file, the cell of a notebook (else 0), a row and a code."""
+
+
+def _programs() -> list[Path]:
+    return [path for ending in ("py", "ipynb") for path in FIXTURES.rglob(f"*.{ending}")]
+
+
+def _texts(path: Path) -> list[tuple[int, str]]:
+    """A program's texts, with the cells' numbers for a notebook."""
+    if path.suffix == ".py":
+        return [(0, path.read_text("utf-8"))]
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return [(number, "".join(cell["source"])) for number, cell in enumerate(cells, 1)]
+
+
+def _annotated() -> set[Place]:
     expected = set()
-    for path in FIXTURES.rglob("*.py"):
-        for row, line in enumerate(path.read_text().splitlines(), 1):
-            if match := _EXPECTED.search(line):
-                expected |= {(path.relative_to(FIXTURES).as_posix(), row, code) for code in match[1].split()}
+    for path in _programs():
+        for cell, text in _texts(path):
+            for row, line in enumerate(text.splitlines(), 1):
+                if match := _EXPECTED.search(line):
+                    expected |= {(path.relative_to(FIXTURES).as_posix(), cell, row, code) for code in match[1].split()}
     return expected
 
 
 @pytest.fixture(scope="module")
-def reported() -> set[tuple[str, int, str]]:
+def reported() -> set[Place]:
     """What the command reports for all fixtures, as a user would run it."""
     command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--output-format", "json", "."]
     result = subprocess.run(command, cwd=FIXTURES, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stderr
     return {
-        (Path(d["filename"]).relative_to(FIXTURES).as_posix(), d["location"]["row"], d["code"])
+        (Path(d["filename"]).relative_to(FIXTURES).as_posix(), d["cell"] or 0, d["location"]["row"], d["code"])
         for d in json.loads(result.stdout)
     }
 
 
-def test_every_annotated_mistake_is_found(reported: set[tuple[str, int, str]]) -> None:
+def test_every_annotated_mistake_is_found(reported: set[Place]) -> None:
     """Protects recall: each program makes the mistake that its author asks about."""
     assert sorted(_annotated() - reported) == []
 
 
-def test_nothing_else_is_found(reported: set[tuple[str, int, str]]) -> None:
+def test_nothing_else_is_found(reported: set[Place]) -> None:
     """Protects precision: clean twins and the rest of each program stay silent."""
     assert sorted(reported - _annotated()) == []
 
 
 def test_each_rule_has_at_least_three_places() -> None:
     """Protects the fixtures from shrinking to one form of each mistake."""
-    codes = [code for _, _, code in _annotated()]
+    codes = [code for *_, code in _annotated()]
     assert {code: codes.count(code) for code in set(codes) if codes.count(code) < 3} == {}
 
 
 def test_each_program_has_a_clean_twin() -> None:
     """Protects the pairing by which precision is tested."""
-    programs = {p for p in FIXTURES.rglob("*.py") if "_clean" not in str(p.relative_to(FIXTURES))}
+    programs = {p for p in _programs() if "_clean" not in str(p.relative_to(FIXTURES))}
     for program in programs:
         relative = program.relative_to(FIXTURES)
-        beside = program.with_name(f"{program.stem}_clean.py")
+        beside = program.with_name(f"{program.stem}_clean{program.suffix}")
         folder = FIXTURES / relative.parts[0] / f"{relative.parts[1]}_clean"
         assert beside.exists() or folder.is_dir(), relative
 
