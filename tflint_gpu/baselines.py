@@ -94,6 +94,9 @@ class Baseline:
                 return cls(path)
         except FileNotFoundError:
             return cls(path)
+        except IsADirectoryError:
+            # The word behind `--write-baseline` is its file, even where a path to check was meant.
+            raise BaselineError(f"{path}: a directory, not a baseline; write --write-baseline=FILE") from None
         except OSError as error:
             raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from None
         return cls.read(path)

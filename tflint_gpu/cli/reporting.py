@@ -129,7 +129,7 @@ def _tell_gone(gone: Sequence[Entry], manner: Manner) -> None:
     if not gone or manner.quiet:
         return
     are = "is" if len(gone) == 1 else "are"
-    _tell(f"warning: {plural(len(gone), 'problem')} of the baseline {are} gone; --write-baseline drops what is gone")
+    _tell(f"warning: {plural(len(gone), 'known problem')} {are} gone; run with --write-baseline to prune the baseline")
     if manner.verbose:
         for entry in gone:
             _tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")
