@@ -1,4 +1,4 @@
-"""What a search in bytes tells before anything is imported or parsed.
+"""What can be told before anything is imported or parsed.
 
 flake8 loads this at each start, so it imports nothing that a Python process does not have anyway.
 """
@@ -6,11 +6,10 @@ flake8 loads this at each start, so it imports nothing that a Python process doe
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 
-_RULE_FILE = re.compile(r"(tfg\d{3})_\w+\.py")
-_OPT_IN = re.compile(rb"^    opt_in\b[^=\n]*= *True\b", re.MULTILINE)
+OPT_IN_ENDING = "__opt_in"
+"""How the names of the modules end that define a rule which runs only when it is asked for."""
 
 
 def mentions_tensorflow(data: bytes) -> bool:
@@ -26,14 +25,7 @@ def opt_in_codes(folders: Iterable[str]) -> Iterator[str]:
     """
     for folder in folders:
         for theme in os.scandir(folder):
-            if not theme.is_dir():
-                continue
-            for entry in os.scandir(theme.path):
-                match = _RULE_FILE.fullmatch(entry.name)
-                if match is not None and _OPT_IN.search(_read(entry.path)):
-                    yield match[1].upper()
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as stream:  # noqa: PTH123
-        return stream.read()
+            if theme.is_dir():
+                for entry in os.scandir(theme.path):
+                    if entry.name.endswith(f"{OPT_IN_ENDING}.py"):
+                        yield entry.name.partition("_")[0].upper()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from tflint_gpu.bytesearch import OPT_IN_ENDING
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 from tflint_gpu.experiment import (
     Change,
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 UNREADABLE_FILE = "TFG000"
-_RULE_MODULE = re.compile(r"(tfg\d{3})_(\w+)")
+_RULE_MODULE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Rule:
         near_markers: one more group, of which a member may also stand in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
-        opt_in: runs only when `select` or `extend-select` names it by its full code.
+        opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
+            ends with `__opt_in`, so that flake8 can be told without an import.
     """
 
     code: ClassVar[str]
@@ -177,6 +179,7 @@ class RuleEntry:
     name: str
     theme: str
     module: str
+    opt_in: bool = False
 
 
 @cache
@@ -192,7 +195,7 @@ def entries() -> tuple[RuleEntry, ...]:
             if match := _RULE_MODULE.fullmatch(module.name):
                 code, name = match[1].upper(), match[2].replace("_", "-")
                 dotted = f"tflint_gpu.rules.{theme.name}.{module.name}"
-                found.append(RuleEntry(code, name, theme.name, dotted))
+                found.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
     return tuple(sorted(found, key=lambda entry: entry.code))
 
 
@@ -207,7 +210,8 @@ def _instantiate(entry: RuleEntry) -> Rule:
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == entry.module:
             rule = value()
-            if (rule.code, rule.name) != (entry.code, entry.name):
-                raise ImportError(f"{entry.module} declares {rule.code} {rule.name}")
+            if (rule.code, rule.name, rule.opt_in) != (entry.code, entry.name, entry.opt_in):
+                opt_in = ", opt-in" if rule.opt_in else ""
+                raise ImportError(f"{entry.module} declares {rule.code} {rule.name}{opt_in}")
             return rule
     raise ImportError(f"{entry.module} defines no rule")

@@ -23,29 +23,19 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu import __version__
 from tflint_gpu.bytesearch import mentions_tensorflow, opt_in_codes
 
 if TYPE_CHECKING:
+    from flake8.options.manager import OptionManager  # type: ignore[import-untyped]
+
     from tflint_gpu.integrations.flake8_run import Flake8Run
 
 _PREFIX = "TFG"
-
-
-class OptionManager(Protocol):
-    """What the plugin asks of flake8's class of that name."""
-
-    parser: ArgumentParser
-
-    def add_option(self, *names: str, **attributes: Any) -> None:
-        """Register an option."""
-
-    def extend_default_ignore(self, error_codes: Sequence[str]) -> None:
-        """Do not report some codes unless they are selected."""
 
 
 class Plugin:
