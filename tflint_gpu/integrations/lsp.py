@@ -136,6 +136,7 @@ async def _code_action(ls: Session, params: types.CodeActionParams) -> list[type
     resolvable = get_capability(ls.client_capabilities, _CAN_RESOLVE)
     if resolvable is None or "edit" not in resolvable.properties:
         actions = [action if action.edit is not None else await _resolve(ls, action) for action in actions]
+        actions = [action for action in actions if action.edit is not None]
     return actions
 
 

@@ -145,7 +145,8 @@ class Session(LanguageServer):
             return
         self._tell_problem(SECTION, "")
         async with self._one_at_a_time:
-            self._checker.configure(options)
+            if not self._checker.configure(options):
+                return
         self.schedule(self._documents, 0)
 
     async def fetch_settings(self) -> None:
