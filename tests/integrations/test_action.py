@@ -99,6 +99,13 @@ def annotations(done: subprocess.CompletedProcess[str]) -> list[tuple[str, str]]
     return found
 
 
+def test_github_would_accept_it() -> None:
+    """By the published schema, which `check-jsonschema` carries."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
 def test_nothing_that_a_user_writes_becomes_part_of_a_script() -> None:
     """An expression in `run` would let the text of an input, or of a branch's name, run as a command."""
     assert [name for name, step in STEPS.items() if "${{" in step["run"]] == []
