@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.cache import Cache, rules_fingerprint
 from tflint_gpu.config import SettingsResolver
+from tflint_gpu.decoding import decode_source
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.files import FileToCheck, is_excluded, shown_name
-from tflint_gpu.notebooks import decode_source
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.selection import Selected, known_codes
 from tflint_gpu.source import SourceFile, UnreadableSource, is_test_path

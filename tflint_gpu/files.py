@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.bytesearch import mentions_tensorflow
 from tflint_gpu.config import Settings, SettingsResolver
-from tflint_gpu.notebooks import ENDING as NOTEBOOK_ENDING
+from tflint_gpu.decoding import NOTEBOOK_ENDING
 from tflint_gpu.patterns import any_matches
 
 if TYPE_CHECKING:

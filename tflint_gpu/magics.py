@@ -20,13 +20,11 @@ _PYTHON_BODIES = frozenset(
 )
 _PYTHON_ARGUMENTS = frozenset("memit prun time timeit".split())
 _NEWLINE = r"(?:\r\n|\r|\n)"
-_CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*(?P<magic>%%(?P<name>\w+)[^\r\n]*)")
+_CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*%%(?P<name>\w+)[^\r\n]*")
 _REST_OF_LINE = re.compile(rf"(?:\\{_NEWLINE}|[^\r\n])*")
 _LINE = re.compile(r"[^\r\n]([^\r\n]*)")
 _ESCAPES = "%!?;,/"
-_ASSIGNED = re.compile(
-    r"(?P<target>(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+)(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])"
-)
+_ASSIGNED = re.compile(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")
 _ARGUMENTS = re.compile(r"%(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
 _AUTOMAGIC = re.compile(
     r"(?:pip|conda|mamba|micromamba|uv|cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|man|env|run|load|load_ext|reload_ext|matplotlib)"
@@ -51,23 +49,25 @@ def python_of(cell: str) -> str:
         cell: one for which `python_start` is not None.
     """
     position = python_start(cell) or 0
-    pieces = [_CELL_MAGIC.sub(lambda found: found[0][: -len(found["magic"])] + comment_out(found["magic"]), cell[:position])]
+    pieces = [comment_out(cell[:position])]
     while position < len(cell):
-        end = end_of_logical_line(cell, position)
-        first = position + len(cell[position:end]) - len(cell[position:end].lstrip(" \t\f"))
-        rest = _REST_OF_LINE.match(cell, first)
-        stop = rest.end() if rest is not None else first
-        line = cell[first:stop]
-        if line and (line[0] in _ESCAPES or _AUTOMAGIC.match(line) or _asks_for_help(cell[position:end])):
-            pieces += [cell[position:first], _without_magic(line, needed=first > position)]
-            position = stop
-        elif assigned := _ASSIGNED.match(line):
-            pieces += [cell[position : first + assigned.end()], _without_magic(line[assigned.end() :], needed=True, assigned=True)]
-            position = stop
-        else:
-            pieces.append(cell[position:end])
-            position = end
+        pieces.append(_python_line(cell, position))
+        position += len(pieces[-1])
     return "".join(pieces)
+
+
+def _python_line(cell: str, position: int) -> str:
+    """What starts at an offset, a logical line of Python or a magic, as Python of the same length."""
+    logical = cell[position : end_of_logical_line(cell, position)]
+    indentation = logical[: len(logical) - len(logical.lstrip(" \t\f"))]
+    rest = _REST_OF_LINE.match(cell, position + len(indentation))
+    line = rest[0] if rest is not None else ""
+    if line and (line[0] in _ESCAPES or _AUTOMAGIC.match(line) or _asks_for_help(logical)):
+        return indentation + _without_magic(line, needed=indentation != "")
+    if assigned := _ASSIGNED.match(line):
+        magic = line[assigned.end() :]
+        return indentation + assigned[0] + _without_magic(magic, needed=True, assigned=True)
+    return logical
 
 
 def comment_out(text: str) -> str:

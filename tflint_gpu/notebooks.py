@@ -20,21 +20,11 @@ from tflint_gpu.magics import comment_out, parse, python_of, python_start
 from tflint_gpu.nesting import check_nesting
 from tflint_gpu.source import SourceFile, UnreadableSource, spliced
 
-ENDING = ".ipynb"
 _PYTHONS = ("python", "python2", "python3", "ipython")
 _TEXT_KEYS = ("source", "input")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _INDENTED = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*[ \t]+[^\s#]")
 _BLOCK = "if 1:"
-
-
-def decode_source(data: bytes, path: Path, name: str | None = None) -> SourceFile:
-    """A file as text: a notebook by its ending, else Python.
-
-    Raises:
-        UnreadableSource: it cannot be decoded, or is not a notebook.
-    """
-    return (Notebook if path.suffix == ENDING else SourceFile).decode(data, path, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from conftest import Command, FindsWords, SourceOnly, Span
 from nbformat import v3, v4
 
 from tflint_gpu.config import Options, SettingsResolver
+from tflint_gpu.decoding import decode_source
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.diagnostics import Edit as Change
 from tflint_gpu.engine import Engine
 from tflint_gpu.files import Discovery
 from tflint_gpu.fixes import difference, mend
-from tflint_gpu.notebooks import Notebook, decode_source
+from tflint_gpu.notebooks import Notebook
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
 from tflint_gpu.source import SourceFile, UnreadableSource
 

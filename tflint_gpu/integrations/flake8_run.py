@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.config import SettingsError, SettingsResolver, parse_options
+from tflint_gpu.decoding import NOTEBOOK_ENDING
 from tflint_gpu.engine import Engine, FileResult
 from tflint_gpu.files import Discovery, FileToCheck, common_folder
 from tflint_gpu.importers import Importers
-from tflint_gpu.notebooks import ENDING as NOTEBOOK_ENDING
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.source import SourceFile
