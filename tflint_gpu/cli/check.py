@@ -265,7 +265,7 @@ class Check:
 
 def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:
     """The texts that are not those on the disk: what standard input says."""
-    from tflint_gpu.notebooks import decode_source
+    from tflint_gpu.decoding import decode_source
     from tflint_gpu.source import UnreadableSource
 
     sources = {}
