@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,35 @@ def test_a_baseline_named_in_the_settings(tmp_path: Path, check: Any) -> None:
     assert check("--isolated", "--select", CODE).returncode == 1
 
 
+def test_a_run_that_makes_findings_known_mends_nothing(tmp_path: Path, check: Any) -> None:
+    (tmp_path / "a.py").write_text(TRAIN)
+    with (tmp_path / "tflint-gpu.toml").open("a") as settings:
+        settings.write("fix = true\n")
+    assert "1 known problem (1 added" in check("--write-baseline=known.json").stderr
+    assert (tmp_path / "a.py").read_text() == TRAIN
+
+
+def test_a_run_in_which_a_rule_fails_says_and_writes_nothing_of_baselines(tmp_path: Path, check: Any) -> None:
+    (tmp_path / "a.py").write_text(TRAIN)
+    check("--write-baseline=known.json")
+    before = (tmp_path / "known.json").read_bytes()
+    script = (
+        "import sys, tflint_gpu.rule as r\n"
+        f"rule = r.load(['{CODE}'])[0]\n"
+        "def check(self, model): raise ValueError('oops')\n"
+        "type(rule).check = check\n"
+        "from tflint_gpu.cli import main\n"
+        "main(['check', '--no-cache', *sys.argv[1:]])\n"
+    )
+    for option in ("--baseline=known.json", "--write-baseline=known.json"):
+        command = [sys.executable, "-c", script, option]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, "gone" in done.stderr) == (2, False), done.stderr
+        assert f"{CODE} failed" in done.stderr
+    assert "the baseline was not written" in done.stderr
+    assert (tmp_path / "known.json").read_bytes() == before
+
+
 def test_a_run_says_of_what_it_looked_at_only_that_it_is_gone(tmp_path: Path, check: Any) -> None:
     """pre-commit hands over some files, editors one; nobody shall prune what is there still."""
     for name in ("a.py", "b.py", "broken.py"):
@@ -232,6 +262,7 @@ def test_a_baseline_that_is_none_exits_with_2_and_is_left_alone(tmp_path: Path, 
         (["--write-baseline=no/where.json"], "cannot be written"),
         (["--write-baseline"], "needs a file"),
         (["--write-baseline=x.json", "--diff"], "exclude each other"),
+        (["--write-baseline=x.json", "--fix"], "exclude each other"),
         (["--write-baseline=x.json", "-"], "standard input"),
         (["--baseline", "a.py"], "not a baseline"),
         (["--baseline", "none.json"], "there is no such baseline"),

@@ -175,8 +175,8 @@ class Check:
             files = []
         to_write = self._baseline_to_write(settings, here)
         narrowing = self._narrowing(resolver, settings, files)
-        # `fix = true` in the settings is not meant for a run that only shows differences.
-        mends = given["diff"] or given["fix_only"] or settings.fix
+        # `fix = true` in the settings is not meant for a run that only shows differences or makes findings known.
+        mends = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
         outcome = self._outcome(resolver, settings, files, narrowing, mends)
         manner = Manner.of(given, settings)
         if given["diff"]:
@@ -193,7 +193,7 @@ class Check:
         name: str | None = self.given["write_baseline"]
         if name is None:
             return None
-        for option in ("diff_base", "diff", "stdin_filename"):
+        for option in ("fix", "fix_only", "diff", "diff_base", "stdin_filename"):
             if self.given[option]:
                 raise click.UsageError(f"--write-baseline and --{option.replace('_', '-')} exclude each other")
         if "-" in self.paths:

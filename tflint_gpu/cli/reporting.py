@@ -81,7 +81,8 @@ def report(outcome: Outcome, manner: Manner, here: Path, stream: TextIO) -> int:
     if not manner.quiet and not (outcome.errors and not found and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))
     stream.flush()
-    _tell_gone(outcome.gone, manner)
+    if not outcome.errors:  # else what is missing may be there still
+        _tell_gone(outcome.gone, manner)
     _tell_errors(outcome.errors, manner.verbose)
     if outcome.errors:
         return FAILED
