@@ -1,0 +1,448 @@
+"""Protects the plugin in the real flake8: it finds what `check` finds, at the same places, under flake8's own rules."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.bytesearch import opt_in_codes
+from tflint_gpu.integrations.flake8_run import Flake8Run
+from tflint_gpu.rule import Rule, entries, load
+
+ROOT = Path(__file__).parents[2]
+CODE = "TFG302"  # the examples of this file speak about one real rule: misplaced-prefetch
+FLAGGED = """\
+import tensorflow as tf
+
+
+def train(model, xs):
+    ds = tf.data.Dataset.from_tensor_slices(xs)
+    ds = ds.prefetch(1).map(lambda x: x + 1).batch(32)
+    model.fit(ds, epochs=2)
+"""
+DATA = """\
+import tensorflow as tf
+
+
+def load(xs):
+    ds = tf.data.Dataset.from_tensor_slices(xs)
+    return ds.prefetch(1).map(lambda x: x + 1).batch(32)
+"""
+MIDDLE = """\
+import tensorflow as tf
+from data import load as samples
+
+
+def other(ds: tf.data.Dataset):
+    return ds.map(len).prefetch(2)
+"""
+TRAIN = """\
+import keras
+
+from middle import samples
+
+
+def train(model):
+    model.fit(samples([1, 2, 3]), epochs=2)
+"""
+MESSAGE = f"{CODE} `prefetch` stands before `map`"
+PLACE = f"6:13: {MESSAGE}"
+# What VS Code's extension passes without a shell, quotes and all.
+VS_CODE_FORMAT = "--format='%(row)d,%(col)d,%(code).1s,%(code)s:%(text)s'"
+Flake8 = Callable[..., "subprocess.CompletedProcess[str]"]
+
+pytestmark = pytest.mark.skipif(CODE not in {entry.code for entry in entries()}, reason="that rule is gone")
+
+
+@pytest.fixture(scope="session")
+def flake8_6(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where flake8 6 lies, installed beside the one of this environment."""
+    place = str(tmp_path_factory.mktemp("flake8_6"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", place, "flake8==6.*"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    if done.returncode != 0:
+        pytest.skip(f"flake8 6 cannot be installed: {done.stderr[-200:]}")
+    return place
+
+
+@pytest.fixture
+def flake8(tmp_path: Path) -> Flake8:
+    """Run flake8 in the test's own directory, or in another one."""
+
+    def run(
+        *arguments: str, stdin: str | bytes | None = None, cwd: Path = tmp_path, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        command = [sys.executable, "-m", "flake8", *arguments]
+        given = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
+        done = subprocess.run(command, cwd=cwd, input=data, capture_output=True, timeout=120, env=given)
+        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture(params=["installed", "6"])
+def each_flake8(request: pytest.FixtureRequest, flake8: Flake8) -> Flake8:
+    """`flake8` for each version that is promised."""
+    if request.param == "installed":
+        return flake8
+    place = request.getfixturevalue("flake8_6")
+    assert flake8("--version", PYTHONPATH=place).stdout.startswith("6.")
+    return lambda *arguments, **options: flake8(*arguments, PYTHONPATH=place, **options)
+
+
+def codes(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The codes that flake8 printed, in its order."""
+    assert "Traceback" not in done.stderr, done.stderr
+    return re.findall(r"^[^:\n]+:\d+:\d+: (\w+) ", done.stdout, re.MULTILINE)
+
+
+def checked(paths: list[str], cwd: Path) -> Counter[tuple[str, int, int, str]]:
+    """What `tflint-gpu check` reports in files for flake8."""
+    command = [sys.executable, "-m", "tflint_gpu", "check", "--no-cache", "--output-format", "json", *paths]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    return Counter(
+        (one["filename"], one["location"]["row"], one["location"]["column"], one["code"])
+        for one in json.loads(done.stdout)
+        if not one["filename"].endswith(".ipynb")
+    )
+
+
+def linted(done: subprocess.CompletedProcess[str], cwd: Path) -> Counter[tuple[str, int, int, str]]:
+    """What flake8 reports of ours."""
+    assert done.stderr == ""
+    found = re.findall(r"^(.+?):(\d+):(\d+): (TFG\d+) ", done.stdout, re.MULTILINE)
+    return Counter((os.path.normpath(cwd / name), int(row), int(column), code) for name, row, column, code in found)
+
+
+def test_it_is_found_without_configuration(tmp_path: Path, each_flake8: Flake8) -> None:
+    (tmp_path / "a.py").write_text(FLAGGED)
+    done = each_flake8("a.py")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(f"a.py:{PLACE}")
+    assert "tflint-gpu: " in each_flake8("--version").stdout
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j2"])
+def test_all_fixtures_have_the_same_findings_as_in_check(jobs: str, each_flake8: Flake8) -> None:
+    """Protects "the same findings at the same places", each once, those found through other files among them."""
+    expected = checked(["fixtures"], ROOT)
+    assert len(expected) > 50
+    assert linted(each_flake8(jobs, "--select=TFG", "fixtures", cwd=ROOT), ROOT) == expected
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j2"])
+def test_a_finding_lies_in_the_file_that_has_it_however_it_is_found(
+    jobs: str, tmp_path: Path, flake8: Flake8, write_files: Any
+) -> None:
+    """Protects findings in a file that only arise from a file which imports it, here through a third one."""
+    write_files({"data.py": DATA, "middle.py": MIDDLE, "train.py": TRAIN})
+    for paths in (["."], ["data.py", "train.py"], [str(tmp_path)]):
+        done = flake8(jobs, "--select=TFG3", *paths)
+        assert [
+            line for line in done.stdout.splitlines() if f"data.py:6:15: {MESSAGE}" in line
+        ] == done.stdout.splitlines()
+        assert linted(done, tmp_path) == checked(["--select", "TFG3", *paths], tmp_path) != Counter()
+
+
+def test_a_single_file_is_checked_alone_as_check_does(tmp_path: Path, flake8: Flake8, write_files: Any) -> None:
+    """Protects editors from the search for importing files at each keystroke."""
+    write_files({"data.py": DATA, "middle.py": MIDDLE, "train.py": TRAIN})
+    for name in ("data.py", "train.py"):
+        assert codes(flake8("--select=TFG3", name)) == []
+
+
+def test_helpers_and_base_classes_of_other_files_are_known(tmp_path: Path, flake8: Flake8, write_files: Any) -> None:
+    base = "import keras\n\n\nclass Base(keras.layers.Layer):\n    pass\n"
+    layer = "import numpy as np\nfrom base import Base\n\nimport keras\n\n\nclass Sine(Base):\n    def call(self, x):\n        return np.sin(x)\n"
+    write_files({"base.py": base, "layer.py": layer})
+    assert codes(flake8("--select=TFG1", "layer.py")) == ["TFG101"]
+    assert codes(flake8("--select=TFG1", "--stdin-display-name", "layer.py", "-", stdin=layer)) == ["TFG101"]
+    (tmp_path / "base.py").unlink()
+    assert codes(flake8("--select=TFG1", "layer.py")) == []
+
+
+def test_a_file_without_tensorflow_does_not_import_libcst(tmp_path: Path) -> None:
+    """Protects the start: most files of most users have nothing to do with TensorFlow."""
+    program = """if True:
+        import sys
+        from flake8.main.application import Application
+        before = set(sys.modules)
+        Application().run(["--isolated", "-j1", *sys.argv[1:]])
+        ours = {name for name in set(sys.modules) - before if name.startswith("tflint_gpu")}
+        print(sorted(ours), "libcst" in sys.modules)
+    """
+    (tmp_path / "plain.py").write_text('print("numpy, torch and jax")\n')
+    (tmp_path / "a.py").write_text(FLAGGED)
+
+    def imported(*arguments: str) -> str:
+        command = [sys.executable, "-c", program, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout.splitlines()[-1]
+
+    light = ["tflint_gpu", "tflint_gpu.bytesearch", "tflint_gpu.integrations", "tflint_gpu.integrations.flake8"]
+    assert imported("plain.py") == f"{light} False"
+    assert imported("--select=E9,F63", "a.py") == f"{light} False"
+    assert imported("a.py").endswith("True")
+
+
+def test_standard_input(tmp_path: Path, each_flake8: Flake8) -> None:
+    """Protects editors' unsaved texts: the text counts, not the file of that name."""
+    (tmp_path / "x.py").write_text("import tensorflow as tf\n")
+    done = each_flake8("--stdin-display-name", "x.py", "-", stdin=FLAGGED)
+    assert done.stdout.startswith(f"x.py:{PLACE}")
+    assert each_flake8("-", stdin=FLAGGED).stdout.startswith(f"stdin:{PLACE}")
+    assert codes(each_flake8("--stdin-display-name", "x.py", "-", stdin=FLAGGED.replace(".prefetch(1)", ""))) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_columns_count_characters_in_every_encoding(
+    encoding: str, newline: str, tmp_path: Path, flake8: Flake8
+) -> None:
+    cookie = "# coding: latin-1\n" if encoding == "latin-1" else "#\n"
+    text = cookie + FLAGGED.replace("ds = ds.prefetch", 'é = "éé"; ds = ds.prefetch')
+    data = text.replace("\n", newline).encode(encoding)
+    (tmp_path / "a.py").write_bytes(data)
+    expected = checked(["a.py"], tmp_path)
+    assert (str(tmp_path / "a.py"), 7, 23, CODE) in expected
+    assert linted(flake8("--select=TFG", "a.py"), tmp_path) == expected
+    assert linted(flake8("--select=TFG", "--stdin-display-name=a.py", "-", stdin=data), tmp_path) == expected
+
+
+def test_noqa_is_flake8s_and_comments_for_a_file_are_ours(tmp_path: Path, flake8: Flake8) -> None:
+    split = FLAGGED.replace("    ds = ds.prefetch", "    ds = (\n        ds\n        .prefetch").replace(
+        "(32)", "(32)\n    )"
+    )
+    variants = {
+        "own line": (FLAGGED.replace("(32)", "(32)  # noqa: TFG302"), 0),
+        "another code": (FLAGGED.replace("(32)", "(32)  # noqa: E501"), 1),
+        "split": (split, 1),
+        "split, the finding's line": (
+            split.replace("x + 1)", "x + 1)  # noqa").replace(".batch", "\n        .batch"),
+            0,
+        ),
+        "split, the statement's line": (split.replace("ds = (\n", "ds = (  # noqa\n"), 1),
+        "file": (f"# tflint-gpu: noqa\n{FLAGGED}", 0),
+        "file, this code": (f"# tflint-gpu: noqa: {CODE}\n{FLAGGED}", 0),
+        "file, another code": (f"# tflint-gpu: noqa: TFG101\n{FLAGGED}", 1),
+        "file, flake8": (f"# flake8: noqa\n{FLAGGED}", 0),
+    }
+    for name, (text, count) in variants.items():
+        assert len(codes(flake8("--select=TFG", "-", stdin=text))) == count, name
+        assert len(codes(flake8("--select=TFG", "--disable-noqa", "-", stdin=text))) == 1, name
+
+
+def test_flake8_selects_and_ignores(tmp_path: Path, flake8: Flake8) -> None:
+    (tmp_path / "a.py").write_text(FLAGGED)
+    for options, expected in [
+        (["--select=TFG"], [CODE]), (["--select=TFG3"], [CODE]), (["--select=T"], [CODE]),
+        (["--select=E,F"], []), (["--select=TFG1"], []), (["--extend-select=B"], [CODE]),
+        (["--ignore=TFG302"], []), (["--extend-ignore=TFG3"], []), (["--ignore=E501"], [CODE]),
+        (["--per-file-ignores=a.py:TFG302"], []), (["--per-file-ignores=b.py:TFG302"], [CODE]),
+    ]:  # fmt: skip
+        assert codes(flake8(*options, "a.py")) == expected, options
+
+
+def test_settings_of_pyproject_flake8s_files_and_the_command_line(tmp_path: Path, flake8: Flake8) -> None:
+    """Protects the precedence: the command line, then flake8's file, then `[tool.tflint-gpu]`."""
+    (tmp_path / "a.py").write_text(FLAGGED)
+
+    def target(*options: str) -> str:
+        return "".join(re.findall(r"TensorFlow (\d+\.\d+)", flake8("--select=TFG", *options, "a.py").stdout))
+
+    newest = target()
+    (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\ntarget-tensorflow = "2.12"\n')
+    assert target() == "2.12" != newest
+    assert target("--tflint-isolated") == newest
+    (tmp_path / ".flake8").write_text("[flake8]\ntflint-target-tensorflow = 2.13\n")
+    assert target() == "2.13"
+    assert target("--tflint-target-tensorflow=2.14") == "2.14"
+    (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\nignore = ["TFG3"]\n')
+    assert target() == ""
+    assert target("--extend-select=TFG302") == "2.13"  # asked for by its code, not only by the plugin's name
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "own.toml").write_text('target-tensorflow = "2.11"\n')
+    (tmp_path / ".flake8").write_text("[flake8]\ntflint_config = other/own.toml\n")
+    assert target() == "2.11"
+    assert target("--tflint-config=pyproject.toml") == ""
+
+
+def test_wrong_options_end_flake8_with_its_usage(tmp_path: Path, each_flake8: Flake8) -> None:
+    (tmp_path / "a.py").write_text(FLAGGED)
+    for options, words in [
+        (["--tflint-target-tensorflow=latest"], "must be a TensorFlow version such as"),
+        (["--tflint-config=nowhere.toml"], "nowhere.toml: No such file"),
+        (["--tflint-config=a.py"], "a.py: not valid TOML"),
+        (["--tflint-isolated", "--tflint-config=a.toml"], "--tflint-config and --tflint-isolated exclude each other"),
+    ]:
+        done = each_flake8(*options, "a.py")
+        assert (done.returncode, done.stdout) == (2, ""), options
+        assert done.stderr.startswith("usage: flake8")
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j2"])
+def test_a_wrong_settings_file_is_flake8s_critical_error(jobs: str, tmp_path: Path, each_flake8: Flake8) -> None:
+    (tmp_path / "a.py").write_text(FLAGGED)
+    (tmp_path / "b.py").write_text(FLAGGED)
+    (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\nignor = ["TFG3"]\n')
+    done = each_flake8(jobs, "a.py", "b.py")
+    assert done.returncode == 1
+    assert done.stdout.startswith("There was a critical error during execution of Flake8:\ntflint-gpu: ")
+    assert "pyproject.toml: unknown key `ignor`; did you mean `ignore`?" in done.stdout
+    assert done.stderr == ""
+
+
+def test_files_that_python_refuses_are_left_to_flake8(tmp_path: Path, flake8: Flake8) -> None:
+    (tmp_path / "broken.py").write_text("import tensorflow as tf (\n")
+    assert codes(flake8("broken.py")) == ["E999"]
+    assert codes(flake8("-", stdin="import tensorflow as tf (\n")) == ["E999"]
+    assert codes(flake8("nowhere.py")) == ["E902"]
+    (tmp_path / "bytes.py").write_bytes(b"import tensorflow\n# \xff\n")  # flake8 reads it as Latin-1, Python does not
+    assert linted(flake8("--select=TFG", "bytes.py"), tmp_path) == checked(["bytes.py"], tmp_path) != Counter()
+
+
+def test_what_the_settings_exclude_and_notebooks_stay_quiet(tmp_path: Path, flake8: Flake8, write_files: Any) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": FLAGGED.splitlines(True)}
+    notebook = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
+    write_files({"old/a.py": FLAGGED, "a.py": FLAGGED, "n.ipynb": notebook})
+    (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\nextend-exclude = ["old"]\n')
+    assert linted(flake8("--select=TFG", ".", "n.ipynb"), tmp_path) == Counter([(str(tmp_path / "a.py"), 6, 13, CODE)])
+
+
+def test_vs_codes_command_lines(tmp_path: Path, each_flake8: Flake8) -> None:
+    """Protects what microsoft/vscode-flake8 runs: the file by its path, a notebook's cell by standard input."""
+    path = tmp_path / "a.py"
+    path.write_text(FLAGGED)
+    for arguments, stdin in (([str(path)], None), (["--stdin-display-name", str(path), "-"], FLAGGED)):
+        [line] = each_flake8(VS_CODE_FORMAT, *arguments, stdin=stdin).stdout.splitlines()
+        match = re.fullmatch(r"'(\d+),(-?\d+),(\w+),(\w+\d+):([^\r\n]*)'", line)
+        assert match is not None
+        assert match.groups()[:4] == ("6", "13", "T", CODE)
+
+
+def test_a_process_that_runs_flake8_again_sees_the_new_text(tmp_path: Path) -> None:
+    """Protects editors that keep one process: nothing of the last run, neither files nor options, may be left."""
+    program = f"""if True:
+        import pathlib, runpy, sys
+        def run(*arguments):
+            sys.argv = ["flake8", "-j1", "--select=TFG", *arguments]
+            try:
+                runpy.run_module("flake8", run_name="__main__")
+            except SystemExit as leaving:
+                return leaving.code
+        path = pathlib.Path("a.py")
+        text = path.read_text()
+        codes = [run("a.py"), run("--tflint-config=off.toml", "a.py"), run("a.py")]
+        path.write_text(text.replace(".prefetch(1)", ""))
+        codes.append(run("a.py"))
+        from flake8.api import legacy
+        path.write_text(text)
+        guide = legacy.get_style_guide(select=["{CODE}"])
+        codes.append(guide.check_files(["a.py"]).total_errors)
+        print([int(code or 0) for code in codes], file=sys.stderr)
+    """
+    (tmp_path / "a.py").write_text(FLAGGED)
+    (tmp_path / "off.toml").write_text('ignore = ["ALL"]\n')
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "[1, 0, 1, 0, 1]\n"
+
+
+def test_a_rule_that_fails_is_reported_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_rule: Callable[..., Rule]
+) -> None:
+    class Fails(Rule):
+        code, name = "TFG902", "fails"
+
+        def check(self, model: Any) -> Iterator[Any]:
+            raise ValueError("oops\nand more")
+            yield
+
+    monkeypatch.chdir(tmp_path)
+    text = "import tensorflow\nBAD\n"
+    (tmp_path / "a.py").write_text(text)
+    run = Flake8Run.under(Namespace(filenames=["a.py"]), ())
+    run = replace(run, engine=replace(run.engine, rules=[Fails(), make_rule()]))
+    found = [(row, column, message.split(" ")[0]) for row, column, message in run.findings("a.py", text)]
+    assert found == [(2, 1, "TFG901"), (1, 1, "TFG000")]
+    assert "TFG902 failed on this file; please report it: and more" in run.findings("a.py", text)[1][2]
+
+
+OPT_IN = '''
+from tflint_gpu.rule import Finding, Prediction, Rule
+
+
+class Everything(Rule):
+    """Everything is wrong."""
+
+    code = "TFG991"
+    name = "everything"
+    opt_in = True
+
+    def check(self, model):
+        """Find it."""
+        yield Finding(model, model.tree.module.body[0], "everything is wrong", Prediction("no-effect"))
+'''
+
+
+@pytest.fixture
+def with_opt_in_rule(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A copy of the program that has an opt-in rule, as a PYTHONPATH."""
+    place = tmp_path_factory.mktemp("program")
+    shutil.copytree(ROOT / "tflint_gpu", place / "tflint_gpu", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "rules", place / "tflint_gpu" / "rules", ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "tflint_gpu" / "rules" / "tool" / "tfg991_everything__opt_in.py").write_text(OPT_IN)
+    return str(place)
+
+
+def test_opt_in_rules_run_when_flake8_selects_them(tmp_path: Path, flake8: Flake8, with_opt_in_rule: str) -> None:
+    (tmp_path / "a.py").write_text("import tensorflow as tf\n\nprint(tf)\n")
+
+    def found(*options: str) -> list[str]:
+        return codes(flake8(*options, "a.py", PYTHONPATH=with_opt_in_rule))
+
+    assert found() == found("--select=TFG") == found("--extend-select=TFG1") == []
+    assert found("--ignore=E501") == []  # which drops flake8's default ignores
+    assert found("--extend-select=TFG991") == found("--select=TFG9") == ["TFG991"]
+    assert found("--extend-select=TFG991", "--ignore=TFG991") == []
+
+
+def test_opt_in_codes_are_in_flake8s_default_ignore(tmp_path: Path, with_opt_in_rule: str) -> None:
+    program = (
+        "from flake8.options.parse_args import parse_args; import sys;"
+        "print(parse_args([])[1].extended_default_ignore, 'libcst' in sys.modules)"
+    )
+    for path, expected in ((with_opt_in_rule, "['TFG991'] False\n"), ("", "[] False\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert done.stdout == expected
+
+
+def test_the_files_names_say_which_rules_are_opt_in() -> None:
+    """Protects flake8's list, which is made of names, from rules that say otherwise."""
+    rules = load(entry.code for entry in entries())
+    folders = [str(ROOT / "rules")]
+    assert set(opt_in_codes(folders)) == {rule.code for rule in rules if rule.opt_in}
