@@ -13,17 +13,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
-
-CODE = "TFG302"  # as in test_flake8.py: misplaced-prefetch
-FLAGGED = """\
-import tensorflow as tf
-
-
-def train(model, xs):
-    ds = tf.data.Dataset.from_tensor_slices(xs)
-    ds = ds.prefetch(1).map(lambda x: x + 1).batch(32)
-    model.fit(ds, epochs=2)
-"""
+from linting import CODE, FLAGGED
 
 
 class Editor:
