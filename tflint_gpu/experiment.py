@@ -73,7 +73,8 @@ class Experiment:
         exceptions: for a crash, the names of the types that may be raised; none: any.
         requires: where it can be seen at all.
         unit: of what is measured.
-        opening: statements for the repaired program's beginning, before anything of the user's runs.
+        opening: a statement for the beginning of both programs, before anything of the user's runs.
+        opening_of_repair: one more, for the repaired program only.
         workload: the same without the user's code, for `--synthetic`.
         only_workload: the finding does not depend on the user's code, so the workload says all.
         calibrates: the program measures first how long its producer takes, and is told in later runs.
@@ -90,6 +91,7 @@ class Experiment:
     requires: Requirement = "any device"
     unit: str = "seconds per step"
     opening: str = ""
+    opening_of_repair: str = ""
     workload: Workload | None = None
     only_workload: bool = False
     calibrates: bool = False

@@ -79,7 +79,7 @@ class MissingMemoryGrowth(Rule):
             model,
             call,
             probes=wrap(model, call.func, "fit") if method_name(call) == "fit" else (held,),
-            opening="tflint_measure.grow_memory()",
+            opening_of_repair="tflint_measure.grow_memory()",
             requires="a GPU",
             unit="bytes",
             workload=_WORKLOAD,

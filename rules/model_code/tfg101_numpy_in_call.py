@@ -73,17 +73,18 @@ class NumpyInCall(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The function at its first call in the program: eager, with gradients, traced; as it is and repaired.
 
-        All calls of the function are repaired: one that is left would raise as well.
+        The program's other calls of NumPy on tensors are repaired in both: they would raise, too.
         """
         found = list(_numpy_calls(model))
         own = next(trace for trace, call, _ in found if call.func is finding.node)
         function = own.function.node
-        same = {call: (trace, name) for trace, call, name in found if trace.function.node is function}
+        repairs = {call: (trace.function.node, _repaired(trace, call, name)) for trace, call, name in found}
+        others = (c for where, changes in repairs.values() if where is not function for c in changes)
         yield Experiment(
             own.tensors.model,
             function,
-            probes=_examined(own.tensors.model, function),
-            repair=tuple(c for call, (trace, name) in same.items() for c in _repaired(trace, call, name)),
+            probes=(*_examined(own.tensors.model, function), *others),
+            repair=tuple(c for where, changes in repairs.values() if where is function for c in changes),
             exceptions=(TRACING_ERROR,),
             workload=_WORKLOAD,
         )

@@ -76,6 +76,7 @@ class UnguardedDevice(Rule):
                 *(change for changes in short for change in changes),
             ),
             repair=wrap(model, finding.node, "available"),
+            opening="tflint_measure.log_devices()",
             requires="no GPU",
             workload=_WORKLOAD,
         )

@@ -70,7 +70,8 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
         raise NotExtractable("this rule has no workload of its own")
     programs = []
     for repaired in (False, True):
-        code = f"import {HARNESS}\n{opening}\n{experiment.workload.text(repaired=repaired)}"
+        lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
+        code = "\n".join(line for line in lines if line)
         programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
     return Pair(*programs)
 
@@ -150,7 +151,8 @@ class _Cut:
         if model is self.entry:
             if depth := name.count("/"):
                 lines = ["import sys", f"sys.path.insert(1, __file__.rsplit('/', {depth + 1})[0])", *lines]
-            lines += [self.opening, self.experiment.opening if repaired else ""]
+            lines += [self.opening, self.experiment.opening]
+            lines += [self.experiment.opening_of_repair if repaired else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
     def _text(self, model: Model, changes: Sequence[Change], opening: str) -> str:

@@ -33,6 +33,8 @@ Route = tuple[Stop, ...]
 def find_route(model: Model, node: Node, entry: Model) -> Route | None:
     """The stops from a statement of the entry's module down to the place; None where no known call leads there.
 
+    The way to a function ends at what calls it, or at what makes the object whose method it is.
+
     Arguments:
         model: the file of the place.
         node: the place: a function that is to be called, or anything else that is to be reached.
@@ -56,7 +58,7 @@ def _search(goal: Stop, entry: Model) -> Route | None:
         function = function or first.model.tree.function(first.node)
         if function is None:
             if first.model is entry:
-                return route
+                return route[:-1] if isinstance(goal.node, cst.FunctionDef | cst.Lambda) else route
             continue
         if len(route) < _LONGEST:
             for stop in _before(first.model, function):
@@ -72,8 +74,9 @@ def _before(model: Model, function: FunctionNode) -> Iterator[Stop]:
         yield Stop(model, function, forward=True)
         return
     calls = model.functions.callers(function)
+    makes = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
     for call in calls:
-        yield Stop(call.model, call.node)
+        yield Stop(call.model, call.node, forward=makes)
     owner = model.tree.class_of(function)
     if owner is not None:
         yield from _constructions(Class(model, owner))

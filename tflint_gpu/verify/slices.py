@@ -181,11 +181,16 @@ def _matters(statement: ast.stmt, needed: set[str]) -> bool:
             return True
     elif isinstance(statement, ast.Global | ast.Nonlocal | ast.Return):
         return not isinstance(statement, ast.Return)
-    if bound(statement) & needed or changes(statement) & needed:
+    if bound(statement) & needed or changes(statement) & needed or _prepares_base(statement):
         return True
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
         return False
     return _SETTING.search(ast.unparse(statement)) is not None
+
+
+def _prepares_base(statement: ast.stmt) -> bool:
+    """`super().__init__()` and its kin, without which the object is not whole."""
+    return isinstance(statement, ast.Expr) and roots(statement.value) == {"super"}
 
 
 def changes(statement: ast.stmt, everything: bool = False) -> set[str]:

@@ -8,6 +8,7 @@ Times are taken with the device's work finished: a result is fetched before each
 dropped. Seeds are set, so that both variants of a program see the same numbers.
 """
 
+import concurrent.futures
 import functools
 import itertools
 import json
@@ -18,12 +19,13 @@ import sys
 import tempfile
 import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+RESULT = os.environ.get("TFLINT_GPU_RESULT")
+# TensorFlow tells the devices of operations in its log only, and reads the level when it is imported.
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0" if RESULT else os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy
 import tensorflow as tf
 
-RESULT = os.environ.get("TFLINT_GPU_RESULT")
 SEED = 1
 WARM_UP = 3
 FEWEST_STEPS, MOST_STEPS = 10, 200
@@ -284,18 +286,20 @@ _LOG = tempfile.TemporaryFile()
 _ERRORS = None
 
 
+def log_devices():
+    """Let TensorFlow tell each operation's device; only before the first operation can this be turned on."""
+    tf.debugging.set_log_device_placement(True)
+
+
 def _log_placement():
     """TensorFlow writes each operation's device to the standard error stream: read it instead of showing it."""
     global _ERRORS
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
-    tf.debugging.set_log_device_placement(True)
     sys.stderr.flush()
     _ERRORS = os.dup(2)
     os.dup2(_LOG.fileno(), 2)
 
 
 def _logged_placement():
-    tf.debugging.set_log_device_placement(False)
     os.dup2(_ERRORS, 2)
     _LOG.seek(0)
     text = _LOG.read().decode(errors="replace")
@@ -306,23 +310,48 @@ def _logged_placement():
 def examine(function):
     """Stand for a function that TensorFlow traces: at its first call, run it eagerly, with gradients, and traced.
 
-    What tracing raises ends the program, as it would end `fit`.
+    What tracing raises ends the program, as it would end `fit`. Where the first call is traced already, it is the
+    trace; where it is eager, `tf.function` traces the same call.
     """
 
     @functools.wraps(function)
     def examined(*args, **kwargs):
-        with tf.init_scope():
-            arguments = tf.nest.map_structure(_concrete, (args, kwargs))
-            times, notes = _run_eagerly(function, arguments)
-            _write(times, None, (), notes)
-            is_tensor = [isinstance(part, tf.Tensor) for part in tf.nest.flatten(arguments)]
-            _trace(function, arguments, is_tensor)
-            finish(times, **notes, traced="works")
+        # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
+        outside = concurrent.futures.ThreadPoolExecutor(1).submit
+        arguments, times, outputs, notes = outside(_run_eagerly, function, args, kwargs).result()
+        if notes["eager"] != "works" and isinstance(args[0], tf.keras.layers.Layer):
+            # While Keras builds a model its variables have no values yet: take a layer like it.
+            fresh = outside(_built_like, args[0], args[1]).result()
+            arguments, times, outputs, notes = outside(_run_eagerly, function, (fresh, *args[1:]), kwargs).result()
+        _write(times, outputs, (), notes)
+        if any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
+            function(*args, **kwargs)
+        else:
+            _trace(function, arguments)
+        finish(times, outputs, **notes, traced="works")
 
     return examined
 
 
-def _run_eagerly(function, arguments):
+def _built_like(layer, inputs):
+    try:
+        fresh = type(layer).from_config(layer.get_config())
+        fresh.build(inputs.shape)
+        return fresh
+    except Exception:
+        return layer
+
+
+def _is_symbolic(value):
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not hasattr(value, "numpy") and not _is_numpy(value)
+
+
+def _is_numpy(value):
+    return isinstance(value, (numpy.ndarray, numpy.generic))
+
+
+def _run_eagerly(function, args, kwargs):
+    arguments = tf.nest.map_structure(_concrete, (args, kwargs))
     tensors = [part for part in tf.nest.flatten(arguments) if isinstance(part, tf.Tensor) and part.dtype.is_floating]
     times = []
     try:
@@ -338,12 +367,15 @@ def _run_eagerly(function, arguments):
             synchronize()
             times.append(time.perf_counter() - began)
     except Exception as error:
-        return [], {"eager": f"raises {type(error).__name__}"}
-    return times[WARM_UP:], {"eager": "works", "gradient": "None" if lost else "there"}
+        return arguments, [], None, {"eager": f"raises {type(error).__name__}: {error}"}
+    first = tf.nest.flatten(result)[0]
+    outputs = numpy.asarray(first) if tf.is_tensor(first) or isinstance(first, numpy.ndarray) else None
+    return arguments, times[WARM_UP:], outputs, {"eager": "works", "gradient": "None" if lost else "there"}
 
 
-def _trace(function, arguments, is_tensor):
+def _trace(function, arguments):
     flat = tf.nest.flatten(arguments)
+    is_tensor = [isinstance(part, tf.Tensor) for part in flat]
 
     @tf.function
     def traced_call(*tensors):
@@ -357,13 +389,9 @@ def _trace(function, arguments, is_tensor):
 
 def _concrete(value):
     """A tensor with values for one that has none; everything else as it is."""
-    if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
+    if not _is_symbolic(value):
         return value
-    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, (numpy.ndarray, numpy.generic)):
-        if isinstance(value, tf.Variable):
-            return value
-        return random_tensor([4 if side is None else int(side) for side in value.shape], value.dtype)
-    return value
+    return random_tensor([4 if side is None else int(side) for side in value.shape], value.dtype)
 
 
 def random_tensor(shape, dtype="float32"):

@@ -292,6 +292,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     """What a run showed, in the terms of the judge."""
     if outcome.status == "raised":
         return outcomes.Run(crash=outcomes.Crash(outcome.exception or "Exception", outcome.text))
+    if outcome.status == "no result" and outcome.exit_code == 0:
+        return outcomes.Run(failure="the program ended without reaching what was flagged")
     if outcome.status != "finished" or outcome.result is None:
         return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
     result = outcome.result
