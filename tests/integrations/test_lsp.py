@@ -86,6 +86,13 @@ async def test_only_what_holds_for_the_newest_text_is_published(editor: Editor) 
     assert len(published) < 30, "texts that were typed over at once are not checked"
 
 
+async def test_what_a_long_check_finds_too_late_is_dropped(editor: Editor) -> None:
+    await editor.start()
+    await editor.open("train.py", LAYER + "print(np.sin(1.0))\n" * 20_000, wait=False)
+    assert codes(await editor.change("train.py", LAYER)) == [("TFG101", 7)]
+    assert [one.version for one in editor.published] == [2]
+
+
 async def test_a_text_that_does_not_parse_is_told_of_when_it_is_saved(editor: Editor) -> None:
     await editor.start()
     await editor.open("train.py", LAYER)
