@@ -94,7 +94,12 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding with its positions. `noqa_row` is the row on which a suppression comment works."""
+    """One finding with its positions.
+
+    Arguments:
+        noqa_row: the row on which a suppression comment works.
+        measured: what an earlier `verify` measured of this code, in words.
+    """
 
     code: str
     name: str
@@ -109,6 +114,7 @@ class Diagnostic:
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
     url: str | None = None
+    measured: str = ""
 
     @property
     def sort_key(self) -> tuple[str, Location, str, str]:

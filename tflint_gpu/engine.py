@@ -168,6 +168,16 @@ class Engine:
             if self._allowed([diagnostic]) and not Suppressions(finding.model.source).hides(diagnostic)
         ]
 
+    def model_of(self, file: FileToCheck) -> Model | None:
+        """The model of a file that mentions TensorFlow; None for others and where it does not parse."""
+        data = file.read()
+        if not file.may_matter(data):
+            return None
+        try:
+            return self._project_for(file.root, self.target_for(file)).open(decode_source(data, file.path, file.name))
+        except (UnreadableSource, RecursionError):
+            return None
+
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
     ) -> tuple[Diagnostic, ...]:

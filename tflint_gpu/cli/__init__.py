@@ -21,6 +21,7 @@ FOUND, FAILED, INTERRUPTED = 1, 2, 130
 _COMMANDS = {
     "check": "Find mistakes in TensorFlow code, and mend them.",
     "rule": "Explain a rule, or list all.",
+    "verify": "Run what was flagged, and its repair, and measure the difference.",
     "server": "Serve an editor by the Language Server Protocol.",
 }
 

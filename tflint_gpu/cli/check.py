@@ -37,17 +37,18 @@ def _codes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tupl
     return tuple(filter(None, parts)) if values else None
 
 
-def _list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
+def list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
+    """An option that takes codes or the like: separated by commas, or given several times."""
     return click.option(name, multiple=True, callback=_codes, metavar=metavar, help=description)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@_list_option("--select", "Rules to run: codes, prefixes, or ALL.")
-@_list_option("--ignore", "Rules not to run.")
-@_list_option("--extend-select", "Rules to run besides the selected ones.")
-@_list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
-@_list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
+@list_option("--select", "Rules to run: codes, prefixes, or ALL.")
+@list_option("--ignore", "Rules not to run.")
+@list_option("--extend-select", "Rules to run besides the selected ones.")
+@list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
+@list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
 @click.option("--fix/--no-fix", default=None, help="Mend what can be mended safely.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
@@ -70,8 +71,8 @@ def _list_option(name: str, description: str, metavar: str = "CODES") -> Callabl
 @click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
-@_list_option("--exclude", "Files and directories to leave out, instead of the usual ones.", "PATTERNS")
-@_list_option("--extend-exclude", "Files and directories to leave out besides.", "PATTERNS")
+@list_option("--exclude", "Files and directories to leave out, instead of the usual ones.", "PATTERNS")
+@list_option("--extend-exclude", "Files and directories to leave out besides.", "PATTERNS")
 @click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores.")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes.")

@@ -8,6 +8,8 @@ Times are taken with the device's work finished: a result is fetched before each
 dropped. Seeds are set, so that both variants of a program see the same numbers.
 """
 
+from __future__ import annotations
+
 import concurrent.futures
 import functools
 import itertools
@@ -18,6 +20,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
 RESULT = os.environ.get("TFLINT_GPU_RESULT")
 # TensorFlow tells the devices of operations in its log only, and reads the level when it is imported.
@@ -39,7 +43,7 @@ tf.random.set_seed(SEED)
 sys.argv[1:] = []
 
 
-def finish(times=(), outputs=None, devices=(), **notes):
+def finish(times: Sequence[float] = (), outputs: Any = None, devices: Sequence[str] = (), **notes: Any) -> NoReturn:
     """Write what was measured, in seconds, and end the program: what comes after is not needed."""
     _write(times, outputs, devices, notes)
     sys.stdout.flush()
@@ -47,7 +51,7 @@ def finish(times=(), outputs=None, devices=(), **notes):
     os._exit(0)
 
 
-def _write(times, outputs, devices, notes):
+def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: dict[str, Any]) -> None:
     array = None if outputs is None else numpy.asarray(outputs)
     result = {
         "steps": [float(t) for t in times],
@@ -65,7 +69,7 @@ def _write(times, outputs, devices, notes):
     print({key: value for key, value in result.items() if key not in ("steps", "dtype") and value})
 
 
-def synchronize():
+def synchronize() -> None:
     """Wait until the device has done its work: fetching a number waits for all that was started before it."""
     for device in tf.config.list_logical_devices("GPU"):
         with tf.device(device.name):
@@ -75,11 +79,13 @@ def synchronize():
 class _Clock:
     """Takes the times of steps until there are enough of them."""
 
-    def __init__(self, samples=1):
-        self.samples, self.times, self.seen = samples, [], 0
-        self.began = self.last = None
+    def __init__(self, samples: int = 1) -> None:
+        self.samples, self.seen = samples, 0
+        self.times: list[float] = []
+        self.began: float | None = None
+        self.last: float | None = None
 
-    def tick(self, counts=True):
+    def tick(self, counts: bool = True) -> bool:
         """A step is over. Steps that do not count begin anew, such as the first of an epoch."""
         synchronize()
         now = time.perf_counter()
@@ -91,14 +97,14 @@ class _Clock:
         self.last = time.perf_counter()
         return self.is_done(now)
 
-    def is_done(self, now):
+    def is_done(self, now: float) -> bool:
         if self.began is None:
             return False
         spent, count = now - self.began, len(self.times)
         return count >= MOST_STEPS or spent > MOST_SECONDS or (count >= FEWEST_STEPS and spent > LEAST_SECONDS)
 
 
-def steps(iterable, samples=1, reads=False):
+def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Iterator[Any]:
     """Give a loop its elements again and again, and end the program when enough turns were timed.
 
     Arguments:
@@ -112,7 +118,7 @@ def steps(iterable, samples=1, reads=False):
         yield element
 
 
-def turn(samples=1):
+def turn(samples: int = 1) -> bool:
     """The condition of a `while` loop whose turns are timed."""
     clock = _TURNS.setdefault(samples, _Clock(samples))
     if clock.tick():
@@ -120,15 +126,15 @@ def turn(samples=1):
     return True
 
 
-_TURNS = {}
+_TURNS: dict[int, _Clock] = {}
 
 
-def few(iterable):
+def few(iterable: Iterable[Any]) -> Iterator[Any]:
     """The first elements of a loop that only lies on the way to what is looked at."""
     return itertools.islice(iterable, 3)
 
 
-def _endless(iterable, reads):
+def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]:
     if reads and hasattr(iterable, "repeat"):
         iterable = iterable.repeat()
     if reads and iter(iterable) is not iterable:
@@ -143,7 +149,7 @@ def _endless(iterable, reads):
             yield kept[index % len(kept)], index == 0
 
 
-def traced(function):
+def traced(function: Callable[..., Any]) -> Any:
     """The function or model under `tf.function`, the same object for each call."""
     key = (id(getattr(function, "__self__", None)), id(getattr(function, "__func__", function)))
     if key not in _TRACED:
@@ -151,13 +157,13 @@ def traced(function):
     return _TRACED[key][1]
 
 
-_TRACED = {}
+_TRACED: dict[Any, Any] = {}
 
 
-def fit(method, samples=1):
+def fit(method: Callable[..., Any], samples: int = 1) -> Callable[..., Any]:
     """Stand for `model.fit`: the same training, long enough to be measured, without validation or output."""
 
-    def measured_fit(*args, **kwargs):
+    def measured_fit(*args: Any, **kwargs: Any) -> None:
         names = ("x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data")
         kwargs.update(zip(names, args))
         for name in ("validation_split", "validation_data", "validation_steps", "validation_freq", "initial_epoch"):
@@ -169,7 +175,7 @@ def fit(method, samples=1):
     return measured_fit
 
 
-def _lengthen(kwargs):
+def _lengthen(kwargs: dict[str, Any]) -> None:
     """Epochs of many steps: the first step of an epoch is not measured."""
     data = kwargs.get("x")
     if isinstance(data, tf.data.Dataset):
@@ -182,21 +188,21 @@ def _lengthen(kwargs):
             kwargs[name] = numpy.concatenate([numpy.asarray(kwargs[name])] * max(1, -(-ROWS // max(rows, 1))))
 
 
-def _clock_of_batches(samples):
+def _clock_of_batches(samples: int) -> Any:
     clock = _Clock(samples)
 
     class Clock(tf.keras.callbacks.Callback):
-        def on_train_batch_end(self, batch, logs=None):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             if clock.tick(batch != 0):
                 finish(clock.times)
 
     return Clock()
 
 
-def brief(method):
+def brief(method: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a training that is only passed on the way: one epoch of two steps."""
 
-    def short_fit(*args, **kwargs):
+    def short_fit(*args: Any, **kwargs: Any) -> Any:
         names = ("x", "y", "batch_size", "epochs", "verbose")
         kwargs.update(zip(names, args[:5]))
         if len(args) > 5:
@@ -209,10 +215,10 @@ def brief(method):
     return short_fit
 
 
-CONSUMER_SECONDS = None
+CONSUMER_SECONDS: float | None = None
 
 
-def consume(dataset, optimized=True):
+def consume(dataset: Any, optimized: bool = True) -> NoReturn:
     """Read a pipeline with a consumer that takes a set time per element, as a device does, and end the program.
 
     The time is `CONSUMER_SECONDS`; where that is None, it measures how long the pipeline takes for an element.
@@ -234,25 +240,25 @@ def consume(dataset, optimized=True):
     finish(clock.times, producer=max(produced, SHORTEST_CONSUMER))
 
 
-def placed(scope):
+def placed(scope: Callable[[str], Any]) -> type:
     """Stand for `tf.device`: run the block, and tell on which devices its operations ran."""
 
     class Placed:
-        def __init__(self, name):
+        def __init__(self, name: str) -> None:
             self.name, self.scope = name, scope(name)
 
-        def __enter__(self):
+        def __enter__(self) -> Any:
             _log_placement()
             return self.scope.__enter__()
 
-        def __exit__(self, kind, error, trace):
+        def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
             if kind is not None:
                 return self.scope.__exit__(kind, error, trace)
             (tf.ones(()) + 1.0).numpy()  # a block that only defines something computes here
             finish(devices=_logged_placement(), asked=self.name)
 
-        def __call__(self, function):
-            def inside(*args, **kwargs):
+        def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+            def inside(*args: Any, **kwargs: Any) -> Any:
                 with self:
                     return function(*args, **kwargs)
 
@@ -261,10 +267,10 @@ def placed(scope):
     return Placed
 
 
-def placed_strategy(strategy):
+def placed_strategy(strategy: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for `tf.distribute.OneDeviceStrategy`: tell where it runs an operation."""
 
-    def measured_strategy(name, *args, **kwargs):
+    def measured_strategy(name: str, *args: Any, **kwargs: Any) -> NoReturn:
         made = strategy(name, *args, **kwargs)
         _log_placement()
         made.run(lambda: tf.ones(()) + 1.0)
@@ -273,7 +279,7 @@ def placed_strategy(strategy):
     return measured_strategy
 
 
-def available(name):
+def available(name: str) -> str:
     """The device, or the CPU where there is no such device: what a guard in the program would choose."""
     wanted = tf.DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
     for device in tf.config.list_logical_devices(wanted.device_type or "CPU"):
@@ -283,15 +289,15 @@ def available(name):
 
 
 _LOG = tempfile.TemporaryFile()
-_ERRORS = None
+_ERRORS = -1
 
 
-def log_devices():
+def log_devices() -> None:
     """Let TensorFlow tell each operation's device; only before the first operation can this be turned on."""
     tf.debugging.set_log_device_placement(True)
 
 
-def _log_placement():
+def _log_placement() -> None:
     """TensorFlow writes each operation's device to the standard error stream: read it instead of showing it."""
     global _ERRORS
     sys.stderr.flush()
@@ -299,7 +305,7 @@ def _log_placement():
     os.dup2(_LOG.fileno(), 2)
 
 
-def _logged_placement():
+def _logged_placement() -> list[str]:
     os.dup2(_ERRORS, 2)
     _LOG.seek(0)
     text = _LOG.read().decode(errors="replace")
@@ -307,7 +313,7 @@ def _logged_placement():
     return sorted({word[word.index("/device:") :].rstrip(",.;)'\"") for word in found})
 
 
-def examine(function):
+def examine(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that TensorFlow traces: at its first call, run it eagerly, with gradients, and traced.
 
     What tracing raises ends the program, as it would end `fit`. Where the first call is traced already, it is the
@@ -315,7 +321,7 @@ def examine(function):
     """
 
     @functools.wraps(function)
-    def examined(*args, **kwargs):
+    def examined(*args: Any, **kwargs: Any) -> NoReturn:
         # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
         outside = concurrent.futures.ThreadPoolExecutor(1).submit
         arguments, times, outputs, notes = outside(_run_eagerly, function, args, kwargs).result()
@@ -333,7 +339,7 @@ def examine(function):
     return examined
 
 
-def _built_like(layer, inputs):
+def _built_like(layer: Any, inputs: Any) -> Any:
     try:
         fresh = type(layer).from_config(layer.get_config())
         fresh.build(inputs.shape)
@@ -342,15 +348,17 @@ def _built_like(layer, inputs):
         return layer
 
 
-def _is_symbolic(value):
+def _is_symbolic(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype") and not hasattr(value, "numpy") and not _is_numpy(value)
 
 
-def _is_numpy(value):
+def _is_numpy(value: Any) -> bool:
     return isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def _run_eagerly(function, args, kwargs):
+def _run_eagerly(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, list[float], Any, dict[str, Any]]:
     arguments = tf.nest.map_structure(_concrete, (args, kwargs))
     tensors = [part for part in tf.nest.flatten(arguments) if isinstance(part, tf.Tensor) and part.dtype.is_floating]
     times = []
@@ -373,12 +381,12 @@ def _run_eagerly(function, args, kwargs):
     return arguments, times[WARM_UP:], outputs, {"eager": "works", "gradient": "None" if lost else "there"}
 
 
-def _trace(function, arguments):
+def _trace(function: Callable[..., Any], arguments: Any) -> None:
     flat = tf.nest.flatten(arguments)
     is_tensor = [isinstance(part, tf.Tensor) for part in flat]
 
     @tf.function
-    def traced_call(*tensors):
+    def traced_call(*tensors: Any) -> Any:
         given = iter(tensors)
         parts = [next(given) if one else part for part, one in zip(flat, is_tensor)]
         args, kwargs = tf.nest.pack_sequence_as(arguments, parts)
@@ -387,14 +395,14 @@ def _trace(function, arguments):
     traced_call(*(part for part, one in zip(flat, is_tensor) if one))
 
 
-def _concrete(value):
+def _concrete(value: Any) -> Any:
     """A tensor with values for one that has none; everything else as it is."""
     if not _is_symbolic(value):
         return value
     return random_tensor([4 if side is None else int(side) for side in value.shape], value.dtype)
 
 
-def random_tensor(shape, dtype="float32"):
+def random_tensor(shape: Sequence[int], dtype: Any = "float32") -> Any:
     """Numbers from the seed: normal, or small whole ones."""
     dtype = tf.as_dtype(dtype)
     if dtype.is_floating:
@@ -403,7 +411,7 @@ def random_tensor(shape, dtype="float32"):
     return tf.cast(whole, dtype)
 
 
-def synthetic(*specs):
+def synthetic(*specs: Any) -> Any:
     """Arrays in the place of data that is not here.
 
     Arguments:
@@ -413,7 +421,7 @@ def synthetic(*specs):
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
-def keras_dataset(name):
+def keras_dataset(name: str) -> Any:
     """What `tf.keras.datasets.NAME.load_data()` gives, with the shapes and types of its documentation, fewer rows."""
     shape, classes, columns = {
         "mnist": ((28, 28), 10, 0),
@@ -423,21 +431,21 @@ def keras_dataset(name):
     }[name]
     draw = numpy.random.default_rng(SEED)
 
-    def part(rows):
+    def part(rows: int) -> Any:
         labels = draw.integers(0, classes, (rows, 1) if columns else (rows,)).astype("uint8")
         return draw.integers(0, 256, (rows, *shape)).astype("uint8"), labels
 
     return part(2 * ROWS), part(ROWS)
 
 
-def reached(hold=0.0):
+def reached(hold: float = 0.0) -> NoReturn:
     """End the program here: the flagged statement ran without an exception."""
     synchronize()
     time.sleep(hold)
     finish()
 
 
-def unchanged(name, before, after, method):
+def unchanged(name: str, before: Any, after: Any, method: Callable[..., Any]) -> NoReturn:
     """End the program behind a statement that throws a dataset away: is the variable still the old dataset?"""
     element = [str(spec) for spec in tf.nest.flatten(after.element_spec)]
     if after is before:
@@ -445,7 +453,7 @@ def unchanged(name, before, after, method):
     finish(elements=element)
 
 
-def grow_memory():
+def grow_memory() -> None:
     """Take memory as it is needed, on every GPU."""
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)
