@@ -53,6 +53,19 @@ def spliced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
     return "".join([*pieces, text[position:]])
 
 
+def encoded(text: str) -> bytes:
+    """The bytes of a file that holds a text, which may name its encoding.
+
+    They decode to this text, or to one that has a `?` for each character that the encoding lacks.
+    """
+    data = text.encode("utf-8", "replace")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data if encoding.startswith("utf-8") else text.encode(encoding, "replace")
+    except (SyntaxError, LookupError):  # who decodes them says what is wrong with the name
+        return data
+
+
 @dataclass(frozen=True, eq=False)
 class SourceFile:
     """One file as text. `path` is where it lies, `name` how reports call it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from tflint_gpu.engine import Engine
 from tflint_gpu.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
 from tflint_gpu.fixes import mend
 from tflint_gpu.model import Sources
-from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.source import SourceFile, UnreadableSource, encoded
 from tflint_gpu.targets import PINNING_FILES
 
 if TYPE_CHECKING:
@@ -50,17 +48,7 @@ class Document:
     @classmethod
     def of(cls, uri: str, version: int | None, source: SourceFile, folder: Path) -> Document:
         """A document with its bytes."""
-        return cls(uri, version, source, _encoded(source.text), folder)
-
-
-def _encoded(text: str) -> bytes:
-    """Bytes that decode to the text, or to one that has a `?` where the file's encoding lacks the character."""
-    data = text.encode("utf-8", "replace")
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    except SyntaxError:  # the check says what is wrong with the coding comment
-        return data
-    return data if encoding.startswith("utf-8") else text.encode(encoding, "replace")
+        return cls(uri, version, source, encoded(source.text), folder)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import tokenize
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from tflint_gpu.files import Discovery, FileToCheck, common_folder
 from tflint_gpu.importers import Importers
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
-from tflint_gpu.source import SourceFile
+from tflint_gpu.source import SourceFile, encoded
 from tflint_gpu.suppressions import Suppressions
 from tflint_gpu.workers import with_large_stack
 
@@ -103,7 +101,7 @@ class Flake8Run:
         if path in self._files:
             return self._files[path]
         if _STANDARD_INPUT in self._arguments and filename == self.options.stdin_display_name:
-            return self.discovery.describe(path, self._fallback, _encoded(text))
+            return self.discovery.describe(path, self._fallback, encoded(text))
         return self.discovery.describe(path, self._fallback)
 
     def _check(self, file: FileToCheck) -> FileResult:
@@ -136,13 +134,3 @@ class Flake8Run:
     @cached_property
     def _importers(self) -> Importers:
         return Importers(self.engine, self._files.values())
-
-
-def _encoded(text: str) -> bytes:
-    """The bytes that are read as this text: the encoding may be named in it."""
-    data = text.encode("utf-8", "replace")
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return text.encode(encoding)
-    except (SyntaxError, LookupError, UnicodeEncodeError):
-        return data
