@@ -13,7 +13,7 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 # What users may have configured, but what is parsed here must not depend on.
-_PLAIN = ("-c", "core.quotePath=true", "-c", "diff.relative=false", "--literal-pathspecs", "--no-optional-locks")
+_PLAIN = ("-c", "core.quotePath=true", "--literal-pathspecs", "--no-optional-locks")
 
 
 class GitError(SettingsError):

@@ -229,6 +229,8 @@ def test_a_run_says_of_what_it_looked_at_only_that_it_is_gone(tmp_path: Path, ch
             assert "0 dropped" in check("--write-baseline=known.json", *arguments).stderr, arguments
     assert "1 known problem is gone" in check("--baseline", "known.json").stderr
     assert "1 known problem is gone" in check("--baseline", "known.json", "b.py").stderr
+    (tmp_path / "b.py").unlink()
+    assert "1 known problem is gone" in check("--baseline", "known.json", "a.py").stderr, "with its file"
 
 
 def test_what_is_known_is_not_mended_either(tmp_path: Path, check: Any) -> None:
