@@ -28,12 +28,14 @@ class View:
         colour: whether colours can be seen.
         unsafe_fixes: whether unsafe fixes count as fixes.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
+        width: columns that a table may have.
     """
 
     working_directory: Path
     colour: bool = False
     unsafe_fixes: bool = False
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    width: int = 120
     _read: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def line(self, filename: str, row: int, cell: int = 0) -> str | None:

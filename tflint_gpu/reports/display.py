@@ -43,7 +43,8 @@ def _cell(char: str) -> str:
     return char
 
 
-def _width(cell: str) -> int:
+def width(cell: str) -> int:
+    """The columns that a text takes on a terminal; it must be `printable`."""
     if cell.isascii():
         return len(cell)
     return sum(_char_width(char) for char in cell)
@@ -75,7 +76,7 @@ class Marked:
             cut_after = "..." if last < len(line) else ""
         end = min(end, last + 1) if last >= start else end
         cells = [_cell(char) for char in line[first:last]]
-        widths = [_width(cell) for cell in cells]
+        widths = [width(cell) for cell in cells]
         before = len(cut_before) + sum(widths[: start - 1 - first])
         marked = sum(widths[start - 1 - first : end - 1 - first])
         text = (cut_before + "".join(cells)).rstrip() + cut_after

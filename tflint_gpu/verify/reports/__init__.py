@@ -1,0 +1,78 @@
+"""How what `verify` found is shown: one module a format, each with a function `render`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tflint_gpu.reports import View
+from tflint_gpu.verify.cards import Gpu
+from tflint_gpu.verify.verification import Verification
+
+__all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
+
+FORMATS = ("full", "json", "html", "markdown")
+
+
+class MissingLibrary(Exception):
+    """A format needs a library that is not installed; the text says how to install it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a run of `verify` has to say.
+
+    Arguments:
+        results: one for each case, in the order in which they are to be shown.
+        gpu: the card that was used; None: the CPU.
+        device_note: why the CPU is used where one would expect a card; may be empty.
+        tensorflow: its version, empty where it is not known.
+        sandbox: what the programs were kept from, as `Sandbox.note` says it.
+        synthetic: whether the rules' own workloads ran instead of the user's code.
+        interrupted: why the run ended early; empty where it did not.
+        seconds: that the run took.
+        command: as it was typed.
+        date: of the run.
+    """
+
+    results: tuple[Verification, ...]
+    gpu: Gpu | None = None
+    device_note: str = ""
+    tensorflow: str = ""
+    sandbox: str = ""
+    synthetic: bool = False
+    interrupted: str = ""
+    seconds: float = 0.0
+    command: str = ""
+    date: str = ""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many results have each verdict."""
+        return Counter(result.verdict.verdict for result in self.results)
+
+    @property
+    def measures_cpu(self) -> bool:
+        """Whether some result was to be measured on the CPU, or all would have been."""
+        return self.gpu is None or any(result.device == "cpu" for result in self.results)
+
+
+Render = Callable[[Report, View], str]
+
+
+def renderer(output_format: str) -> Render:
+    """The function of a format, which is imported now; its text ends with a newline.
+
+    Arguments:
+        output_format: one of `FORMATS`.
+
+    Raises:
+        MissingLibrary: the format draws plots, and matplotlib is not installed.
+    """
+    if output_format == "html" and importlib.util.find_spec("matplotlib") is None:
+        raise MissingLibrary('the HTML report needs matplotlib: pip install "tflint-gpu[report]"')
+    render: Render = importlib.import_module(f"{__name__}.{output_format}").render
+    return render
