@@ -117,6 +117,11 @@ class Diagnostic:
     measured: str = ""
 
     @property
+    def text(self) -> str:
+        """The message with what was measured, for formats that have one text for a finding."""
+        return f"{self.message}; measured: {self.measured}" if self.measured else self.message
+
+    @property
     def sort_key(self) -> tuple[str, Location, str, str]:
         """Order of a report: by file, then place, then code."""
         return (self.filename, self.location, self.code, self.message)

@@ -111,9 +111,11 @@ def measured_loop(model: Model, loop: LoopNode, samples: int = 1, *, reads: bool
     """Time the turns of a loop; see `tflint_measure.steps` for the arguments."""
     import libcst as cst  # late: who only asks which rules there are need not wait for it
 
+    sources = (wrap(*source, "endless") for source in model.training.iterated_by_next(loop))
+    endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):
-        return wrap(model, loop.iter, "steps", f"samples={samples}", f"reads={reads}")
-    return (Change(model, loop.test, f"tflint_measure.turn({samples})"),)
+        return (*wrap(model, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
+    return (Change(model, loop.test, f"tflint_measure.turn({samples})"), *endless)
 
 
 def fix_changes(finding: Finding) -> tuple[Change, ...]:

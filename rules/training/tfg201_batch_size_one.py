@@ -87,13 +87,9 @@ class BatchSizeOne(Rule):
         case = next(c for c in (*_fit_arguments(model), *_pipelines(model)) if c.node is finding.node)
         consumer_model, consumer = case.consumer or (model, case.call)
         flaw, repair = (_measured(consumer_model, consumer, samples) for samples in (1, _USUAL))
-        again: tuple[Change, ...] = ()
-        if isinstance(consumer, cst.Call) and consumer_model.names.is_builtin(consumer.func, "next"):
-            again = (Change(case.model, case.call, ".repeat()", "after"),)
         yield Experiment(
             consumer_model,
             consumer,
-            probes=again,
             flaw=flaw,
             repair=(*repair, Change(case.model, case.size, case.larger)),
             unit="seconds per sample",

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
     metavar="[FILE]",
     help="Write what is found to the baseline, and drop from it what is gone.",
 )
+@click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
@@ -178,7 +179,7 @@ class Check:
         narrowing = self._narrowing(resolver, settings, files)
         # `fix = true` in the settings is not meant for a run that only shows differences or makes findings known.
         mends = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
-        outcome = self._outcome(resolver, settings, files, narrowing, mends)
+        outcome = self._measured(self._outcome(resolver, settings, files, narrowing, mends))
         manner = Manner.of(given, settings)
         if given["diff"]:
             return show_diffs(outcome, manner)
@@ -189,6 +190,21 @@ class Check:
             return tell_baseline(outcome, manner, lambda: narrowing.write_baseline(to_write, outcome.found))
         # With fixes, standard output is for the mended text of standard input.
         return report(outcome, manner, here, sys.stderr if mends and stdin is not None else sys.stdout)
+
+    def _measured(self, outcome: Outcome) -> Outcome:
+        """The outcome with what an earlier `verify` measured of the same code."""
+        if self.given["verified"] is None:
+            return outcome
+        from tflint_gpu.measurements import MeasurementError, read_measurements, with_measurements
+        from tflint_gpu.reports import View
+
+        here = Path.cwd()
+        try:
+            known = read_measurements(here / self.given["verified"])
+        except MeasurementError as error:
+            raise click.ClickException(f"--verified {error}") from error
+        found = with_measurements(outcome.found, known, View(here, sources=outcome.sources).line)
+        return replace(outcome, found=found)
 
     def _baseline_to_write(self, settings: Settings, here: Path) -> Path | None:
         name: str | None = self.given["write_baseline"]

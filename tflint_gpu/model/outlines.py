@@ -91,6 +91,6 @@ def _read_elsewhere(model: Model, region: Sequence[Node]) -> set[str]:
     last = model.source.row(model.span(region[-1])[1])
     return {
         node.id
-        for node in ast.walk(ast.parse(model.source.text))
+        for node in ast.walk(ast.parse(model.source.code))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not first <= node.lineno <= last
     }

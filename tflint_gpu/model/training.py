@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model.execution import Step
 from tflint_gpu.model.functions import Function
-from tflint_gpu.model.syntax import LoopNode, Node, method_name
+from tflint_gpu.model.syntax import Expression, LoopNode, Node, method_name
 
 if TYPE_CHECKING:
     from tflint_gpu.model.model import Model
@@ -182,6 +182,18 @@ class Training:
             if isinstance(parent, cst.For | cst.While) and self.model.tree.function(parent) is function:
                 return parent
         return None
+
+    def iterated_by_next(self, loop: LoopNode) -> Iterator[tuple[Model, Expression]]:
+        """What the loop reads by `next(iterator)`: the argument of the `iter(...)` that made each iterator."""
+        for call in self.calls_below(loop):
+            if not self.model.names.is_builtin(call.func, "next") or not call.args:
+                continue
+            for origin in self.model.functions.origins(call.args[0].value):
+                made = origin.node if origin is not None else None
+                if origin is None or not isinstance(made, cst.Call) or not made.args:
+                    continue
+                if origin.model.names.is_builtin(made.func, "iter"):
+                    yield origin.model, made.args[0].value
 
     def runs_traced(self, loop: LoopNode) -> bool:
         """Whether the loop stands in a function that is or may be traced."""

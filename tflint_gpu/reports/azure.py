@@ -29,7 +29,7 @@ def _command(diagnostic: Diagnostic, view: View) -> str:
         "code": diagnostic.code,
     }
     listed = "".join(f"{key}={_property(str(value))};" for key, value in properties.items())
-    text = diagnostic.message + (f"\n  help: {diagnostic.help}" if diagnostic.help else "")
+    text = diagnostic.text + (f"\n  help: {diagnostic.help}" if diagnostic.help else "")
     return f"##vso[task.logissue {listed}]{_data(text)}\n"
 
 

@@ -18,5 +18,5 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 def _line(diagnostic: Diagnostic, view: View) -> str:
     where = styled(place(diagnostic.filename, diagnostic.location), "bold", view.colour)
     code = styled(diagnostic.code, "red", view.colour)
-    message = view.fix_mark(diagnostic) + printable(diagnostic.message)
+    message = view.fix_mark(diagnostic) + printable(diagnostic.text)
     return f"{where}: {code} {message}\n"

@@ -48,6 +48,8 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     indent = " " * margin + styled(" = ", "blue", view.colour)
     if diagnostic.prediction is not None:
         yield f"{indent}{styled('predicted', 'bold', view.colour)}: {predicted(diagnostic.prediction)}"
+    if diagnostic.measured:
+        yield f"{indent}{styled('measured', 'bold', view.colour)}: {printable(diagnostic.measured)}"
     if diagnostic.help:
         yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(diagnostic.help)}"
 

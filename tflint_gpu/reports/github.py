@@ -48,7 +48,7 @@ def _command(diagnostic: Diagnostic, view: View) -> str:
     else:  # the runner takes no columns for several rows
         properties |= {"endLine": end.row}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    text = f"{place(diagnostic.filename, diagnostic.location)}: {diagnostic.code} {diagnostic.message}"
+    text = f"{place(diagnostic.filename, diagnostic.location)}: {diagnostic.code} {diagnostic.text}"
     if diagnostic.help:
         text += f"\n  help: {diagnostic.help}"
     return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(text)}\n"

@@ -26,7 +26,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 def _issue(diagnostic: Diagnostic, fingerprint: str, view: View) -> dict[str, Any]:
     return {
-        "description": f"{diagnostic.code} {diagnostic.name}: {diagnostic.message}",
+        "description": f"{diagnostic.code} {diagnostic.name}: {diagnostic.text}",
         "check_name": diagnostic.code,
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[diagnostic.severity],

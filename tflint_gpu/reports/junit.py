@@ -44,12 +44,12 @@ def _add_suite(root: ElementTree.Element, name: str, diagnostics: list[Diagnosti
             name=_legal(f"{one.code} {one.name} {one.location}"),
             classname=_legal(str(PurePosixPath(name).with_suffix(""))),
         )
-        failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.message))
+        failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.text))
         failure.text = _legal(_details(one))
 
 
 def _details(diagnostic: Diagnostic) -> str:
-    lines = [f"{place(diagnostic.filename, diagnostic.location)}: {diagnostic.code} {diagnostic.message}"]
+    lines = [f"{place(diagnostic.filename, diagnostic.location)}: {diagnostic.code} {diagnostic.text}"]
     if diagnostic.prediction is not None:
         lines.append(f"predicted: {predicted(diagnostic.prediction)}")
     if diagnostic.help:

@@ -53,25 +53,25 @@ def _summary(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 
 def _row(one: Diagnostic, view: View) -> str:
-    finding = _prose(one.message) + (f"<br>{_prose(one.help)}" if one.help else "")
+    finding = prose(one.text) + (f"<br>{prose(one.help)}" if one.help else "")
     cells = (
         one.severity,
-        _code(portable(one.filename, view)),
+        code_span(portable(one.filename, view)),
         str(one.location),
         f"{one.code} {one.name}",
         finding,
-        _prose(predicted(one.prediction)) if one.prediction is not None else "",
+        prose(predicted(one.prediction)) if one.prediction is not None else "",
     )
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Text as it is, whatever Markdown would make of it; only code between backticks is code."""
     parts = []
     position = 0
     text = printable(" ".join(text.split()))
     for match in _CODE.finditer(text):
-        parts += [_escaped(text[position : match.start()]), _code(match[1] or match[2])]
+        parts += [_escaped(text[position : match.start()]), code_span(match[1] or match[2])]
         position = match.end()
     return "".join(parts) + _escaped(text[position:])
 
@@ -80,7 +80,7 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """A code span for a cell: there a bar needs a backslash, though nothing else in a span can have one."""
     text = printable(text)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)

@@ -25,7 +25,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 def _diagnostic(one: Diagnostic, view: View) -> dict[str, Any]:
     code = {"value": one.code} | ({} if one.url is None else {"url": one.url})
     result: dict[str, Any] = {
-        "message": one.message + (f"\nhelp: {one.help}" if one.help else ""),
+        "message": one.text + (f"\nhelp: {one.help}" if one.help else ""),
         "location": _location(one.filename, one.location, one.end_location, view),
         "severity": _SEVERITIES[one.severity],
         "code": code,

@@ -78,7 +78,7 @@ def _result(one: Diagnostic, rule_index: int, fingerprint: str, view: View) -> d
         "ruleId": one.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[one.severity],
-        "message": {"text": one.message + (f"\nhelp: {one.help}" if one.help else "")},
+        "message": {"text": one.text + (f"\nhelp: {one.help}" if one.help else "")},
         "locations": [{"physicalLocation": _physical(one.filename, one.location, one.end_location, view)}],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
     }

@@ -129,6 +129,11 @@ def turn(samples: int = 1) -> bool:
 _TURNS: dict[int, _Clock] = {}
 
 
+def endless(iterable: Any) -> Any:
+    """What an iterator reads, again and again."""
+    return iterable.repeat() if hasattr(iterable, "repeat") else itertools.cycle(iterable)
+
+
 def few(iterable: Iterable[Any]) -> Iterator[Any]:
     """The first elements of a loop that only lies on the way to what is looked at."""
     return itertools.islice(iterable, 3)
