@@ -36,6 +36,7 @@ def test_json() -> None:
         "related": [{"filename": "/p/b.py", "cell": None, **place, "message": "there"}],
         "fix": {"applicability": "safe", "message": "mend", "edits": [{"content": "new", **place}]},
         "noqa_row": 3,
+        "measured": None,
         "url": None,
     }
     assert json.loads(renderer("json")([], VIEW)) == []
