@@ -1,0 +1,232 @@
+"""`tflint-gpu verify` as a user runs it, on the CPU, with the installed TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+DEVICE = """
+import tensorflow as tf
+
+with tf.device("/GPU:0"):
+    product = tf.linalg.matmul(tf.ones((4, 4)), tf.ones((4, 4)))
+"""
+LOOP = """
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.Adam()
+data = tf.data.Dataset.from_tensors((tf.ones((16, 4)), tf.ones((16, 1)))).repeat(50)
+
+
+def train(data):
+    for x, y in data:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+train(data)
+"""
+COMMAND = [sys.executable, "-m", "tflint_gpu", "verify", "--device", "cpu", "--isolated"]
+
+
+def run(folder: Path, *arguments: str, command: list[str] = COMMAND) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL
+    )
+
+
+def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(done.stdout)["results"]
+    return found
+
+
+def test_a_silent_cpu_is_confirmed_and_every_line_says_that_it_was_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEVICE)
+    done = run(tmp_path, "--yes", "--select", "TFG501", ".")
+    assert done.returncode == 1, done.stderr
+    line = next(line for line in done.stdout.splitlines() if "train.py:4" in line)
+    assert "confirmed" in line and "CPU" in line
+    assert "nothing about a GPU" in done.stdout
+
+
+def test_code_is_not_run_without_consent(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEVICE)
+    done = run(tmp_path, "--select", "TFG501", ".")
+    assert done.returncode == 2
+    assert "train.py:4:16 TFG501" in done.stderr and "--yes" in done.stderr and done.stdout == ""
+
+
+def test_what_needs_a_gpu_is_not_run_and_that_is_exit_code_3(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        'model.compile(loss="mse")\nmodel.fit(tf.ones((64, 2)), tf.ones((64, 1)))\n'
+    )
+    done = run(tmp_path, "--yes", "--output-format", "json", ".")
+    assert done.returncode == 3, done.stderr
+    (result,) = results(done)
+    assert (result["code"], result["verdict"]) == ("TFG401", "not run") and "GPU" in str(result["reason"])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("import sys; sys.exit(3)", "exit code 3"),
+        ("import a_module_that_nobody_has as missing; width = missing.width", "a_module_that_nobody_has"),
+        ('import numpy as np; width = np.load("rows.npy")', "input=(32, 128) float32"),
+    ],
+    ids=["sys.exit", "missing module", "missing file"],
+)
+def test_a_program_that_does_not_get_there_is_not_run_with_the_reason(tmp_path: Path, line: str, reason: str) -> None:
+    code = DEVICE.replace("\nwith", f"\nwidth = 4\n{line.replace('; ', chr(10))}\nwith").replace(
+        "(4, 4)", "(4, width)", 1
+    )
+    (tmp_path / "train.py").write_text(code.replace("sys.exit(3)", "width = sys.exit(3)"))
+    done = run(tmp_path, "--yes", "--select", "TFG501", "--output-format", "json", ".")
+    assert done.returncode == 3, done.stderr
+    (result,) = results(done)
+    assert result["verdict"] == "not run" and reason in str(result["reason"])
+
+
+def test_when_the_budget_ends_what_was_measured_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(DEVICE)
+    (tmp_path / "b.py").write_text(LOOP)
+    done = run(
+        tmp_path,
+        "--yes",
+        "--select",
+        "TFG501,TFG202",
+        "--budget",
+        "40s",
+        "--runs",
+        "40",
+        "--output-format",
+        "json",
+        ".",
+    )
+    first, second = results(done)
+    assert [str(first["filename"]), str(second["filename"])] != ["", ""]
+    assert first["code"] == "TFG501" and first["verdict"] == "confirmed"
+    assert second["verdict"] == "not run" and "budget" in str(second["reason"])
+    assert done.returncode == 1
+
+
+def test_after_ctrl_c_no_process_is_left_and_the_report_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(DEVICE)
+    (tmp_path / "b.py").write_text(LOOP)
+    report = tmp_path / "report.json"
+    arguments = ["--yes", "--select", "TFG501,TFG202", "--runs", "2000", "--keep", "kept", "--output-format", "json"]
+    started = subprocess.Popen(
+        [*COMMAND, *arguments, "-o", str(report), "."],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 200
+    while not (tmp_path / "kept").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(25)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(60) == 130
+    (first,) = json.loads(report.read_text())["results"]
+    assert first["verdict"] == "confirmed" and len(first["measured"]["before"]) >= 2
+    assert not [pid for pid in _descendants(started.pid) if Path(f"/proc/{pid}").exists()]
+
+
+def _descendants(parent: int) -> list[int]:
+    """Processes whose environment names the scratch folder of a verify run by `parent` are all gone with it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_an_interpreter_without_tensorflow_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEVICE)
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    done = run(tmp_path, "--yes", "--python", str(bare), ".")
+    assert done.returncode == 2 and str(bare) in done.stderr and "tflint-gpu[verify]" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--device", "tpu"), "auto, cpu, gpu or gpu:N"),
+        (("--device", "gpu:7"), "--device cpu"),
+        (("--budget", "soon"), "120s"),
+        (("no_such_folder",), "no_such_folder"),
+        (("--python", "/no/such/python"), "/no/such/python"),
+    ],
+)
+def test_a_wrong_option_is_told_with_exit_code_2(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "train.py").write_text(DEVICE)
+    done = run(tmp_path, "--yes", *arguments, *([] if "no_such_folder" in arguments else ["."]))
+    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_later_checks_tell_the_factor_until_the_code_is_edited(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(LOOP)
+    done = run(tmp_path, "--yes", "--select", "TFG202", "--runs", "3", "--output-format", "json", "-o", "m.json", ".")
+    assert done.returncode == 1, done.stderr
+    check = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--output-format", "concise"]
+
+    def told() -> str:
+        return run(tmp_path, "--select", "TFG202", "--verified", "m.json", "train.py", command=check).stdout
+
+    assert "times" in told() and "confirmed" in told()
+    path.write_text("import os\n" + LOOP.replace("repeat(50)", "repeat(60)"))
+    assert "confirmed" in told(), "an edit elsewhere in the file keeps the result"
+    path.write_text(LOOP.replace("tf.square(", "tf.abs("))
+    assert "TFG202" in told() and "confirmed" not in told(), "an edit of the step makes it another one"
+
+
+def test_a_broken_file_of_measurements_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOOP)
+    (tmp_path / "m.json").write_text("{}")
+    check = [sys.executable, "-m", "tflint_gpu", "check", "--isolated"]
+    done = run(tmp_path, "--verified", "m.json", "train.py", command=check)
+    assert done.returncode == 2 and "verify --output-format json" in done.stderr
+
+
+def test_kept_programs_run_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOOP)
+    done = run(tmp_path, "--yes", "--select", "TFG202", "--runs", "1", "--keep", "kept", ".")
+    assert done.returncode in (0, 1), done.stderr
+    (folder,) = (tmp_path / "kept").iterdir()
+    assert "@tf.function" in (folder / "after" / "train.py").read_text()
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+    by_hand = subprocess.run(
+        [sys.executable, "train.py"],
+        cwd=folder / "before",
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=environment,
+    )
+    assert "median of" in by_hand.stdout and by_hand.returncode == 0, by_hand.stderr[-2000:]
+
+
+def test_synthetic_workloads_run_nothing_of_the_checked_code(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        DEVICE.replace("\nwith", '\nopen("ran", "w").close()\nraise SystemExit("user code")\nwith')
+    )
+    done = run(tmp_path, "--yes", "--select", "TFG501", "--synthetic", "--output-format", "json", ".")
+    assert done.returncode == 1, done.stderr
+    assert results(done)[0]["verdict"] == "confirmed" and not (tmp_path / "ran").exists()

@@ -1,0 +1,32 @@
+"""Findings of a program, planned for verify and run, as the command does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tflint_gpu.config import Options, SettingsResolver
+from tflint_gpu.engine import Engine
+from tflint_gpu.files import Discovery
+from tflint_gpu.verify.verification import Case, Setup, Verification, plan, verify
+
+
+def cases_of(path: Path, *, synthetic: bool = False) -> list[Case]:
+    """All experiments on the findings in a file or folder."""
+    here = path if path.is_dir() else path.parent
+    resolver = SettingsResolver(Options(), None, True, here)
+    engine = Engine(resolver, here)
+    found, models = {}, []
+    for file in Discovery(resolver, here).find([str(path)]):
+        for rule, finding, diagnostic in engine.findings(file):
+            current = finding.model.project.current
+            assert current is not None
+            found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, current))
+        model = engine.model_of(file)
+        if model is not None:
+            models.append(model)
+    return list(plan([found[key] for key in sorted(found)], models, synthetic=synthetic))
+
+
+def verified(case: Case, *, runs: int | None = None, seconds: float = 300.0) -> Verification:
+    """What comes of a case on the CPU."""
+    return list(verify(case, Setup(runs=runs), seconds))[-1]

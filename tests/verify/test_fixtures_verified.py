@@ -1,0 +1,91 @@
+"""Every program in `fixtures/` gets a verdict, on the CPU, with the installed TensorFlow.
+
+One experiment is run for each program, so that all of it stays a matter of minutes: the first that a CPU can run, of
+a kind that needs fewer runs where there is one. What only a GPU shows must say so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from verified import cases_of, verified
+
+from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.verify.verification import Case, Setup, obstacle
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+TIMED = ("slowdown", "no-effect")
+# What a CPU shows: a wide margin lies between these factors and the noise of a busy machine.
+CERTAIN = ("TFG101", "TFG201", "TFG202", "TFG308", "TFG501", "TFG502", "TFG506")
+
+
+def programs() -> list[Path]:
+    found = [path for folder in FIXTURES.iterdir() if folder.is_dir() for path in folder.iterdir()]
+    kinds = (".py", ".ipynb")
+    return sorted(
+        p for p in found if (p.is_dir() or p.suffix in kinds) and not p.stem.endswith(("_clean", "__pycache__"))
+    )
+
+
+def cheapest(cases: list[Case]) -> Case:
+    ready = [case for case in cases if not obstacle(case, Setup())]
+    return sorted(ready or cases, key=lambda case: case.prediction.kind in TIMED)[0]
+
+
+@pytest.mark.parametrize("path", programs(), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_program_gets_a_verdict(path: Path) -> None:
+    cases = cases_of(path)
+    assert cases, "a flagged fixture has findings"
+    case = cheapest(cases)
+    if obstacle(case, Setup()):
+        assert case.experiment is None or "GPU" in case.experiment.requires
+        assert verified(case).verdict.verdict == "not run"
+        return
+    result = verified(case, runs=3 if case.prediction.kind in TIMED else 2)
+    assert result.verdict.verdict != "not run", result.verdict.reason
+    if case.diagnostic.code in CERTAIN:
+        assert result.verdict.verdict.endswith("confirmed"), result.verdict.reason
+
+
+def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with_them(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SLOW_PIPELINE)
+    default, off = cases_of(path)
+    assert (default.prediction.kind, off.prediction.kind) == ("no-effect", "slowdown")
+    assert verified(off, runs=3).verdict.verdict == "confirmed"
+    assert verified(default, runs=3).verdict.verdict in ("confirmed", "inconclusive")
+
+
+def test_a_wrong_prediction_is_refuted(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SLOW_PIPELINE)
+    case = dataclasses.replace(cases_of(path)[0], prediction=Prediction("slowdown", low=3.0, high=5.0))
+    assert verified(case, runs=3).verdict.verdict in ("refuted", "inconclusive")
+    crash = dataclasses.replace(case, prediction=Prediction("crash"))
+    assert verified(crash, runs=2).verdict.verdict == "refuted"
+
+
+SLOW_PIPELINE = """
+import time
+
+import tensorflow as tf
+
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def load(number):
+    def read(value):
+        time.sleep(0.004)
+        return value
+
+    return tf.numpy_function(read, [number], tf.int64)
+
+
+numbers = tf.data.Dataset.range(64).map(load).prefetch(1).batch(4)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile(loss="mse")
+model.fit(numbers)
+"""
