@@ -31,12 +31,16 @@ def free(node: ast.AST, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
         bound = {name for item in node.items if item.optional_vars for name in stored(item.optional_vars)}
         return _of_all(node.items, dropped) | (free_of_block(node.body, dropped) - bound)
     if isinstance(node, ast.ClassDef):
-        heads = [*node.decorator_list, *node.bases, *node.keywords]
-        return _of_all(heads, dropped) | free_of_block(node.body, dropped)
+        return _of_all(_heads_of_class(node), dropped) | _of_class_body(node.body, dropped)
     if isinstance(node, ast.AugAssign):
         return free(node.value, dropped) | roots(node.target) | free(node.target, dropped)
-    if isinstance(node, ast.AnnAssign):
-        return (free(node.value, dropped) if node.value else set()) | free(node.target, dropped)
+    if isinstance(node, ast.ExceptHandler):
+        kinds = free(node.type, dropped) if node.type else set()
+        return kinds | (free_of_block(node.body, dropped) - {node.name})
+    if isinstance(node, ast.match_case):
+        guard = free(node.guard, dropped) if node.guard else set()
+        inner = guard | free_of_block(node.body, dropped)
+        return free(node.pattern, dropped) | (inner - stored(node.pattern))
     if isinstance(node, ast.Global | ast.Nonlocal):
         return set(node.names)
     return _of_parts(node, dropped)
@@ -71,31 +75,77 @@ def _of_all(nodes: Iterable[ast.AST], dropped: Collection[ast.stmt]) -> set[str]
 
 
 def _of_function(node: Function, dropped: Collection[ast.stmt]) -> set[str]:
+    outer = _of_all(_heads_of_function(node), dropped)
+    return outer | _of_function_body(node, dropped)
+
+
+def _heads_of_function(node: Function) -> list[ast.expr]:
+    """What is computed where the function is defined, not when it is called."""
     arguments = node.args
-    defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
-    names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
-    names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+    heads = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+    heads += [a.annotation for a in _parameters(arguments) if a.annotation is not None]
     if isinstance(node, ast.Lambda):
-        return _of_all(defaults, dropped) | (free(node.body, dropped) - names)
+        return heads
+    return [*node.decorator_list, *heads, *([node.returns] if node.returns is not None else [])]
+
+
+def _heads_of_class(node: ast.ClassDef) -> list[ast.AST]:
+    return [*node.decorator_list, *node.bases, *node.keywords]
+
+
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    several = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *several]
+
+
+def _of_function_body(node: Function, dropped: Collection[ast.stmt]) -> set[str]:
+    names = {a.arg for a in _parameters(node.args)}
+    if isinstance(node, ast.Lambda):
+        return free(node.body, dropped) - names
     declared = {name for one in ast.walk(node) if isinstance(one, ast.Global | ast.Nonlocal) for name in one.names}
     local = {name for one in node.body for name in bound(one)} - declared
     inner = {name for one in node.body for name in free(one, dropped)} | declared
-    return _of_all([*node.decorator_list, *defaults], dropped) | (inner - names - local)
+    return inner - names - local
+
+
+def _of_class_body(block: Block, dropped: Collection[ast.stmt]) -> set[str]:
+    """Like a block, but what a class binds is not seen by the bodies of its methods."""
+    found: set[str] = set()
+    defined: set[str] = set()
+    for statement in block:
+        if statement in dropped:
+            continue
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            found |= _of_all(_heads_of_function(statement), dropped) - defined
+            found |= _of_function_body(statement, dropped)
+        else:
+            found |= free(statement, dropped) - defined
+        defined |= _certainly_bound(statement)
+    return found
 
 
 def _of_comprehension(
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, dropped: Collection[ast.stmt]
 ) -> set[str]:
-    targets = {name for clause in node.generators for name in stored(clause.target)}
     parts: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    for clause in node.generators:
-        parts += [clause.iter, *clause.ifs]
-    return _of_all(parts, dropped) - targets
+    found = _of_all(parts, dropped)
+    for clause in reversed(node.generators):
+        found = (found | _of_all(clause.ifs, dropped)) - stored(clause.target)
+        found |= free(clause.iter, dropped) | free(clause.target, dropped)
+    return found
 
 
 def stored(node: ast.AST) -> set[str]:
-    """The names that an expression binds."""
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    """The names that an expression, a target or a pattern binds."""
+    return {name for one in ast.walk(node) for name in _stored_by(one)}
+
+
+def _stored_by(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    if isinstance(node, ast.MatchAs | ast.MatchStar):
+        return {node.name} if node.name else set()
+    return {node.rest} if isinstance(node, ast.MatchMapping) and node.rest else set()
 
 
 def _certainly_bound(statement: ast.stmt) -> set[str]:
@@ -103,13 +153,10 @@ def _certainly_bound(statement: ast.stmt) -> set[str]:
         within = {name for one in statement.body for name in _certainly_bound(one)}
         return within | {name for item in statement.items for name in stored(item)}
     if isinstance(statement, ast.If):
-        ways = [
-            {name for one in block for name in _certainly_bound(one)} for block in (statement.body, statement.orelse)
-        ]
-        return ways[0] & ways[1]
-    if isinstance(statement, ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match):
-        return set()
-    return bound(statement)
+        branches = (statement.body, statement.orelse)
+        return set.intersection(*({name for one in block for name in _certainly_bound(one)} for block in branches))
+    is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    return bound(statement) if is_definition or not any(blocks(statement)) else set()
 
 
 def bound(statement: ast.stmt) -> set[str]:
@@ -120,9 +167,7 @@ def bound(statement: ast.stmt) -> set[str]:
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
     if isinstance(statement, ast.ImportFrom):
         return {alias.asname or alias.name for alias in statement.names}
-    found = {name for part in _heads(statement) for name in stored(part)}
-    if isinstance(statement, ast.Try):
-        found |= {handler.name for handler in statement.handlers if handler.name}
+    found = {name for part in _heads(statement) for name in _stored_by(part)}
     return found | {name for block in blocks(statement) for one in block for name in bound(one)}
 
 
@@ -139,18 +184,18 @@ def blocks(statement: ast.stmt) -> Iterator[Block]:
 
 
 def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What a statement holds outside of its blocks, without comprehensions and lambdas, whose names are their own."""
-    stack = [
-        child
-        for child in ast.iter_child_nodes(statement)
-        if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
-    ]
+    """The nodes of a statement outside of its blocks that may bind a name of its own scope.
+
+    Of comprehensions only the `:=`, since their other names are their own; nothing of lambdas.
+    """
+    stack = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt | ast.ExceptHandler)]
+    stack = [child.pattern if isinstance(child, ast.match_case) else child for child in stack]
     for node in stack:
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp | ast.Lambda):
-            continue
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            yield from (one.target for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
+        elif not isinstance(node, ast.Lambda):
             yield node
-        stack.extend(ast.iter_child_nodes(node))
+            stack.extend(ast.iter_child_nodes(node))
 
 
 def free_of_head(statement: ast.stmt) -> set[str]:

@@ -7,20 +7,51 @@ A program is a folder: the file that is run and the project's files that it impo
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import libcst as cst
+
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.syntax import Node
-from tflint_gpu.verify.inputs import stands
-from tflint_gpu.verify.routes import Route, Stop, find_route
-from tflint_gpu.verify.slices import Slice, Way, slice_file
+from tflint_gpu.source import encoded
+from tflint_gpu.verify.imports import imported_files, is_relative, package_root
+from tflint_gpu.verify.inputs import InputError, Stand, stands
+from tflint_gpu.verify.pieces import (
+    Piece,
+    masked,
+    of_change,
+    put_in,
+    replacing,
+    tidy,
+    with_opening,
+    without_rows,
+    wrapping,
+)
+from tflint_gpu.verify.routes import Route, Stop, find_routes
+from tflint_gpu.verify.slices import Way, slice_file
 
 HARNESS = "tflint_measure"
 _MAX_FILES = 60
+_RUNNER = "tflint_run"
+_NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_DOWNLOADS = (
+    "keras.utils.get_file",
+    "keras.datasets.*",
+    "tensorflow_datasets.*",
+    "tensorflow_hub.*",
+    "urllib.request.*",
+    "requests.*",
+    "wget.*",
+    "gdown.*",
+    "subprocess.*",
+    "os.system",
+    "os.popen",
+)
 
 
 class NotExtractable(Exception):
@@ -43,7 +74,7 @@ class Program:
         for name, text in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(encoded(text))
         return folder / self.entry
 
 
@@ -83,200 +114,204 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
         entries: the files that may be run, best first.
 
     Raises:
-        NotExtractable: nothing that is known runs the place.
+        NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
+        InputError: a comment on an input cannot be read.
     """
-    for entry in entries:
-        route = find_route(experiment.model, experiment.node, entry)
-        if route is not None:
-            cut = _Cut(entry, route, experiment, opening)
-            return Pair(cut.program(repaired=False), cut.program(repaired=True))
+    refusals: list[NotExtractable] = []
+    try:
+        for entry in entries:
+            for route in find_routes(experiment.model, experiment.node, entry):
+                try:
+                    cut = _Cut(entry, route, experiment, opening)
+                    return Pair(cut.program(repaired=False), cut.program(repaired=True))
+                except NotExtractable as refusal:
+                    refusals.append(refusal)
+    except InputError:
+        raise
+    except Exception as error:  # whatever this code is, the other findings are still to be looked at
+        reason = f"the code cannot be cut out ({type(error).__name__}: {error})"
+        raise NotExtractable(reason) from error
+    if refusals:
+        raise refusals[0]
     function = experiment.model.tree.function(experiment.node)
     name = getattr(getattr(experiment.node, "name", None) or getattr(function, "name", None), "value", "this code")
     raise NotExtractable(f"nothing in the checked files runs `{name}`")
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file of a program: the rows that go, and the expressions for which something else stands."""
+
+    model: Model
+    tree: ast.Module
+    dropped: frozenset[int]
+    stands: tuple[Stand, ...]
+
+    def holds(self, node: Node) -> bool:
+        """Whether the row in which a node begins stays."""
+        return self.model.source.row(self.model.span(node)[0]) not in self.dropped
+
+
 class _Cut:
-    """The files of one program while they are being collected."""
+    """The files of one program."""
 
     def __init__(self, entry: Model, route: Route, experiment: Experiment, opening: str) -> None:
         self.entry, self.route, self.experiment, self.opening = entry, route, experiment, opening
-        self.models: dict[Path, Model] = {}
-        self.slices: dict[Path, Slice] = {}
-        self.exported: dict[Path, set[str]] = {}
+        self.files: dict[Path, _File] = {}
+        self.roots: set[Path] = set()
         self._collect()
+        for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
+            self._check_change(change)
+        for file in self.files.values():
+            _check_sources(file)
+        folders = [*(path.parent for path in self.files), *self.roots]
+        if self._is_module:
+            folders.append(package_root(entry.source.path))
+        self.root = _common_root(folders)
 
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
-        changed = [self.entry, *(stop.model for stop in self.route)]
-        queue = list({m.source.path: m for m in changed}.values())
+        wanted: dict[Path, set[str]] = {}
+        queue = list({m.source.path: m for m in (self.entry, *(stop.model for stop in self.route))}.values())
         while queue:
             model = queue.pop(0)
             path = model.source.path
-            self.models[path] = model
-            if len(self.models) > _MAX_FILES:
+            names = wanted.setdefault(path, set())
+            file = self.files[path] = self._sliced(model, names)
+            if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
-            tree = ast.parse(model.source.code)
-            ways = [self._way(stop) for stop in self.route if stop.model is model]
-            whole = "*" in self.exported.get(path, ())
-            if whole:
-                self.slices[path] = Slice()
-            else:
-                self.slices[path] = slice_file(tree, ways, self.exported.get(path, ()))
-            if model is self.entry and any(isinstance(n, ast.ImportFrom) and n.level for n in ast.walk(tree)):
-                raise NotExtractable(f"{model.source.name} has relative imports, so it is not run as a program")
-            for imported, names in _imports(model, tree, self.slices[path]):
-                known = self.exported.setdefault(imported.source.path, set())
-                if imported.source.path not in self.models or not names <= known:
-                    known |= names
-                    queue.append(imported)
+            for found in imported_files(model, file.tree, file.dropped):
+                self.roots |= {found.root} if found.root is not None else set()
+                known = wanted.setdefault(found.model.source.path, set())
+                if found.model.source.path not in self.files or not found.names <= known:
+                    known |= found.names
+                    queue.append(found.model)
+
+    def _sliced(self, model: Model, names: set[str]) -> _File:
+        replaced = tuple(stands(model, HARNESS))
+        tree = ast.parse(masked(model.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+        if "*" in names and model is not self.entry:
+            return _File(model, tree, frozenset(), replaced)
+        experiment = self.experiment
+        for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
+            if change.model is model:
+                names = names | set(_NAME.findall(change.text))
+        ways = [self._way(stop) for stop in self.route if stop.model is model]
+        return _File(model, tree, slice_file(tree, ways, names), replaced)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.model.span(stop.node)
         return Way(stop.model.source.row(start), stop.forward)
 
+    def _check_change(self, change: Change) -> None:
+        file = self.files.get(change.model.source.path)
+        if file is None or not (file.holds(change.node) or _is_import(change.node)):
+            row = change.model.source.locate(change.model.span(change.node)[0])
+            place = f"{change.model.source.name}:{row}"
+            raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
+
+    @property
+    def _is_module(self) -> bool:
+        """Whether the entry must be run as a module of its package."""
+        file = self.files[self.entry.source.path]
+        return is_relative(file.tree, file.dropped)
+
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
-        experiment = self.experiment
-        changes = [*experiment.probes, *(experiment.repair if repaired else experiment.flaw)]
-        root = _common_root(self.models)
-        files = {f"{HARNESS}.py": harness_text()}
-        for path, model in self.models.items():
-            name = _name(path, root)
-            files[name] = self._text(model, changes, self._opening(model, name, repaired=repaired))
-        return Program(_name(self.entry.source.path, root), files)
+        texts = {f"{HARNESS}.py": harness_text()}
+        for path, file in self.files.items():
+            name = self._name(path)
+            texts[name] = self._text(file, self._opening(file.model, name, repaired=repaired), repaired=repaired)
+        self._add_packages(texts)
+        entry = self._name(self.entry.source.path)
+        if self._is_module:
+            return self._run_as_module(texts)
+        return Program(entry, texts)
+
+    def _add_packages(self, texts: dict[str, str]) -> None:
+        """Folders that are packages stay packages: an installed one of the same name would come first."""
+        for path in self.files:
+            for folder in path.parents:
+                if folder != self.root and self.root in folder.parents and (folder / "__init__.py").is_file():
+                    texts.setdefault(self._name(folder / "__init__.py"), "")
+
+    def _run_as_module(self, texts: dict[str, str]) -> Program:
+        folder = package_root(self.entry.source.path)
+        module = ".".join(self.entry.source.path.relative_to(folder).with_suffix("").parts)
+        runner = self._name(folder / f"{_RUNNER}.py")
+        texts[runner] = f'import runpy\n\nrunpy.run_module("{module}", run_name="__main__")\n'
+        return Program(runner, texts)
 
     def _opening(self, model: Model, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
-        lines = [f"import {HARNESS}"]
-        if model is self.entry:
-            if depth := name.count("/"):
-                lines = ["import sys", f"sys.path.insert(1, __file__.rsplit('/', {depth + 1})[0])", *lines]
-            lines += [self.opening, self.experiment.opening]
-            lines += [self.experiment.opening_of_repair if repaired else ""]
+        if model is not self.entry:
+            return f"import {HARNESS}\n"
+        here = PurePosixPath(name).parent
+        folders = [self.root, *sorted(self.roots - {self.root})]
+        paths = [_relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
+        lines = []
+        if outside := [path for path in paths if path != "."]:
+            lines = ["import os", "import sys"]
+            lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
+        lines += [f"import {HARNESS}", self.opening, self.experiment.opening]
+        lines += [self.experiment.opening_of_repair if repaired else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
-    def _text(self, model: Model, changes: Sequence[Change], opening: str) -> str:
-        source, cut = model.source, self.slices[model.source.path]
-        pieces = [p for change in changes if change.model is model for p in _pieces(change)]
-        pieces += [Piece(one.start, one.end, one.text, 1 << 30) for one in stands(model, HARNESS)]
-        pieces += _shortened_fits(model, {change.node for change in changes})
-        if cut.dropped:
-            pieces = [p for p in pieces if source.row(p.start) not in cut.dropped]
-        starts = source.line_starts
-        for row in cut.dropped:
-            end = starts[row] if row < len(starts) else len(source.code)
-            pieces.append(Piece(starts[row - 1], end, "", 0))
-        text = _put_in(source.code, pieces)
-        return _tidy(_with_opening(text, opening) if model is self.entry or HARNESS in text else text)
+    def _text(self, file: _File, opening: str, *, repaired: bool) -> str:
+        model, experiment = file.model, self.experiment
+        edits = experiment.repair if repaired else experiment.flaw
+        pieces = [replacing(one.start, one.end, one.text) for one in file.stands]
+        pieces += _shortened_fits(model, {change.node for change in (*experiment.probes, *edits)})
+        pieces = [one for one in pieces if model.source.row(one.around[0]) not in file.dropped]
+        pieces += [of_change(one, measures=False) for one in edits if one.model is model]
+        pieces += [of_change(one, measures=True) for one in experiment.probes if one.model is model]
+        text = put_in(model.source.code, [*pieces, *without_rows(model.source, file.dropped)])
+        try:
+            return tidy(with_opening(text, opening) if model is self.entry or HARNESS in text else text)
+        except SyntaxError as error:
+            where = f"{model.source.name}, line {error.lineno} of what is left"
+            raise NotExtractable(f"what was cut out does not parse: {error.msg} ({where})") from error
+
+    def _name(self, path: Path) -> str:
+        """Of a file in a program's folder; a notebook's code is written as a script."""
+        return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Replace `start` to `end` by `text`; where several begin at one place, lower ranks come first."""
-
-    start: int
-    end: int
-    text: str
-    rank: int
+def _is_import(node: Node) -> bool:
+    return isinstance(node, cst.Import | cst.ImportFrom)
 
 
-def _pieces(change: Change) -> Iterator[Piece]:
-    model, text = change.model, change.text
-    start, end = model.span(change.node)
-    if change.where == "below":
-        statement = model.tree.statement(change.node)
-        place = model.source.end_of_line(max(end, model.span(statement)[1]))
-        gap = "" if model.source.code[:place].endswith("\n") else "\n"
-        yield Piece(place, place, f"{gap}{model.indentation(statement)}{text}\n", 0)
-    elif change.where == "after":
-        yield Piece(end, end, text, end - start)  # what closes a smaller node comes first
-    elif change.where == "before":
-        yield Piece(start, start, text, start - end)  # what opens a larger node comes first
-    else:
-        yield Piece(start, end, text, 1 << 30)
+def _check_sources(file: _File) -> None:
+    """Refuse what loads something from the network, or starts other programs.
 
-
-def _put_in(text: str, pieces: Iterable[Piece]) -> str:
-    """Apply the pieces; one that lies in a replaced stretch is left out."""
-    result, position = [], 0
-    for piece in sorted(pieces, key=lambda p: (p.start, p.rank)):
-        if piece.start >= position:
-            result += [text[position : piece.start], piece.text]
-            position = piece.end
-    return "".join([*result, text[position:]])
-
-
-def _with_opening(text: str, opening: str) -> str:
-    """The text with statements before its first one that is neither a docstring nor a `__future__` import."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise NotExtractable(f"what was cut out does not parse: {error.msg} (line {error.lineno})") from error
-    row = 1
-    for statement in tree.body:
-        is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        if not (is_docstring or is_future):
-            row = statement.lineno - len(getattr(statement, "decorator_list", ()))
-            break
-        row = (statement.end_lineno or row) + 1
-    lines = text.splitlines(keepends=True)
-    return "".join([*lines[: row - 1], opening, *lines[row - 1 :]])
-
-
-def _tidy(text: str) -> str:
-    """Never more than two empty lines in a row."""
-    return re.sub(r"\n[ \t]*(?:\n[ \t]*){3,}\n", "\n\n\n", text)
-
-
-def _imports(model: Model, tree: ast.Module, cut: Slice) -> Iterator[tuple[Model, set[str]]]:
-    """The project's files that the kept imports of a file load, and the names taken from each; "*" for all."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom) or node.lineno in cut.dropped:
-            continue
-        for alias in node.names:
-            name = alias.name
-            if isinstance(node, ast.ImportFrom):
-                package = "." * node.level + (node.module or "")
-                name = package + ("" if package.endswith(".") or not package else ".") + alias.name.replace("*", "")
-            found = model.project.imported(model, name.rstrip(".") if alias.name == "*" else name)
-            if found is not None and alias.name == "*":
-                yield found[0], {"*"}
-            elif found is not None:
-                yield found[0], {found[1]} if found[1] else _attributes_read(tree, alias.asname or alias.name)
-
-
-def _attributes_read(tree: ast.Module, module: str) -> set[str]:
-    """What a file reads of a module that it imports: the names behind the dot; "*" where it hands the module on."""
-    found: set[str] = set()
-    behind: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
-            found.add(node.attr)
-            behind |= {id(one) for one in ast.walk(node.value)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == module and id(node) not in behind:
-            return {"*"}
-    return found
-
-
-def _name(path: Path, root: Path) -> str:
-    """Of a file in a program's folder; a notebook's code is written as a script."""
-    return str(PurePosixPath(path.relative_to(root)).with_suffix(".py"))
+    Raises:
+        NotExtractable: naming the place and the remedy.
+    """
+    model = file.model
+    for call in model.calls(*_DOWNLOADS):
+        start, end = model.span(call)
+        if file.holds(call) and not any(one.start <= start and end <= one.end for one in file.stands):
+            place = f"{model.source.name}:{model.source.locate(start)}"
+            raise NotExtractable(
+                f"{place} loads data (`{model.code(call.func)}`): say what the data is like with "
+                "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
+            )
 
 
 def _shortened_fits(model: Model, changed: Container[Node]) -> Iterator[Piece]:
     """A training that only lies on the way to what is looked at is kept short."""
     for call in model.method_calls("fit"):
         if call.func not in changed and model.keras_models.receiver(call, "fit") is not None:
-            start, end = model.span(call.func)
-            yield Piece(start, start, f"{HARNESS}.brief(", start - end)
-            yield Piece(end, end, ")", end - start)
+            yield from wrapping(*model.span(call.func), f"{HARNESS}.brief(", ")")
 
 
-def _common_root(models: Iterable[Path]) -> Path:
-    folders = [path.parent for path in models]
-    root = folders[0]
-    while not all(root == folder or root in folder.parents for folder in folders):
+def _relative(path: PurePosixPath, start: PurePosixPath) -> str:
+    return PurePosixPath(posixpath.relpath(path, start)).as_posix()
+
+
+def _common_root(folders: Iterable[Path]) -> Path:
+    first, *others = folders
+    root = first
+    while not all(root == folder or root in folder.parents for folder in others):
         root = root.parent
     return root

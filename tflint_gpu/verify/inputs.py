@@ -26,7 +26,7 @@ class InputError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """An expression of the user's file (offsets into the text) and the call that stands in for it."""
+    """An expression of the user's file (offsets into the text), or nothing at one place, and what stands in for it."""
 
     start: int
     end: int
@@ -42,6 +42,7 @@ def stands(model: Model, harness: str) -> Iterator[Stand]:
     for name in _KERAS_DATASETS:
         for call in model.calls(f"keras.datasets.{name}.load_data"):
             yield Stand(*model.span(call), f'{harness}.keras_dataset("{name}")')
+    yield from _weights(model)
     source = model.source
     if "tflint-gpu:" not in source.text:
         return
@@ -56,6 +57,25 @@ def stands(model: Model, harness: str) -> Iterator[Stand]:
             if source.locate(start).row in rows or source.locate(end).row == row:
                 yield Stand(start, end, f"{harness}.synthetic({_specs(match['specs'], source.name, row)})")
                 break
+
+
+def _weights(model: Model) -> Iterator[Stand]:
+    """Models come without their trained weights, which would be downloaded and do not change how long a step takes."""
+    for call in model.calls("keras.applications.*"):
+        if not (model.name(call.func) or "").rpartition(".")[2][:1].isupper() or any(arg.star for arg in call.args):
+            continue
+        given = next(
+            (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "weights"), None
+        )
+        if given is not None:
+            yield Stand(*model.span(given), "None")
+        elif len(call.args) < 2 or call.args[1].keyword is not None:
+            end = model.span(call)[1] - 1
+            last = model.span(call.args[-1].value)[1] if call.args else end
+            comma = ", " if call.args else ""
+            yield Stand(last, last, f"{comma}weights=None")
+        else:
+            yield Stand(*model.span(call.args[1].value), "None")
 
 
 def _specs(text: str, filename: str, row: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from tflint_gpu.model.classes import Class
 from tflint_gpu.model.syntax import FunctionNode, Node
 
 _LONGEST = 12
+_MOST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,11 @@ class Stop:
 Route = tuple[Stop, ...]
 
 
-def find_route(model: Model, node: Node, entry: Model) -> Route | None:
-    """The stops from a statement of the entry's module down to the place; None where no known call leads there.
+def find_routes(model: Model, node: Node, entry: Model) -> list[Route]:
+    """The stops from a statement of the entry's module down to the place, by each known call that leads there.
 
-    The way to a function ends at what calls it, or at what makes the object whose method it is.
+    The shortest come first. The way to a function ends at what calls it, or at what makes the object whose method it
+    is.
 
     Arguments:
         model: the file of the place.
@@ -42,15 +45,15 @@ def find_route(model: Model, node: Node, entry: Model) -> Route | None:
     """
     previous, entry.project.current = entry.project.current, entry
     try:
-        return _search(Stop(model, node), entry)
+        return list(islice(_search(Stop(model, node), entry), _MOST))
     finally:
         entry.project.current = previous
 
 
-def _search(goal: Stop, entry: Model) -> Route | None:
-    """Breadth first, so that the shortest way is found."""
+def _search(goal: Stop, entry: Model) -> Iterator[Route]:
+    """Breadth first."""
     queue: list[Route] = [(goal,)]
-    seen: set[Node] = {goal.node}
+    seen: set[Node] = set()
     while queue:
         route = queue.pop(0)
         first = route[0]
@@ -58,14 +61,13 @@ def _search(goal: Stop, entry: Model) -> Route | None:
         function = function or first.model.tree.function(first.node)
         if function is None:
             if first.model is entry:
-                return route[:-1] if isinstance(goal.node, cst.FunctionDef | cst.Lambda) else route
+                yield route[:-1] if isinstance(goal.node, cst.FunctionDef | cst.Lambda) else route
             continue
         if len(route) < _LONGEST:
             for stop in _before(first.model, function):
                 if stop.node not in seen:
                     seen.add(stop.node)
-                    queue.append((stop, *route))
-    return None
+                    queue.append((replace(stop, forward=stop.forward or first.forward), *route))
 
 
 def _before(model: Model, function: FunctionNode) -> Iterator[Stop]:

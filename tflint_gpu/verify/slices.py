@@ -1,8 +1,8 @@
 """A backward slice of one file: which statements a place in it needs, and which can go.
 
-Works on whole statements and on names, as they are spelled. A statement is needed when it binds, or may change, a
-name that a needed statement reads. Where that cannot be told it stays: a program that does too much still runs. What
-writes, prints, trains or evaluates on the way is left out unless its result is used.
+Works on whole statements and on names, as they are spelled. A statement is needed when it binds, or may change
+(`effects`), a name that a needed statement reads. Where that cannot be told it stays: a program that does too much
+still runs. What writes, prints, trains or evaluates on the way is left out unless its result is used.
 """
 
 from __future__ import annotations
@@ -10,24 +10,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tflint_gpu.model.free_names import Block, blocks, bound, free, free_of_head, roots
+from tflint_gpu.model.free_names import Block, blocks, bound, free, free_of_block, free_of_head, roots
+from tflint_gpu.verify.effects import Effects
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Settings of the runtime decide what a measurement shows, whoever makes them.
 _SETTING = re.compile(
     r"\btf\.config\b|set_seed|set_global_policy|set_policy|\benviron\b|run_functions_eagerly|enable_debug_mode"
     r"|enable_numpy_behavior|set_floatx|set_memory_growth|set_visible_devices|enable_mlir|set_image_data_format"
-    r"|disable_v2_behavior|disable_eager_execution|enable_op_determinism|append\(.*path|sys\.path"
-)
-# Called for what they show, write or learn: weights do not change how long a step takes.
-_EFFECTS = frozenset(
-    (
-        "fit evaluate predict fit_generator summary save save_weights load_weights restore print info debug warning "
-        "warn error log write writerow writelines dump savefig show plot imshow close flush export to_csv scalar image "
-        "histogram makedirs mkdir rmtree remove display set_description set_postfix plot_model check_call "
-        "train test basicConfig set_verbosity simplefilter filterwarnings download_and_prepare"
-    ).split()
+    r"|disable_v2_behavior|disable_eager_execution|enable_op_determinism|\bsys\.path\b"
 )
 
 
@@ -39,97 +33,151 @@ class Way:
         row: from 1, of the statement.
         forward: what the statement makes is used by later statements of its block, and those are wanted too: they
             run what is to be reached.
-        whole: the statement's own body is part of what is wanted (a loop that is measured), not only the way to it.
     """
 
     row: int
     forward: bool = False
 
 
-@dataclass(slots=True)
-class Slice:
-    """What is left of a file: the rows that go, and the names that it reads from other files or builtins."""
-
-    dropped: set[int] = field(default_factory=set)
-    needed: set[str] = field(default_factory=set)
-
-
-def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = ()) -> Slice:
-    """Find what can go.
+def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = ()) -> frozenset[int]:
+    """Find the rows (from 1) that can go.
 
     Arguments:
         tree: the parsed file.
-        ways: the places to reach: in functions, and at most one in the module's own statements, behind
-            which nothing is run any more.
-        exported: names that other files of the program take from this one.
+        ways: the places to reach, in the order in which they are reached: in functions, and at most one in the
+            module's own statements, behind which nothing is run any more.
+        exported: names that are wanted of the file besides.
     """
-    result = Slice(needed=set(exported))
-    dropped: set[ast.stmt] = set()
-    module_way: Way | None = None
-    for way in ways:
-        function = _function_around(tree, way.row)
-        if function is None:
-            module_way = way
-        else:
-            _trim(function.body, way, set(), dropped)
-    needed = result.needed
-    if module_way is not None:
-        _trim(tree.body, module_way, needed, dropped)
-    else:
-        _close([tree.body], set(), needed, dropped)
-    kept_rows = {row for one in _kept(tree.body, dropped) for row in _head_rows(one)}
-    for one in dropped:
-        result.dropped |= set(_rows(one)) - kept_rows
-    return result
+    cut = _Cut(tree)
+    needed = set(exported)
+    around = [(_function_around(tree, way.row), way) for way in ways]
+    inside = {function: way for function, way in around if function is not None}
+    for function in reversed(inside):
+        several = [way for one, way in around if one is function]
+        cut.trim(function.body, several, set())
+    outside = [way for function, way in around if function is None]
+    cut.trim(tree.body, outside[:1], needed)
+    return cut.dropped_rows()
 
 
-def _kept(block: Block, dropped: set[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements at every depth that are neither dropped nor within a dropped one."""
-    for statement in block:
-        if statement not in dropped:
-            yield statement
-            for inner in blocks(statement):
-                yield from _kept(inner, dropped)
+class _Cut:
+    """The statements of one file that go, while they are being found."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._effects = Effects(tree)
+        self._dropped: set[ast.stmt] = set()
+        self._repeated: list[Block] = []
+
+    def dropped_rows(self) -> frozenset[int]:
+        """The rows of what goes that nothing which stays shares."""
+        kept = {row for one in self._kept(self._tree.body) for row in _head_rows(one)}
+        return frozenset(row for one in self._dropped for row in _rows(one) if row not in kept)
+
+    def _kept(self, block: Block) -> Iterator[ast.stmt]:
+        """All statements at every depth that are neither dropped nor within a dropped one."""
+        for statement in block:
+            if statement not in self._dropped:
+                yield statement
+                for inner in blocks(statement):
+                    yield from self._kept(inner)
+
+    def trim(self, body: Block, ways: Sequence[Way], needed: set[str]) -> None:
+        """Drop from a block, and from the blocks within on the ways, what the places do not need and what comes after.
+
+        Arguments:
+            needed: the names that are wanted besides.
+        """
+        levels: list[Block] = [body]
+        wanted: set[ast.stmt] = set()
+        for way in ways:
+            inner = self._reach(body, way, wanted, needed)
+            levels += [block for block in inner if block not in levels]
+        for block in levels if wanted else ():
+            if block not in self._repeated:
+                last = max(i for i, one in enumerate(block) if one in wanted)
+                self._dropped.update(one for one in block[last + 1 :] if _first_row(one) > _last_row(block[last]))
+        self._close(levels, wanted, needed)
+
+    def _reach(self, body: Block, way: Way, wanted: set[ast.stmt], needed: set[str]) -> list[Block]:
+        """Want a place and the statements around it; the blocks on the way to it, the body not included."""
+        path = list(_descent(body, way.row))
+        levels = [block for _, block in path]
+        target = _holding(levels[-1] if levels else body, way.row)
+        if target is None:
+            return []
+        wanted.update((*(statement for statement, _ in path), target))
+        self._repeated += _passed_before(path)
+        for statement, _ in path:
+            needed |= free_of_head(statement)
+            for block in blocks(statement):  # the other branches may run before the one of the place
+                needed |= free_of_block(block) if block not in levels else set()
+        needed |= free(target, self._dropped)
+        if way.forward:
+            self._want_later_users([body, *levels], way.row, wanted, needed)
+        return levels
+
+    def _want_later_users(self, levels: list[Block], row: int, wanted: set[ast.stmt], needed: set[str]) -> None:
+        """Want the statements behind a place that use what it made, and those that use what they make."""
+        made: set[str] = set()
+        for block in reversed(levels):
+            target = _holding(block, row)
+            if target is None:
+                continue
+            made |= bound(target) | self._effects.changed(target, everything=True)
+            for statement in block[block.index(target) + 1 :]:
+                used = free(statement, self._dropped)
+                if used & made:
+                    made |= bound(statement) | self._effects.changed(statement, everything=True)
+                    wanted.add(statement)
+                    needed |= used
+
+    def _close(self, levels: list[Block], wanted: set[ast.stmt], needed: set[str]) -> None:
+        """Keep what binds or changes a needed name, until nothing more is needed; drop the rest."""
+        candidates = [one for block in levels for one in block if one not in wanted and one not in self._dropped]
+        rows = {row for one in wanted for row in _head_rows(one)}
+        kept: set[ast.stmt] = set()
+        grew = True
+        while grew:
+            grew = False
+            for statement in candidates:
+                if statement not in kept and (rows & set(_rows(statement)) or self._matters(statement, needed)):
+                    kept.add(statement)
+                    rows |= set(_rows(statement))
+                    needed |= free(statement, self._dropped)
+                    grew = True
+        self._dropped.update(one for one in candidates if one not in kept)
+
+    def _matters(self, statement: ast.stmt, needed: set[str]) -> bool:
+        if isinstance(statement, ast.ImportFrom):
+            if statement.module == "__future__" or any(alias.name == "*" for alias in statement.names):
+                return True
+        elif isinstance(statement, ast.Global | ast.Nonlocal):
+            return True
+        if bound(statement) & needed or self._effects.changed(statement) & needed or _prepares_base(statement):
+            return True
+        if isinstance(statement, Definition | ast.ClassDef | ast.Import | ast.ImportFrom):
+            return False
+        return _SETTING.search(ast.unparse(statement)) is not None
 
 
-def _function_around(tree: ast.Module, row: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _function_around(tree: ast.Module, row: int) -> Definition | None:
     """The innermost function whose body holds the row."""
     found = None
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0].lineno if node.body else node.lineno
-            inside = min(first, node.lineno + 1) <= row <= (node.end_lineno or row)
+        if isinstance(node, Definition):
+            first = node.body[0].lineno
+            inside = min(first, node.lineno + 1) <= row <= _last_row(node)
             if inside and (found is None or node.lineno > found.lineno):
                 found = node
     return found
-
-
-def _trim(body: Block, way: Way, needed: set[str], dropped: set[ast.stmt]) -> None:
-    """Drop from a block, and from the blocks within on the way, what the place does not need and what comes after."""
-    levels: list[Block] = [body]
-    wanted: set[ast.stmt] = set()
-    for statement, inner in _descent(body, way.row):
-        levels.append(inner)
-        wanted.add(statement)
-        needed |= free_of_head(statement)
-    target = _holding(levels[-1], way.row)
-    if target is None:
-        return
-    wanted.add(target)
-    needed |= free(target, dropped)
-    if way.forward:
-        _want_later_users(levels, way.row, wanted, needed, dropped)
-    for block in levels:
-        last = max((i for i, one in enumerate(block) if one in wanted), default=len(block))
-        dropped.update(block[last + 1 :])
-    _close(levels, wanted, needed, dropped)
 
 
 def _descent(body: Block, row: int) -> Iterator[tuple[ast.stmt, Block]]:
     """The compound statements around a row, outermost first, each with the block of it that holds the row."""
     block = body
     while (statement := _holding(block, row)) is not None:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(statement, Definition | ast.ClassDef):
             return
         inner = next((b for b in blocks(statement) if _holding(b, row) is not None), None)
         if inner is None:
@@ -138,54 +186,15 @@ def _descent(body: Block, row: int) -> Iterator[tuple[ast.stmt, Block]]:
         block = inner
 
 
+def _passed_before(way: Sequence[tuple[ast.stmt, Block]]) -> list[Block]:
+    """The blocks on a way that may be gone through before the place is reached: in a loop, it under a condition."""
+    loops = [i for i, (one, _) in enumerate(way) if isinstance(one, ast.For | ast.AsyncFor | ast.While)]
+    conditions = [i for i, (one, _) in enumerate(way) if isinstance(one, ast.If | ast.Match | ast.Try)]
+    return [block for _, block in way[loops[0] : conditions[-1]]] if loops and conditions else []
+
+
 def _holding(block: Block, row: int) -> ast.stmt | None:
-    return next((one for one in block if _first_row(one) <= row <= (one.end_lineno or one.lineno)), None)
-
-
-def _want_later_users(
-    levels: list[Block], row: int, wanted: set[ast.stmt], needed: set[str], dropped: set[ast.stmt]
-) -> None:
-    """Want the statements behind a place that use what it made, and those that use what they make."""
-    made: set[str] = set()
-    for block in reversed(levels):
-        target = _holding(block, row)
-        if target is None:
-            continue
-        made |= bound(target) | changes(target, everything=True)
-        for statement in block[block.index(target) + 1 :]:
-            used = free(statement, dropped)
-            if used & made:
-                made |= bound(statement) | changes(statement, everything=True)
-                wanted.add(statement)
-                needed |= used
-
-
-def _close(levels: list[Block], wanted: set[ast.stmt], needed: set[str], dropped: set[ast.stmt]) -> None:
-    """Keep what binds or changes a needed name, until nothing more is needed; drop the rest."""
-    candidates = [one for block in levels for one in block if one not in wanted and one not in dropped]
-    kept: set[ast.stmt] = set()
-    grew = True
-    while grew:
-        grew = False
-        for statement in candidates:
-            if statement not in kept and _matters(statement, needed):
-                kept.add(statement)
-                needed |= free(statement, dropped)
-                grew = True
-    dropped.update(one for one in candidates if one not in kept)
-
-
-def _matters(statement: ast.stmt, needed: set[str]) -> bool:
-    if isinstance(statement, ast.ImportFrom):
-        if statement.module == "__future__" or any(alias.name == "*" for alias in statement.names):
-            return True
-    elif isinstance(statement, ast.Global | ast.Nonlocal | ast.Return):
-        return not isinstance(statement, ast.Return)
-    if bound(statement) & needed or changes(statement) & needed or _prepares_base(statement):
-        return True
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
-        return False
-    return _SETTING.search(ast.unparse(statement)) is not None
+    return next((one for one in block if _first_row(one) <= row <= _last_row(one)), None)
 
 
 def _prepares_base(statement: ast.stmt) -> bool:
@@ -193,40 +202,17 @@ def _prepares_base(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and roots(statement.value) == {"super"}
 
 
-def changes(statement: ast.stmt, everything: bool = False) -> set[str]:
-    """The names whose objects a statement may change: `x.a = 1`, `x[0] = 1`, `x.add(y)`, `prepare(x)`.
-
-    Arguments:
-        everything: count calls, too, that are made for what they show, write or learn.
-    """
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found |= roots(node)
-        elif isinstance(node, ast.AugAssign):
-            found |= roots(node.target)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if everything or _called(call) not in _EFFECTS:
-                found |= roots(call.func) if isinstance(call.func, ast.Attribute) else set()
-                found |= {arg.id for arg in call.args if isinstance(arg, ast.Name)}
-                found |= {k.value.id for k in call.keywords if isinstance(k.value, ast.Name)}
-    return found
-
-
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
 def _first_row(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(d.lineno for d in decorators)])
 
 
+def _last_row(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
 def _rows(statement: ast.stmt) -> range:
-    return range(_first_row(statement), (statement.end_lineno or statement.lineno) + 1)
+    return range(_first_row(statement), _last_row(statement) + 1)
 
 
 def _head_rows(statement: ast.stmt) -> Iterable[int]:

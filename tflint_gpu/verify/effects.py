@@ -1,0 +1,193 @@
+"""What statements of a file change besides the names that they bind, and what they do only to show, write or learn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterator, Mapping
+
+from tflint_gpu.model.free_names import Function, bound, free, roots, stored
+
+# Weights do not change how long a step takes.
+_LEARNING = frozenset(("fit", "fit_generator", "apply_gradients", "minimize", "train_on_batch"))
+_EFFECTS = _LEARNING | frozenset(
+    (
+        "evaluate predict test_on_batch predict_on_batch update_state reset_state reset_states train test "
+        "summary save save_weights load_weights restore expect_partial assert_consumed export flush close "
+        "assert_existing_objects_matched "
+        "print pprint info debug warning warn error log write writerow writelines dump display set_description "
+        "set_postfix savefig show plot imshow plot_model to_csv scalar image histogram makedirs mkdir rmtree unlink "
+        "check_call check_output download download_and_prepare urlretrieve basicConfig set_verbosity simplefilter "
+        "filterwarnings"
+    ).split()
+)
+_TAKING = frozenset(("pop", "popitem", "popleft", "setdefault"))
+_PASSING = frozenset(("enumerate", "reversed", "zip", "sorted", "list", "iter", "next"))
+# Modules whose functions show, write, wait or run other programs.
+_OUTSIDE = frozenset(
+    "os shutil subprocess matplotlib pylab seaborn plotly wandb mlflow logging warnings gc time pprint nltk "
+    "tqdm IPython".split()
+)
+
+
+class Effects:
+    """Knows which names' objects a statement may change.
+
+    Arguments:
+        tree: the parsed file. Its functions are known by their names; methods are not.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._outside = {
+            alias.asname or alias.name.partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+            if _module_of(node, alias) in _OUTSIDE
+        }
+        self._functions = {node.name: node for node in _functions(tree)}
+        self._definitions = {name for node in ast.walk(tree) if _defines(node) for name in bound(node)}  # type: ignore[arg-type]
+        at_top = {name for one in tree.body if not _defines(one) for name in bound(one)}
+        self._aliases = _aliases(tree, self._definitions)
+        self._learning: set[str] = set()
+        self._reach: dict[str, set[str]] = {}
+        self._close(at_top)
+
+    def _close(self, at_top: set[str]) -> None:
+        """Follow calls between the functions until nothing new is found."""
+        while True:
+            learning = {name for name, node in self._functions.items() if self._learns(node)}
+            reach = {
+                name: self._reached(node, at_top if name in learning else None)
+                for name, node in self._functions.items()
+            }
+            if learning == self._learning and reach == self._reach:
+                return
+            self._learning, self._reach = learning, reach
+
+    def _learns(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        calls = (_called(node) for node in ast.walk(function) if isinstance(node, ast.Call))
+        return any(name in _LEARNING or name in self._learning for name in calls)
+
+    def _reached(self, function: ast.FunctionDef | ast.AsyncFunctionDef, at_top: set[str] | None) -> set[str]:
+        """The names outside of a function that a call of it binds or changes.
+
+        Arguments:
+            at_top: for a function that trains: what the module binds by itself needs no training first.
+        """
+        declared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
+        if at_top is not None:
+            return declared - at_top
+        changed = {name for one in function.body for name in self.changed(one)}
+        return declared | (changed & free(function))
+
+    def changed(self, statement: ast.stmt, *, everything: bool = False) -> set[str]:
+        """The names whose objects a statement may change: `x.a = 1`, `x[0] = 1`, `x.add(y)`, `prepare(x)`.
+
+        Arguments:
+            everything: count calls, too, that are made for what they show, write or learn.
+        """
+        found: set[str] = set()
+        for node in _executed(statement):
+            if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+                found |= roots(node)
+            elif isinstance(node, ast.AugAssign):
+                found |= roots(node.target)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found |= self._reach.get(node.func.id, set())
+            elif isinstance(node, ast.Call) and _called(node) in _TAKING:
+                found |= roots(node.func)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                found |= self._handed(node.value) if everything or not self._is_aside(node.value) else set()
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            found |= self._built(statement.value)
+        return found | {origin for name in found for origin in self._aliases.get(name, ())}
+
+    def _is_aside(self, call: ast.Call) -> bool:
+        name = _called(call)
+        return name in _EFFECTS or name in self._learning or bool(roots(call.func) & self._outside)
+
+    def _handed(self, call: ast.Call) -> set[str]:
+        """The objects that a call gets: its receiver and its arguments."""
+        receivers = roots(call.func) if isinstance(call.func, ast.Attribute) else self._built(call)
+        values = [*call.args, *(keyword.value for keyword in call.keywords)]
+        plain = [value.value if isinstance(value, ast.Starred) else value for value in values]
+        return receivers | {one.id for one in plain if isinstance(one, ast.Name)}
+
+    def _built(self, call: ast.Call) -> set[str]:
+        """`model` for `model(x)`: a first call may build what is called."""
+        called = call.func
+        return {called.id} if isinstance(called, ast.Name) and called.id not in self._definitions else set()
+
+
+def _module_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    return ((node.module or "") if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
+
+
+def _defines(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions that are not methods."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ClassDef):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield child
+
+
+def _aliases(tree: ast.Module, definitions: Container[str]) -> dict[str, set[str]]:
+    """For a name, those of whose objects it may be a part: `layer` of `base` in `for layer in base.layers`."""
+    direct: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            targets, value = [node.target], node.iter
+        else:
+            continue
+        origins = {name for name in _origins(value) if name not in definitions}
+        for target in targets:
+            for name in stored(target):
+                direct.setdefault(name, set()).update(origins - {name})
+    return {name: _reachable(name, direct) for name in direct}
+
+
+def _origins(value: ast.expr) -> set[str]:
+    if isinstance(value, ast.Name):
+        return {value.id}
+    if isinstance(value, ast.Attribute | ast.Subscript | ast.Starred):
+        return _origins(value.value)
+    if isinstance(value, ast.Tuple | ast.List):
+        return {name for part in value.elts for name in _origins(part)}
+    if isinstance(value, ast.Call) and _called(value) in _PASSING:
+        return {name for part in value.args for name in _origins(part)}
+    if isinstance(value, ast.Call) and _called(value).startswith("get_") and isinstance(value.func, ast.Attribute):
+        return _origins(value.func.value)
+    return set()
+
+
+def _reachable(name: str, direct: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    queue = [name]
+    while queue:
+        new = direct.get(queue.pop(), set()) - found
+        found |= new
+        queue += new
+    return found
+
+
+def _executed(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes that run with a statement, without the bodies of what it only defines."""
+    stack: list[ast.AST] = [statement]
+    for node in stack:
+        yield node
+        if isinstance(node, Function):
+            continue
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _called(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
