@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.free_names import bound, free_of_block, stored
+from tflint_gpu.model.free_names import blocks, bound, free, free_of_block, stored
 from tflint_gpu.model.syntax import LoopNode, Node
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class Outline:
     """A function and its call.
 
     Arguments:
-        definition: the `def` with its body, at the indentation of the loop that it is to stand before.
+        definition: the `def` with its body and what leads up to the loop, before which it is to stand.
         call: the statement that replaces the first of `statements`; the others go.
     """
 
@@ -47,30 +46,39 @@ def outline(model: Model, loop: LoopNode, tape: cst.Call, updates: frozenset[str
     last = next((i for i in reversed(range(len(behind))) if _calls(model, behind[i], updates)), None)
     if last is None:
         return None
-    region = behind[: last + 1]
-    code = [textwrap.dedent(model.indentation(one) + model.code(one)) for one in region]
-    return _written(model, loop, region, "\n".join(code))
+    return _written(model, loop, behind[: last + 1])
 
 
 def _calls(model: Model, statement: Node, methods: frozenset[str]) -> bool:
     return any(model.tree.within(call, statement) for call in model.method_calls(*methods))
 
 
-def _written(model: Model, loop: LoopNode, region: Sequence[Node], code: str) -> Outline | None:
-    inside = ast.parse(code).body
-    around = ast.parse(textwrap.dedent(model.indentation(loop) + model.code(loop))).body[0]
-    if any(
-        isinstance(node, ast.Break | ast.Continue | ast.Return | ast.Yield) for one in inside for node in ast.walk(one)
-    ):
+def _written(model: Model, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
+    first, last = _rows(model, region[0])[0], _rows(model, region[-1])[1]
+    tree = ast.parse(model.source.code)
+    inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
+    if any(isinstance(node, _UNMOVABLE) for one in inside for node in ast.walk(one)):
         return None
-    given = ", ".join(sorted(free_of_block(inside) & bound(around)))
-    returned = ", ".join(sorted(_made(inside) & _read_elsewhere(model, region)))
-    indentation = model.indentation(loop)
+    around = next(n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(model, loop)[0])
+    moved = [one for one in inside if one.lineno in {_rows(model, node)[0] for node in region}]
+    given = ", ".join(sorted(free_of_block(moved) & bound(around)))
+    returned = ", ".join(sorted(_made(moved) & _read_behind(tree, first, last, frozenset(inside))))
+    outer, inner = model.indentation(loop), model.indentation(region[0])
     spelled = model.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
-    body = textwrap.indent(f"{code}\nreturn {returned}" if returned else code, "    ")
-    definition = textwrap.indent(f"@{spelled}\ndef {STEP}({given}):\n{body}\n", indentation).lstrip()
+    body = inner + model.source.code[model.span(region[0])[0] : model.span(region[-1])[1]]
+    end = f"\n{inner}return {returned}" if returned else ""
+    definition = f"@{spelled}\n{outer}def {STEP}({given}):\n{body}{end}\n\n{outer}"
     call = f"{returned} = {STEP}({given})" if returned else f"{STEP}({given})"
-    return Outline(f"{definition}\n{indentation}", call, tuple(region))
+    return Outline(definition, call, tuple(region))
+
+
+def _rows(model: Model, node: Node) -> tuple[int, int]:
+    start, end = model.span(node)
+    return model.source.row(start), model.source.row(end)
+
+
+def _is_between(node: ast.stmt, first: int, last: int) -> bool:
+    return first <= node.lineno and (node.end_lineno or node.lineno) <= last
 
 
 def _made(block: list[ast.stmt]) -> set[str]:
@@ -85,12 +93,31 @@ def _made(block: list[ast.stmt]) -> set[str]:
     return {name for one in block for name in bound(one)} - managers
 
 
-def _read_elsewhere(model: Model, region: Sequence[Node]) -> set[str]:
-    """The names that the file reads outside of some statements."""
-    first = model.source.row(model.span(region[0])[0])
-    last = model.source.row(model.span(region[-1])[1])
-    return {
-        node.id
-        for node in ast.walk(ast.parse(model.source.code))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not first <= node.lineno <= last
-    }
+def _read_behind(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
+    """The names whose values are read after some rows: further down, or in the next turn of a loop around them."""
+    found = {name for one in tree.body if isinstance(one, _DEFINITIONS) for name in free(one, region)}
+    block, is_repeated = tree.body, False
+    while True:
+        found |= free_of_block([one for one in block if one.lineno > last])
+        if is_repeated:
+            found |= free_of_block(block, region)
+        path = next((one for one in block if one.lineno <= first and last <= (one.end_lineno or 0)), None)
+        inner = next((b for b in blocks(path) if b[0].lineno <= first and last <= _end(b)), None) if path else None
+        if path is None or inner is None or path in region:
+            return found
+        if isinstance(path, ast.While):
+            found |= free(path.test)
+        is_repeated = (is_repeated or isinstance(path, _LOOPS)) and not isinstance(path, _DEFINITIONS)
+        block = inner
+
+
+def _end(block: list[ast.stmt]) -> int:
+    return block[-1].end_lineno or block[-1].lineno
+
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_UNMOVABLE = (
+    ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
+    ast.Nonlocal,
+)  # fmt: skip

@@ -1,7 +1,8 @@
 """Data that is not there when a program runs elsewhere: what stands in for it.
 
 `# tflint-gpu: input=(32, 128) float32` on or above an assignment says what the assigned value is like; several are
-separated by commas, for a tuple. Keras' own data sets have known shapes.
+separated by commas, for a tuple. Where the assigned value is a tf.data pipeline, it becomes one over such arrays.
+Keras' own data sets have known shapes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tflint_gpu.model import Model
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\([\d\s,]*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
+_DATASETS = ("tf.data.", "tensorflow_datasets.")
 _KERAS_DATASETS = ("mnist", "fashion_mnist", "cifar10", "cifar100")
 
 
@@ -55,7 +57,8 @@ def stands(model: Model, harness: str) -> Iterator[Stand]:
         for node in assignments:
             start, end = model.span(node.value)
             if source.locate(start).row in rows or source.locate(end).row == row:
-                yield Stand(start, end, f"{harness}.synthetic({_specs(match['specs'], source.name, row)})")
+                arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
+                yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(model, node.value) else arrays)
                 break
 
 
@@ -76,6 +79,15 @@ def _weights(model: Model) -> Iterator[Stand]:
             yield Stand(last, last, f"{comma}weights=None")
         else:
             yield Stand(*model.span(call.args[1].value), "None")
+
+
+def _is_dataset(model: Model, value: cst.BaseExpression) -> bool:
+    name = model.name(value.func) if isinstance(value, cst.Call) else None
+    return (name or "").startswith(_DATASETS)
+
+
+def _dataset_of(arrays: str, harness: str) -> str:
+    return f"{harness}.tf.data.Dataset.from_tensor_slices({arrays})"
 
 
 def _specs(text: str, filename: str, row: int) -> str:
