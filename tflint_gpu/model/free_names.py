@@ -102,10 +102,21 @@ def _of_function_body(node: Function, dropped: Collection[ast.stmt]) -> set[str]
     names = {a.arg for a in _parameters(node.args)}
     if isinstance(node, ast.Lambda):
         return free(node.body, dropped) - names
-    declared = {name for one in ast.walk(node) if isinstance(one, ast.Global | ast.Nonlocal) for name in one.names}
+    declared = _declared(node.body)
     local = {name for one in node.body for name in bound(one)} - declared
     inner = {name for one in node.body for name in free(one, dropped)} | declared
     return inner - names - local
+
+
+def _declared(block: Block) -> set[str]:
+    """The names that `global` and `nonlocal` say of one function, not of those within."""
+    found: set[str] = set()
+    for statement in block:
+        if isinstance(statement, ast.Global | ast.Nonlocal):
+            found.update(statement.names)
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.update(name for inner in blocks(statement) for name in _declared(inner))
+    return found
 
 
 def _of_class_body(block: Block, dropped: Collection[ast.stmt]) -> set[str]:
