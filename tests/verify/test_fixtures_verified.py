@@ -49,43 +49,16 @@ def test_a_program_gets_a_verdict(path: Path) -> None:
         assert result.verdict.verdict.endswith("confirmed"), result.verdict.reason
 
 
-def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with_them(tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(SLOW_PIPELINE)
-    default, off = cases_of(path)
+def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with_them() -> None:
+    default, off = cases_of(FIXTURES / "no_faster" / "slow_reading.py")
     assert (default.prediction.kind, off.prediction.kind) == ("no-effect", "slowdown")
     assert verified(off, runs=3).verdict.verdict == "confirmed"
     assert verified(default, runs=3).verdict.verdict in ("confirmed", "inconclusive")
 
 
-def test_a_wrong_prediction_is_refuted(tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(SLOW_PIPELINE)
-    case = dataclasses.replace(cases_of(path)[0], prediction=Prediction("slowdown", low=3.0, high=5.0))
-    assert verified(case, runs=3).verdict.verdict in ("refuted", "inconclusive")
-    crash = dataclasses.replace(case, prediction=Prediction("crash"))
+def test_a_wrong_prediction_is_refuted() -> None:
+    default, _ = cases_of(FIXTURES / "no_faster" / "slow_reading.py")
+    slower = dataclasses.replace(default, prediction=Prediction("slowdown", low=3.0, high=5.0))
+    assert verified(slower, runs=3).verdict.verdict in ("refuted", "inconclusive")
+    crash = dataclasses.replace(default, prediction=Prediction("crash"))
     assert verified(crash, runs=2).verdict.verdict == "refuted"
-
-
-SLOW_PIPELINE = """
-import time
-
-import tensorflow as tf
-
-for gpu in tf.config.list_physical_devices("GPU"):
-    tf.config.experimental.set_memory_growth(gpu, True)
-
-
-def load(number):
-    def read(value):
-        time.sleep(0.004)
-        return value
-
-    return tf.numpy_function(read, [number], tf.int64)
-
-
-numbers = tf.data.Dataset.range(64).map(load).prefetch(1).batch(4)
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-model.compile(loss="mse")
-model.fit(numbers)
-"""

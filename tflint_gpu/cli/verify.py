@@ -159,6 +159,7 @@ class Verify:
 
     def _measure(self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str) -> Report:
         from tflint_gpu.verify.reports import Report
+        from tflint_gpu.verify.verification import unmeasured
 
         began = time.monotonic()
         results: list[Verification] = []
@@ -171,6 +172,7 @@ class Verify:
                     results.append(known)
         except KeyboardInterrupt:
             interrupted = "Ctrl-C"
+            results += [unmeasured(case, interrupted) for case in cases[len(results) :]]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
         return Report(

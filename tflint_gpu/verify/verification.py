@@ -26,6 +26,7 @@ from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Ver
 from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
 
 ROUNDS = 5
+OUT_OF_BUDGET = "the budget ended before a round was whole"
 _TIMED = ("slowdown", "no-effect", "memory")
 
 
@@ -169,7 +170,7 @@ def verify(
     Raises:
         KeyboardInterrupt: on Ctrl-C, with no process left.
     """
-    reason = obstacle(case, setup)
+    reason = obstacle(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
     device = "cpu" if case.experiment is None or case.experiment.requires == "no GPU" else setup.device
     if reason or case.pair is None:
         yield Verification(case, Verdict("not run", reason), device)
@@ -177,6 +178,11 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-programs-") as folder:
         bench = _Bench(case, setup, device, Path(folder), on_run)
         yield from bench.verify(seconds)
+
+
+def unmeasured(case: Case, reason: str) -> Verification:
+    """A case that was not run."""
+    return Verification(case, Verdict("not run", case.reason or reason), "cpu")
 
 
 class _Bench:
@@ -209,7 +215,8 @@ class _Bench:
         samples: list[tuple[Sample, Sample]] = []
         for found in run_rounds(before, after, count, seconds, self.setup.limits, run=self.run):
             if found.after is None or found.budget_spent:
-                break
+                yield self._cut(samples, count)
+                return
             pair = (self._sampled(found.before), self._sampled(found.after))
             samples.append(pair)
             fault = self._fault(*pair)
@@ -218,12 +225,21 @@ class _Bench:
                 return
             yield self._judged(samples)
         if not samples:
-            yield Verification(self.case, Verdict("not run", "the budget ended before a round was whole"), self.device)
+            yield self._cut(samples, count)
+
+    def _cut(self, samples: list[tuple[Sample, Sample]], count: int) -> Verification:
+        """What is known when the budget ends."""
+        if not samples:
+            return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device)
+        known = self._judged(samples)
+        reason = f"{known.verdict.reason}; the budget ended after {len(samples)} of {count} rounds"
+        return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason))
 
     def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         assert self.case.experiment is not None
         rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
         verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
+        verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
         before, after = zip(*samples, strict=True)
         return Verification(self.case, verdict, self.device, before, after)
 
@@ -304,6 +320,16 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
         wrong=wrong if isinstance(wrong, str) else None,
         placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
     )
+
+
+def _aside(before: Sample, after: Sample) -> str:
+    """What else a program found out: how a function does that was also run eagerly."""
+    if before.notes.get("eager") != "works":
+        return ""
+    text = "; run eagerly it works"
+    if before.steps and after.steps:
+        text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
+    return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
 
 
 def _remedy(sample: Sample) -> str:
