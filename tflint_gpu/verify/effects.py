@@ -77,8 +77,9 @@ class Effects:
         declared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
         if at_top is not None:
             return declared - at_top
-        changed = {name for one in function.body for name in self.changed(one)}
-        return declared | (changed & free(function))
+        changed = {name for one in function.body for name in self._touched(one, False)}
+        called = {name for one in function.body for name in self._reached_by(one)}
+        return declared | (changed & free(function)) | called
 
     def changed(self, statement: ast.stmt, *, everything: bool = False) -> set[str]:
         """The names whose objects a statement may change: `x.a = 1`, `x[0] = 1`, `x.add(y)`, `prepare(x)`.
@@ -86,21 +87,29 @@ class Effects:
         Arguments:
             everything: count calls, too, that are made for what they show, write or learn.
         """
+        found = self._touched(statement, everything) | self._reached_by(statement)
+        return found | {origin for name in found for origin in self._aliases.get(name, ())}
+
+    def _reached_by(self, statement: ast.stmt) -> set[str]:
+        calls = (
+            node for node in _executed(statement) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        )
+        return {name for call in calls for name in self._reach.get(_called(call), ())}
+
+    def _touched(self, statement: ast.stmt, everything: bool) -> set[str]:
         found: set[str] = set()
         for node in _executed(statement):
             if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
                 found |= roots(node)
             elif isinstance(node, ast.AugAssign):
                 found |= roots(node.target)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                found |= self._reach.get(node.func.id, set())
             elif isinstance(node, ast.Call) and _called(node) in _TAKING:
                 found |= roots(node.func)
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
                 found |= self._handed(node.value) if everything or not self._is_aside(node.value) else set()
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             found |= self._built(statement.value)
-        return found | {origin for name in found for origin in self._aliases.get(name, ())}
+        return found
 
     def _is_aside(self, call: ast.Call) -> bool:
         name = _called(call)
