@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from findings import ODD_NAME, ODD_TEXT, finding, odd_finding
@@ -55,9 +56,9 @@ def test_a_fix_with_several_edits_is_one_edit_of_the_document() -> None:
 
 
 def test_what_a_measurement_said_is_in_the_hover() -> None:
-    text = documented([finding()], lambda one: f"{one.code} costs 3.1 times the time")
-    assert "Measured here: TFG101 costs 3.1 times the time" in text
-    assert "Measured here" not in documented([finding()], lambda _: None)
+    text = documented([replace(finding(), measured="3.1 times (2.9 to 3.2) on the CPU: confirmed")])
+    assert "Measured here: 3.1 times (2.9 to 3.2) on the CPU: confirmed" in text
+    assert "Measured here" not in documented([finding()])
 
 
 def test_kinds_of_actions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import click
 
@@ -12,7 +13,8 @@ _NEEDED = ("pygls", "lsprotocol")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-def command() -> int:
+@click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured.")
+def command(verified: str | None) -> int:
     """Serve an editor over standard input and output, by the Language Server Protocol.
 
     An editor starts this; there is nothing to see on a terminal. It needs the extra `lsp`.
@@ -26,5 +28,11 @@ def command() -> int:
         )
         return FAILED
     from tflint_gpu.integrations.lsp import serve
+    from tflint_gpu.measurements import MeasurementError, read_measurements
 
-    return serve()
+    if verified is None:
+        return serve({})
+    try:
+        return serve(read_measurements(Path(verified)))
+    except MeasurementError as error:
+        raise click.ClickException(f"--verified {error}") from error

@@ -12,7 +12,9 @@ from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.engine import Engine
 from tflint_gpu.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
 from tflint_gpu.fixes import mend
+from tflint_gpu.measurements import Measurement, with_measurements
 from tflint_gpu.model import Sources
+from tflint_gpu.reports import View
 from tflint_gpu.source import SourceFile, UnreadableSource, encoded
 from tflint_gpu.targets import PINNING_FILES
 
@@ -123,10 +125,12 @@ class Checker:
 
     Arguments:
         root: what names in diagnostics are relative to, and patterns in the editor's settings.
+        measured: what an earlier `verify` measured, by the keys of findings.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, measured: Mapping[str, Measurement] | None = None) -> None:
         self.root = root
+        self._measured = measured or {}
         self._options = Options()
         self._sources = BufferedSources()
         self._stamps: dict[Path, Stamp] = {}
@@ -189,7 +193,15 @@ class Checker:
             engine.forget_files()
         consulted = frozenset(self._sources.consulted) - {file.path}
         others = self._others(result.diagnostics, document)
-        return Checked(document, result.diagnostics, others, consulted, result.errors)
+        diagnostics = self._with_measurements(result.diagnostics, {document.source.name: document.source, **others})
+        return Checked(document, diagnostics, others, consulted, result.errors)
+
+    def _with_measurements(
+        self, diagnostics: tuple[Diagnostic, ...], texts: Mapping[str, SourceFile]
+    ) -> tuple[Diagnostic, ...]:
+        if not self._measured:
+            return diagnostics
+        return tuple(with_measurements(diagnostics, self._measured, View(self.root, sources=texts).line))
 
     def _others(self, diagnostics: Iterable[Diagnostic], document: Document) -> dict[str, SourceFile]:
         names = {one.filename for one in diagnostics}

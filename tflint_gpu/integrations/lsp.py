@@ -6,15 +6,16 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.integrations.code_actions import FIX_ALL, KINDS
 from tflint_gpu.integrations.messages import documented, touches
-from tflint_gpu.integrations.session import SECTION, Measured, Session
+from tflint_gpu.integrations.session import SECTION, Session
+from tflint_gpu.measurements import Measurement
 
 _WATCHED = (
     "**/*.py", "**/pyproject.toml", "**/tflint-gpu.toml", "**/setup.cfg", "**/setup.py", "**/requirements*.txt",
@@ -26,16 +27,11 @@ _CAN_RESOLVE = "text_document.code_action.resolve_support"
 _HOVER_FORMATS = "text_document.hover.content_format"
 
 
-def unmeasured(_: Diagnostic) -> str | None:
-    """What is known from measurements on this machine: nothing."""
-    return None
-
-
-def serve(measured: Measured = unmeasured) -> int:
+def serve(measured: Mapping[str, Measurement]) -> int:
     """Serve the editor on standard input and output until it says so or is gone.
 
     Arguments:
-        measured: what a measurement on this machine said about a finding; hovers show it.
+        measured: what an earlier `verify` measured, by the keys of findings; hovers show it.
 
     Returns:
         The exit code: 1 if the editor left without the protocol's farewell, else 0.
@@ -54,7 +50,7 @@ def serve(measured: Measured = unmeasured) -> int:
     return code
 
 
-def make_session(measured: Measured) -> Session:
+def make_session(measured: Mapping[str, Measurement]) -> Session:
     """A session that answers."""
     session = Session(measured)
     for method, handler in _HANDLERS.items():
@@ -124,7 +120,7 @@ async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
     formats = get_capability(ls.client_capabilities, _HOVER_FORMATS)
     plain = formats and types.MarkupKind.Markdown not in formats
     kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
-    text = documented([one for one, _ in here], ls.measured)
+    text = documented([one for one, _ in here])
     return types.Hover(types.MarkupContent(kind, text), here[0][1])
 
 

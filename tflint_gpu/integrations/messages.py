@@ -99,18 +99,17 @@ class Messages:
         ]
 
 
-def documented(diagnostics: Iterable[Diagnostic], measured: Callable[[Diagnostic], str | None]) -> str:
+def documented(diagnostics: Iterable[Diagnostic]) -> str:
     """What a hover over findings shows, as Markdown: what is predicted and measured, and the rule's documentation."""
-    return "\n\n---\n\n".join(_section(one, measured) for one in diagnostics)
+    return "\n\n---\n\n".join(_section(one) for one in diagnostics)
 
 
-def _section(diagnostic: Diagnostic, measured: Callable[[Diagnostic], str | None]) -> str:
+def _section(diagnostic: Diagnostic) -> str:
     lines = [f"**{diagnostic.code} {diagnostic.name}**: {diagnostic.message}"]
     if diagnostic.prediction is not None:
         lines.append(f"Predicted: {predicted(diagnostic.prediction)}")
-    known = measured(diagnostic)
-    if known is not None:
-        lines.append(f"Measured here: {known}")
+    if diagnostic.measured:
+        lines.append(f"Measured here: {diagnostic.measured}")
     lines += [as_markdown(rule.documentation()) for rule in load([diagnostic.code])]
     return "\n\n".join(lines)
 

@@ -24,11 +24,11 @@ from tflint_gpu.integrations.background import in_background
 from tflint_gpu.integrations.code_actions import CodeActions
 from tflint_gpu.integrations.editor import Checked, Checker, Document, parse_editor_settings
 from tflint_gpu.integrations.messages import NAME, Messages
+from tflint_gpu.measurements import Measurement
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.source import SourceFile
 
 Result = TypeVar("Result")
-Measured = Callable[[Diagnostic], "str | None"]
 
 SECTION = "tflintGpu"
 """What the editor calls our part of its settings."""
@@ -41,16 +41,15 @@ class Session(LanguageServer):
     """Checks documents when they change, and publishes only what was found in their newest texts.
 
     Arguments:
-        measured: what a measurement on this machine said about a finding, if there was one.
+        measured: what an earlier `verify` measured, by the keys of findings.
     """
 
-    def __init__(self, measured: Measured) -> None:
+    def __init__(self, measured: Mapping[str, Measurement]) -> None:
         # With whole texts: in parts of texts pygls counts lines by more characters than the protocol has.
         super().__init__(NAME, __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-        self.measured = measured
         self.given: Mapping[str, Any] = {}
         self.was_shut_down = self.was_ended = self.is_checking = False
-        self._checker = Checker(Path.cwd())
+        self._checker = Checker(Path.cwd(), measured)
         self._documents: dict[str, Document] = {}
         self._results: dict[str, Checked] = {}
         self._outdated: set[str] = set()
