@@ -9,15 +9,14 @@ from tflint_gpu.model.free_names import Function, bound, free, roots, stored
 
 # Weights do not change how long a step takes.
 _LEARNING = frozenset(("fit", "fit_generator", "apply_gradients", "minimize", "train_on_batch"))
-_EFFECTS = _LEARNING | frozenset(
+_RUNNING = _LEARNING | frozenset("evaluate predict test_on_batch predict_on_batch train test".split())
+_EFFECTS = _RUNNING | frozenset(
     (
-        "evaluate predict test_on_batch predict_on_batch update_state reset_state reset_states train test "
-        "summary save save_weights load_weights restore expect_partial assert_consumed export flush close "
-        "assert_existing_objects_matched "
-        "print pprint info debug warning warn error log write writerow writelines dump display set_description "
-        "set_postfix savefig show plot imshow plot_model to_csv scalar image histogram makedirs mkdir rmtree unlink "
-        "check_call check_output download download_and_prepare urlretrieve basicConfig set_verbosity simplefilter "
-        "filterwarnings"
+        "update_state reset_state reset_states summary save save_weights load_weights restore expect_partial "
+        "assert_consumed assert_existing_objects_matched export flush close print pprint info debug warning warn error "
+        "log write writerow writelines dump display set_description set_postfix savefig show plot imshow plot_model "
+        "to_csv scalar image histogram makedirs mkdir rmtree unlink check_call check_output download "
+        "download_and_prepare urlretrieve basicConfig set_verbosity simplefilter filterwarnings"
     ).split()
 )
 _TAKING = frozenset(("pop", "popitem", "popleft", "setdefault"))
@@ -47,6 +46,7 @@ class Effects:
         self._functions = {node.name: node for node in _functions(tree)}
         self._definitions = {name for node in ast.walk(tree) if _defines(node) for name in bound(node)}  # type: ignore[arg-type]
         at_top = {name for one in tree.body if not _defines(one) for name in bound(one)}
+        self._objects = stored(tree) - self._definitions
         self._aliases = _aliases(tree, self._definitions)
         self._learning: set[str] = set()
         self._reach: dict[str, set[str]] = {}
@@ -111,6 +111,17 @@ class Effects:
             found |= self._built(statement.value)
         return found
 
+    def only_shows(self, statement: ast.stmt) -> bool:
+        """Whether a statement is a call that shows or writes something which is there already."""
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+            return False
+        call = statement.value
+        parts = [*call.args, *call.keywords]
+        if isinstance(call.func, ast.Name) and call.func.id in self._definitions | self._objects:
+            return False
+        is_plain = not any(isinstance(node, ast.Call) for part in parts for node in ast.walk(part))
+        return is_plain and _called(call) not in _RUNNING | self._learning and self._is_aside(call)
+
     def _is_aside(self, call: ast.Call) -> bool:
         name = _called(call)
         return name in _EFFECTS or name in self._learning or bool(roots(call.func) & self._outside)
@@ -125,7 +136,7 @@ class Effects:
     def _built(self, call: ast.Call) -> set[str]:
         """`model` for `model(x)`: a first call may build what is called."""
         called = call.func
-        return {called.id} if isinstance(called, ast.Name) and called.id not in self._definitions else set()
+        return {called.id} & self._objects if isinstance(called, ast.Name) else set()
 
 
 def _module_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

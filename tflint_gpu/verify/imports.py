@@ -36,13 +36,13 @@ def imported_files(model: Model, tree: ast.Module, dropped: Container[int]) -> I
             for alias in node.names:
                 found = model.project.imported(model, alias.name)
                 if found is not None:
-                    names = {found[1]} if found[1] else _attributes_read(tree, alias.asname or alias.name)
+                    names = {found[1]} if found[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
                     yield Imported(found[0], frozenset(names), _root(found[0].source.path, alias.name))
         elif isinstance(node, ast.ImportFrom) and node.lineno not in dropped:
-            yield from _from_imports(model, tree, node)
+            yield from _from_imports(model, tree, dropped, node)
 
 
-def _from_imports(model: Model, tree: ast.Module, node: ast.ImportFrom) -> Iterator[Imported]:
+def _from_imports(model: Model, tree: ast.Module, dropped: Container[int], node: ast.ImportFrom) -> Iterator[Imported]:
     package = "." * node.level + (node.module or "")
     for alias in node.names:
         if alias.name == "*":
@@ -52,7 +52,7 @@ def _from_imports(model: Model, tree: ast.Module, node: ast.ImportFrom) -> Itera
         found = model.project.imported(model, dotted)
         if found is None:
             continue
-        names = {found[1]} if found[1] else _attributes_read(tree, alias.asname or alias.name)
+        names = {found[1]} if found[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
         root = None if node.level else _root(found[0].source.path, dotted)
         yield Imported(found[0], frozenset({"*"} if alias.name == "*" else names), root)
 
@@ -81,15 +81,14 @@ def _root(path: Path, dotted: str) -> Path | None:
     return None
 
 
-def _attributes_read(tree: ast.Module, module: str) -> set[str]:
+def _attributes_read(tree: ast.Module, dropped: Container[int], module: str) -> set[str]:
     """What a file reads of a module that it imports: the names behind the dot; "*" where it hands the module on."""
+    read = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name) and n.lineno not in dropped]
     found: set[str] = set()
     behind: set[int] = set()
-    for node in ast.walk(tree):
+    for node in read:
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
             found.add(node.attr)
             behind |= {id(one) for one in ast.walk(node.value)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == module and id(node) not in behind:
-            return {"*"}
-    return found
+    is_handed_on = any(isinstance(n, ast.Name) and n.id == module and id(n) not in behind for n in read)
+    return {"*"} if is_handed_on else found

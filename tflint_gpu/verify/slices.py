@@ -127,7 +127,7 @@ class _Cut:
             made |= bound(target) | self._effects.changed(target, everything=True)
             for statement in block[block.index(target) + 1 :]:
                 used = free(statement, self._dropped)
-                if used & made:
+                if used & made and not self._effects.only_shows(statement):
                     made |= bound(statement) | self._effects.changed(statement, everything=True)
                     wanted.add(statement)
                     needed |= used

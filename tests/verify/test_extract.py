@@ -1,0 +1,389 @@
+"""Programs cut out of a project: they run, they reach the place, and they hold the repair where it belongs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checking import NEWEST
+
+from tflint_gpu.experiment import Change, Experiment, Workload, wrap
+from tflint_gpu.model import Model, Project
+from tflint_gpu.notebooks import Notebook
+from tflint_gpu.source import SourceFile
+from tflint_gpu.verify.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair
+from tflint_gpu.verify.inputs import InputError
+
+# As much of the harness as these tests need, without TensorFlow.
+HARNESS_STUB = """
+import os, sys
+
+def show(*values):
+    print(*values)
+    sys.stdout.flush()
+    os._exit(0)
+
+def wrapped(value, *more):
+    return ["wrapped", value, *more]
+
+def keras_dataset(name):
+    return name
+
+def synthetic(*specs):
+    return specs
+
+def brief(method):
+    return lambda *args, **kwargs: "brief"
+"""
+
+
+class Files:
+    """A project in a folder, and one experiment on the place at which it calls `place(...)`."""
+
+    def __init__(self, folder: Path, **files: str | bytes) -> None:
+        self.folder = folder
+        self.models: dict[str, Model] = {}
+        project = Project(folder, NEWEST)
+        paths = {name.replace("__", "/").replace("/init/", "/__init__"): text for name, text in files.items()}
+        for name, text in paths.items():
+            path = folder / (name if name.endswith("ipynb") else f"{name}.py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text if isinstance(text, bytes) else textwrap.dedent(text).lstrip("\n").encode())
+        for name in paths:
+            path = folder / (name if name.endswith("ipynb") else f"{name}.py")
+            kind = Notebook if name.endswith("ipynb") else SourceFile
+            self.models[name] = project.open(kind.decode(path.read_bytes(), path, path.name))
+
+    def call(self, text: str) -> tuple[Model, Any]:
+        """The call that begins with a text, in whichever file it is."""
+        for model in self.models.values():
+            for call in model.tree.calls:
+                if model.code(call).startswith(text):
+                    return model, call
+        raise AssertionError(text)
+
+    def experiment(self, **attributes: Any) -> Experiment:
+        """Show what `place(...)` gets, and end there."""
+        model, call = self.call("place(")
+        return replace(Experiment(model, call, probes=(Change(model, call.func, f"{HARNESS}.show"),)), **attributes)
+
+    def extract(self, *entries: str, **attributes: Any) -> Pair:
+        models = [self.models[name] for name in entries] or list(self.models.values())
+        return extract(self.experiment(**attributes), models)
+
+    def shown(self, *entries: str, **attributes: Any) -> str:
+        """What the flagged program shows."""
+        return run(self.extract(*entries, **attributes).before, self.folder / "out")
+
+
+def run(program: Program, folder: Path) -> str:
+    """Run a program in an empty folder and return what it printed."""
+    script = replace(program, files={**program.files, f"{HARNESS}.py": HARNESS_STUB}).write(folder)
+    away = folder / "elsewhere"
+    away.mkdir(exist_ok=True)
+    done = subprocess.run([sys.executable, script], cwd=away, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_only_what_is_needed_comes_along(tmp_path: Path) -> None:
+    """Protects the user: what opens, writes or waits and is not needed is not in the program."""
+    pair = Files(
+        tmp_path,
+        main="""
+        import json
+        import helper
+        from helper import unused
+        open("results.json", "w").write("{}")
+        x = helper.value()
+        place(x)
+        helper.finish(x)
+        """,
+        helper="""
+        import os
+        N = 4
+        def value(): return N + 1
+        def unused(): return os.getpid()
+        def finish(x): raise RuntimeError(x)
+        print("loaded")
+        """,
+    ).extract("main")
+    assert pair.before.files["main.py"] == f"import {HARNESS}\nimport helper\nx = helper.value()\n{HARNESS}.show(x)\n"
+    assert pair.before.files["helper.py"] == "N = 4\ndef value(): return N + 1\n"
+    assert run(pair.before, tmp_path / "out") == "5"
+
+
+LAYOUTS: dict[str, tuple[str, dict[str, str | bytes]]] = {
+    "a module used by attribute": ("7", {"main": "import lib\nplace(lib.X)", "lib": "X = 7\nY = 1 / 0"}),
+    "a module handed on": ("7", {"main": "import lib\nplace(getattr(lib, 'X'))", "lib": "X = 7"}),
+    "a star import": ("7", {"main": "from lib import *\nplace(X)", "lib": "X = 7\nY = 8"}),
+    "an import in a function": ("7", {"main": "def f():\n    from lib import X as Z\n    return Z\nplace(f())", "lib": "X = 7"}),
+    "an import that may fail": (
+        "7",
+        {"main": "try:\n    from lib import X\nexcept ImportError:\n    X = 1\nplace(X)", "lib": "X = 7"},
+    ),
+    "a package that hands a name on": (
+        "7",
+        {"main": "from pkg import X\nplace(X)", "pkg__init__": "from .lib import X\nfrom .lib import Y", "pkg__lib": "X = 7\nY = 8"},
+    ),
+    "a package by attributes": (
+        "7",
+        {"main": "import pkg.sub.lib as l\nplace(l.X)", "pkg__init__": "raise SystemExit", "pkg__sub__lib": "X = 7"},
+    ),
+    "a folder of scripts beside a package": (
+        "7",
+        {"tools__train": "from pkg.lib import X\nplace(X)", "pkg__init__": "", "pkg__lib": "from .more import X", "pkg__more": "X = 7"},
+    ),
+    "a project two folders deep": (
+        "7",
+        {"a__b__train": "from lib import X\nplace(X)", "a__b__lib": "from other.more import X", "other__more": "X = 7"},
+    ),
+    "a script in its own package": (
+        "7",
+        {"pkg__init__": "", "pkg__train": "from pkg.lib import X\nplace(X)", "pkg__lib": "X = 7"},
+    ),
+    "a src folder": (
+        "7",
+        {"src__pkg__init__": "", "src__pkg__lib": "X = 7", "scripts__train": "import pkg.lib\nplace(pkg.lib.X)"},
+    ),
+    "a module with relative imports": (
+        "7",
+        {"pkg__init__": "", "pkg__train": "from . import lib\nfrom .sub.more import Y\nplace(lib.X + Y)", "pkg__lib": "X = 3", "pkg__sub__init__": "", "pkg__sub__more": "from ..lib import X\nY = X + 1"},
+    ),
+    "Windows line ends": ("7", {"main": b"x = 1\r\ny = 2\r\nif x:\r\n\tx = 7\r\nplace(x)\r\nprint(x)\r\n"}),
+    "old Macintosh line ends": ("7", {"main": b"x = 7\ry = 2\rplace(x)\rprint(x)\r"}),
+    "a last line without an end": ("7", {"main": b"x = 7\nplace(x)"}),
+    "page breaks and odd line separators": ("7", {"main": "x = 7\n\x0c\ns = '\u2028\x1c'\nplace(x + len(s) - 2)"}),
+    "tabs and spaces": ("7", {"main": b"def f():\n\tif 1:\n            x = 7\n            y = 8\n\treturn x\nplace(f())"}),
+    "text beyond ASCII": ("é✓ 7", {"main": "größe = 7\ns = 'é✓'\nplace(s, größe)"}),
+    "another encoding": ("é", {"main": "# -*- coding: latin-1 -*-\ns = 'é'\nplace(s)".encode("latin-1")}),
+    "a mark at the beginning": ("7", {"main": "\ufeffx = 7\nplace(x)"}),
+    "a docstring and the future": (
+        "7",
+        {"main": '"""About.\n\nMore."""\nfrom __future__ import annotations\n@str\nclass A: pass\nplace(7)'},
+    ),
+    "nothing but the place": ("7", {"main": "place(7)"}),
+    "a text with empty lines": ("'a\\n\\n\\n\\n\\n\\nb'", {"main": "s = '''a\n\n\n\n\n\nb'''\nplace(repr(s))"}),
+    "the main block": ("7", {"main": "def main(n):\n    place(n)\nif __name__ == '__main__':\n    main(7)"}),
+    "a method": (
+        "7",
+        {"main": "class A:\n    def __init__(self, n): self.n = n\n    def go(self): self.deep()\n    def deep(self): place(self.n)\na = A(7)\nprint(a)\na.go()"},
+    ),
+    "a method of a base class": (
+        "7",
+        {"main": "from lib import Base\nclass A(Base): n = 7\nA().go()", "lib": "# tensorflow\nclass Base:\n    def go(self): place(self.n)"},
+    ),
+    "a nested function": ("7", {"main": "def f(n):\n    k = n + 1\n    def g(): place(k)\n    g()\nf(6)"}),
+    "a function that is passed on": ("7", {"main": "def each(f): return [f(x) for x in (7, 8)]\ndef show(x): place(x)\neach(show)"}),
+    "a callback by keyword": ("7", {"main": "def show(x): place(x)\nsorted([7, 8], key=show)"}),
+    "recursion": ("0", {"main": "def f(n):\n    if n == 0:\n        place(n)\n    else:\n        f(n - 1)\nf(3)"}),
+    "a lambda": ("7", {"main": "show = lambda x: place(x)\ny = 1\nshow(7)"}),
+    "an object made in a function": (
+        "7",
+        {"main": "class A:\n    def go(self): place(7)\ndef make():\n    a = A()\n    return a\na = make()\nb = 1\na.go()"},
+    ),
+    "arguments of the command line": (
+        "7",
+        {"main": "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=7)\nplace(p.parse_args().n)"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("shown", "files"), LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_program_runs_elsewhere(shown: str, files: dict[str, str | bytes], tmp_path: Path) -> None:
+    """Protects each way in which code is laid out: the program runs from another folder and reaches the place."""
+    project = Files(tmp_path, **files)
+    entries = [name for name in files if name.rpartition("__")[2] in ("main", "train")]
+    assert project.shown(*(name.replace("__", "/") for name in entries)) == shown
+
+
+def test_notebook_becomes_a_script(tmp_path: Path) -> None:
+    """Protects notebooks: magics go, cells are cut like one file."""
+    cells = ["%matplotlib inline\nx = 7\n!pip install y", "print(x)\nz = 8", "place(x)\nx"]
+    content = {
+        "cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": c} for c in cells],
+        "metadata": {}, "nbformat": 4, "nbformat_minor": 5,
+    }  # fmt: skip
+    project = Files(tmp_path, **{"notes__train.ipynb": json.dumps(content)})
+    pair = project.extract()
+    assert "z = 8" not in pair.before.files["train.py"]
+    assert run(pair.before, tmp_path / "out") == "7"
+
+
+def test_packages_stay_packages(tmp_path: Path) -> None:
+    """Protects from an installed package of the same name, which would win over a folder without `__init__`."""
+    pair = Files(
+        tmp_path,
+        main="from hypothesis.own import X\nplace(X)",
+        hypothesis__init__="import nothing",
+        hypothesis__own="X = 7",
+    ).extract("main")
+    assert run(pair.before, tmp_path / "out") == "7"
+
+
+def test_repair_goes_inside_of_the_probe(tmp_path: Path) -> None:
+    """Protects the measurement: a repair behind or before the same expression is part of what is measured."""
+    project = Files(tmp_path, main="x = 'a'\nplace(x)")
+    model, call = project.call("place(")
+    value = call.args[0].value
+    before = Change(model, value, "'<' + ", "before")
+    after = Change(model, value, " + '>'", "after")
+    probes = (*project.experiment().probes, *wrap(model, value, "wrapped", "n=1"))
+    text = project.extract(probes=probes, repair=(after, before)).after.files["main.py"]
+    assert f"({HARNESS}.wrapped('<' + x + '>', n=1))" in text
+
+
+def test_order_of_what_is_put_around_nested_code(tmp_path: Path) -> None:
+    """Protects brackets: what opens first closes last, whatever the order of the changes."""
+    project = Files(tmp_path, main="a = b = 1\nplace(a + b)")
+    model, call = project.call("place(")
+    whole = call.args[0].value
+    changes = (*wrap(model, whole.left, "f"), *wrap(model, whole, "g"), *wrap(model, whole.right, "h"))
+    for order in (changes, changes[::-1], changes[2:] + changes[:2]):
+        text = project.extract(flaw=order).before.files["main.py"]
+        assert f"({HARNESS}.g({HARNESS}.f(a) + {HARNESS}.h(b)))" in text
+
+
+def test_edit_within_a_replaced_stretch_is_left_out(tmp_path: Path) -> None:
+    """Protects programs from halves of edits: what is replaced takes everything within along."""
+    project = Files(tmp_path, main="a = [1]\nplace(f(a)[0])")
+    model, call = project.call("place(")
+    inner = project.call("f(a)")[1]
+    value = call.args[0].value
+    changes = (*wrap(model, inner, "g"), Change(model, value, "7"), *wrap(model, inner.func, "h"))
+    pair = project.extract(repair=changes)
+    assert f"{HARNESS}.show(7)" in pair.after.files["main.py"]
+    assert run(pair.after, tmp_path / "out") == "7"
+
+
+def test_repair_below_an_import_that_is_not_needed(tmp_path: Path) -> None:
+    """Protects fixes that add a statement behind the imports, and what the statement reads."""
+    project = Files(tmp_path, main="import os as system\nimport json\nimport sys\nx = 7\nplace(x)")
+    model, _ = project.call("place(")
+    statement = model.tree.module.body[1].body[0]  # type: ignore[union-attr]
+    pair = project.extract(repair=(Change(model, statement, "system.sep = 'x'", "below"),))
+    assert "system.sep" not in pair.before.files["main.py"]
+    lines = pair.after.files["main.py"].splitlines()
+    assert lines.index("import os as system") < lines.index("system.sep = 'x'") < lines.index("x = 7")
+    assert "import json" not in lines and run(pair.after, tmp_path / "out") == "7"
+
+
+def test_the_way_that_holds_the_repair_is_taken(tmp_path: Path) -> None:
+    """Protects functions with several callers: both programs would be the same if the wrong one were run."""
+    project = Files(tmp_path, main="def f(x): place(x)\nf(1)\nf(other(2))\nf(3)")
+    model, call = project.call("other(")
+    pair = project.extract(repair=(Change(model, call, "22"),))
+    assert run(pair.after, tmp_path / "out") == "22"
+    assert "f(1)" not in pair.before.files["main.py"]
+
+
+def test_repair_that_is_never_run(tmp_path: Path) -> None:
+    project = Files(tmp_path, main="def f(x): place(x)\nf(1)\ndef unused(): return other(2)")
+    model, call = project.call("other(")
+    with pytest.raises(NotExtractable, match=r"does not run main.py:3:\d+, which is to be changed"):
+        project.extract(repair=(Change(model, call, "22"),))
+
+
+def test_what_follows_the_first_entry_is_tried(tmp_path: Path) -> None:
+    """Protects libraries: the file of the finding runs nothing, another one does."""
+    files = Files(tmp_path, lib="# tensorflow\ndef f(x): place(x)", other="import lib", main="import lib\nlib.f(7)")
+    assert files.shown("lib", "other", "main") == "7"
+
+
+def test_nothing_runs_the_place(tmp_path: Path) -> None:
+    files = Files(tmp_path, main="def f(x): place(x)")
+    with pytest.raises(NotExtractable, match="nothing in the checked files runs `f`"):
+        files.extract()
+
+
+DOWNLOADS = {
+    "import tensorflow as tf\nx = tf.keras.utils.get_file('a', 'http://a')": "tf.keras.utils.get_file",
+    "import tensorflow_datasets as tfds\nx = tfds.load('mnist')": "tfds.load",
+    "from keras.datasets import imdb\nx = imdb.load_data()": "imdb.load_data",
+    "from urllib.request import urlretrieve\ndef get(): return urlretrieve('http://a')\nx = get()": "urlretrieve",
+    "import subprocess\nx = subprocess.check_output(['ls'])": "subprocess.check_output",
+    "import os\nx = os.system('ls')": "os.system",
+}
+
+
+@pytest.mark.parametrize(("code", "name"), DOWNLOADS.items())
+def test_what_would_be_downloaded_is_refused(code: str, name: str, tmp_path: Path) -> None:
+    """Protects the network, and users from a program that waits for it: the reason names the place and the remedy."""
+    with pytest.raises(NotExtractable, match=rf"main.py:\d+:\d+ loads data \(`{name}`\): say what .* input="):
+        Files(tmp_path, main=f"{code}\nplace(x)").extract()
+
+
+def test_a_comment_stands_for_a_download(tmp_path: Path) -> None:
+    """Protects the remedy: with it, nothing of the original expression is in the program."""
+    files = Files(
+        tmp_path,
+        main="""
+        import os
+        from keras.utils import get_file
+        folder = get_file("a", "http://a")
+        x = load(
+            os.path.join(folder, "x"),
+        )  # tflint-gpu: input=(4, 2) int32
+        place(x)
+        """,
+    )
+    pair = files.extract()
+    assert (
+        pair.before.files["main.py"].splitlines()[1]
+        == f'x = {HARNESS}.synthetic(((4, 2), "int32"))  # tflint-gpu: input=(4, 2) int32'
+    )
+    assert run(pair.before, tmp_path / "out") == "(((4, 2), 'int32'),)"
+
+
+def test_unreadable_comment_is_an_error_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"main\.py:1"):
+        Files(tmp_path, main="x = load()  # tflint-gpu: input=big\nplace(x)").extract()
+
+
+def test_training_on_the_way_is_short(tmp_path: Path) -> None:
+    """Protects the user's time where the result of a training is needed."""
+    code = "import tensorflow as tf\nmodel = tf.keras.Sequential()\nhistory = model.fit(1, epochs=99)\nplace(history)"
+    pair = Files(tmp_path, main=code).extract()
+    assert f"history = {HARNESS}.brief(model.fit)(1, epochs=99)" in pair.before.files["main.py"]
+
+
+def test_repair_that_does_not_parse(tmp_path: Path) -> None:
+    """Protects from programs that stop with SyntaxError, which would look like a crash that was predicted."""
+    project = Files(tmp_path, main="x = 7\nplace(x)")
+    model, call = project.call("place(")
+    with pytest.raises(NotExtractable, match=r"does not parse: .*main.py, line"):
+        project.extract(repair=(Change(model, call.args[0].value, "7 +"),))
+
+
+def test_whatever_goes_wrong_is_a_reason(tmp_path: Path) -> None:
+    """Protects the other findings of a run: a rule's mistake costs one of them only."""
+    project = Files(tmp_path, main="place(7)")
+    other = Files(tmp_path / "other", main="place(7)")
+    model, _ = project.call("place(")
+    foreign = other.call("place(")[1]
+    with pytest.raises(NotExtractable, match=r"cannot be cut out \(KeyError"):
+        project.extract(repair=(Change(model, foreign, "8"),))
+
+
+def test_workload() -> None:
+    """Protects `--synthetic`: the rule's own program, before and after its changes."""
+    model: Any = None
+    workload = Workload("\n    import a\n\n    a.f(1)\n", (("f(1)", "f(2)"),))
+    pair = workload_pair(Experiment(model, model, opening="first()", workload=workload), "zeroth()")
+    assert pair.before.files["workload.py"] == f"import {HARNESS}\nzeroth()\nfirst()\nimport a\n\na.f(1)\n"
+    assert pair.after.files["workload.py"].endswith("a.f(2)\n")
+    with pytest.raises(NotExtractable, match="no workload"):
+        workload_pair(Experiment(model, model))
+
+
+def test_workload_whose_change_is_not_there_once() -> None:
+    """Protects from two equal programs when a rule's workload is edited."""
+    with pytest.raises(ValueError, match="stands 2 times"):
+        Workload("f(1)\nf(1)", (("f(1)", "f(2)"),)).text(repaired=True)
+    assert Workload("f(1)\nf(1)", (("f(1)", "f(2)"),)).text(repaired=False) == "f(1)\nf(1)\n"
