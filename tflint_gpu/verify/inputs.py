@@ -7,17 +7,19 @@ Keras' own data sets have known shapes.
 
 from __future__ import annotations
 
-import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
 from tflint_gpu.model import Model
+from tflint_gpu.source import SourceFile
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
-_SPEC = re.compile(r"(?P<shape>\([\d\s,]*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
+_SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
 _DATASETS = ("tf.data.", "tensorflow_datasets.")
 _KERAS_DATASETS = ("mnist", "fashion_mnist", "cifar10", "cifar100")
 
@@ -41,25 +43,44 @@ def stands(model: Model, harness: str) -> Iterator[Stand]:
     Raises:
         InputError: a comment says nothing that can be read.
     """
+    said = list(_commented(model, harness)) if "tflint-gpu:" in model.source.text else []
+    yield from said
+    for one in (*_datasets(model, harness), *_weights(model)):
+        if not any(other.start <= one.start and one.end <= other.end for other in said):
+            yield one
+
+
+def _datasets(model: Model, harness: str) -> Iterator[Stand]:
     for name in _KERAS_DATASETS:
         for call in model.calls(f"keras.datasets.{name}.load_data"):
             yield Stand(*model.span(call), f'{harness}.keras_dataset("{name}")')
-    yield from _weights(model)
+
+
+def _commented(model: Model, harness: str) -> Iterator[Stand]:
+    """The values of the assignments that have a comment: behind them, or in a row of its own above."""
     source = model.source
-    if "tflint-gpu:" not in source.text:
+    values = [n.value for n in model.tree.parents if isinstance(n, cst.Assign | cst.AnnAssign) and n.value is not None]
+    spans = [(*model.span(value), value) for value in values]
+    for row, is_alone, match in _comments(source):
+        rows = (row, row + 1) if is_alone else (row,)
+        at_row = [one for one in spans if source.row(one[0]) in rows or source.row(one[1]) == row]
+        if not at_row:
+            raise InputError(f"{source.name}:{row}: there is no assignment at `{match[0]}`: put it behind one")
+        start, end, value = max(at_row, key=lambda one: one[0])
+        arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
+        yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(model, value) else arrays)
+
+
+def _comments(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
+    """The rows of comments on inputs, and whether nothing else stands there."""
+    tokens = tokenize.generate_tokens(io.StringIO(source.code, newline=None).readline)
+    try:
+        for token in tokens:
+            match = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
+            if match is not None:
+                yield token.start[0], token.line.lstrip().startswith("#"), match
+    except (tokenize.TokenError, SyntaxError):  # who parses the file says so
         return
-    assignments = [node for node in model.tree.parents if isinstance(node, cst.Assign)]
-    for row in range(1, len(source.line_starts) + 1):
-        match = _COMMENT.search(source.line(row))
-        if match is None:
-            continue
-        rows = (row, row + 1) if source.line(row).lstrip().startswith("#") else (row,)
-        for node in assignments:
-            start, end = model.span(node.value)
-            if source.locate(start).row in rows or source.locate(end).row == row:
-                arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
-                yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(model, node.value) else arrays)
-                break
 
 
 def _weights(model: Model) -> Iterator[Stand]:
@@ -94,8 +115,8 @@ def _specs(text: str, filename: str, row: int) -> str:
     """The arguments of `synthetic` for what the comment says."""
     found, position = [], 0
     while match := _SPEC.match(text, position):
-        shape = ast.literal_eval(match["shape"])
-        found.append(f'({tuple(shape) if isinstance(shape, tuple) else (shape,)}, "{match["dtype"] or "float32"}")')
+        shape = tuple(int(side) for side in re.findall(r"\d+", match["shape"]))
+        found.append(f'({shape}, "{match["dtype"] or "float32"}")')
         position = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
     if not found or position < len(text):
         raise InputError(f"{filename}:{row}: cannot read `input={text}`: write it as `input=(32, 128) float32`")
