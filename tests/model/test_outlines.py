@@ -1,0 +1,153 @@
+"""A training step moved into a function: what a user would do by hand, with the same names and values."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from pathlib import Path
+
+import libcst as cst
+import pytest
+from checking import model_of
+
+from tflint_gpu.model.outlines import outline
+
+UPDATES = frozenset(("apply_gradients", "minimize"))
+
+
+def moved(code: str, folder: Path, loop_code: str = "for ") -> str | None:
+    """The code after moving the step of the loop that begins so; None where that cannot be."""
+    text = textwrap.dedent(code).lstrip("\n")
+    model = model_of(text, folder)
+    tape = next(call for call in model.tree.calls if model.name(call.func) == "tf.GradientTape")
+    loops = [node for node in model.tree.parents if isinstance(node, cst.For | cst.While)]
+    loop = max((one for one in loops if model.tree.within(tape, one)), key=lambda one: model.span(one)[0])
+    made = outline(model, loop, tape, UPDATES)
+    if made is None:
+        return None
+    edits = [(model.span(loop)[0], model.span(loop)[0], made.definition)]
+    texts = [made.call, *("pass" for _ in made.statements[1:])]
+    edits += [(*model.span(node), new) for node, new in zip(made.statements, texts, strict=True)]
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    ast.parse(text)
+    return text
+
+
+def heads(code: str, folder: Path) -> list[str]:
+    """The head of the new function, its return and its call."""
+    text = moved(code, folder)
+    assert text is not None
+    return [line.strip() for line in text.splitlines() if "tflint_step" in line or line.strip().startswith("return")]
+
+
+def test_step_in_a_loop(tmp_path: Path) -> None:
+    """Protects the whole: decorator, parameters, comments, returned values, and the rest of the loop as it was."""
+    code = """
+    import tensorflow as tf
+    for epoch in range(3):
+        for x, y in ds:
+            x = tf.reshape(x, (-1, 4))
+            # the forward pass
+            with tf.GradientTape() as tape:
+                out = model(x)
+    # a comment at the edge
+                loss = tf.reduce_mean(out - y)
+            grads = tape.gradient(loss, model.trainable_variables)  # all of them
+
+            opt.apply_gradients(zip(grads, model.trainable_variables))
+            print(loss)
+    """
+    expected = """
+    import tensorflow as tf
+    for epoch in range(3):
+        @tf.function
+        def tflint_step(x, y):
+            with tf.GradientTape() as tape:
+                out = model(x)
+    # a comment at the edge
+                loss = tf.reduce_mean(out - y)
+            grads = tape.gradient(loss, model.trainable_variables)  # all of them
+
+            opt.apply_gradients(zip(grads, model.trainable_variables))
+            return loss
+
+        for x, y in ds:
+            x = tf.reshape(x, (-1, 4))
+            # the forward pass
+            loss = tflint_step(x, y)
+            pass  # all of them
+
+            pass
+            print(loss)
+    """
+    assert moved(code, tmp_path) == textwrap.dedent(expected).lstrip("\n")
+
+
+STEP = """
+with tf.GradientTape() as tape:
+    loss = f(x)
+opt.apply_gradients(zip(tape.gradient(loss, w), w))
+"""
+
+
+def around(before: str, loop: str, behind: str, after: str) -> str:
+    """A program with the step in a loop."""
+    body = textwrap.indent(STEP + behind, "    ")
+    return f"import tensorflow as tf\n{before}\n{loop}\n{body}\n{after}\n"
+
+
+RETURNED = {
+    "nothing": ("", "for x in ds:", "", "", ""),
+    "in the loop": ("", "for x in ds:", "print(loss)", "", "loss"),
+    "behind the loop": ("", "for x in ds:", "", "print(loss)", "loss"),
+    "behind the loop, new": ("", "for x in ds:", "loss = 1", "loss = 2\nprint(loss)", ""),
+    "in a function": ("def log(): print(loss)", "for x in ds:", "", "", "loss"),
+    "as a parameter of a function": ("def log(loss): print(loss)", "for x in ds:", "", "", ""),
+    "in the next turn": ("loss = 0", "for x in ds:\n    print(loss)", "", "", "loss"),
+    "in the condition": ("loss = 9", "while loss > 1:", "", "", "loss"),
+}
+
+
+@pytest.mark.parametrize(("before", "loop", "behind", "after", "names"), RETURNED.values(), ids=RETURNED.keys())
+def test_what_is_returned(before: str, loop: str, behind: str, after: str, names: str, tmp_path: Path) -> None:
+    """Protects what reads the results: the function returns them, and no other, which may be no tensors."""
+    lines = heads(around(before, loop, behind, after), tmp_path)
+    assert [line for line in lines if line.startswith("return")] == ([f"return {names}"] if names else [])
+    assert any(line.startswith(f"{names} = tflint_step" if names else "tflint_step") for line in lines)
+
+
+def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:
+    """Protects the values: what the loop binds is a parameter, what stands before it is read as it is."""
+    code = around("k = 1\ntotal = 0", "for step, (x, y) in enumerate(ds):\n    scale = k * step", "", "print(total)")
+    code = code.replace("loss = f(x)", "loss = f(x) * scale + k\n        total += loss")
+    lines = heads(code, tmp_path)
+    assert lines == ["def tflint_step(scale, total, x):", "return total", "total = tflint_step(scale, total, x)"]
+
+
+def test_tabs_and_line_ends(tmp_path: Path) -> None:
+    """Protects files of Windows and of tabs: the function is indented as its loop is."""
+    code = around("", "for x in ds:", "print(loss)", "").replace("    ", "\t")
+    assert "\tloss = tflint_step(x)" in (moved(code, tmp_path) or "")
+    assert "return loss" in (moved(code.replace("\n", "\r\n"), tmp_path) or "")
+
+
+def test_strings_stay_as_they_are(tmp_path: Path) -> None:
+    code = around("", "for x in ds:", "", "").replace("loss = f(x)", 'loss = f(x, """a\n  b\nc""")')
+    assert '"""a\n  b\nc"""' in (moved(code, tmp_path) or "")
+
+
+@pytest.mark.parametrize("statement", ["break", "continue", "return", "yield x", "await x", "global w", "nonlocal w"])
+def test_what_cannot_be_moved(statement: str, tmp_path: Path) -> None:
+    """Protects control flow: what leaves the loop or the function cannot stand in another one."""
+    body = textwrap.indent(f"for x in ds:\n{textwrap.indent(STEP, '    ')}", "        ")
+    body = body.replace("loss = f(x)", f"loss = f(x)\n                if x: {statement}")
+    code = f"import tensorflow as tf\ndef outer():\n    w = 1\n    {'async ' * ('await' in statement)}def inner():\n{body}\n"
+    assert moved(code, tmp_path) is None
+
+
+def test_step_that_is_not_in_one_block(tmp_path: Path) -> None:
+    code = around("", "for x in ds:", "", "").replace("opt.apply", "if x:\n        opt.apply")
+    assert "if x:" in (moved(code, tmp_path) or "")
+    code = code.replace("    if x:\n        opt.apply_gradients", "    g = 1\nfinish")
+    assert moved(code, tmp_path) is None
