@@ -308,6 +308,7 @@ DOWNLOADS = {
     "from keras.datasets import imdb\nx = imdb.load_data()": "imdb.load_data",
     "from urllib.request import urlretrieve\ndef get(): return urlretrieve('http://a')\nx = get()": "urlretrieve",
     "import subprocess\nx = subprocess.check_output(['ls'])": "subprocess.check_output",
+    "import pandas as pd\nurl = 'https://example.org/a.csv'\nx = pd.read_csv(url)": "https://example.org/a.csv",
     "import os\nx = os.system('ls')": "os.system",
 }
 

@@ -78,6 +78,8 @@ KEPT = {
         "def setup():\n    global model\n    model = M()\ndef start(): setup()\nstart()\nuse(model)  # place"
     ),
     "a function that fills a global": "xs = []\ndef fill():\n    xs.append(1)\nfill()\nuse(xs)  # place",
+    "a function that changes its argument": "o = O()\ndef freeze(m):\n    for l in m.layers:\n        l.x = 1\nfreeze(o)\nuse(o)  # place",
+    "a setting of a library": "import numpy as np\nnp.set_printoptions(3)\nuse(np)  # place",
     "imports that may fail": "try:\n    import a\nexcept ImportError:\n    a = None\nuse(a)  # place",
     "names of a match": "match p:\n    case [x, *_]: pass\nuse(x)  # place",
     "names of a with": "with open(p) as a, open(q) as b:\n    c = a.read()\nuse(b, c)  # place",
@@ -117,6 +119,7 @@ GOES = {
     "other programs": "import os, subprocess\nsubprocess.check_call(['x', x])\nos.remove(x)\nos.makedirs(x)",
     "assertions": "assert x",
     "logs": "import logging\nlogging.basicConfig(level=x)\nlog = logging.getLogger()\nlog.info(x)",
+    "functions that look at their arguments": "def look(a): print(a.shape)\ndef both(a): look(a)\nlook(x)\nboth(x)",
     "functions with decorators": "import functools\n@functools.cache\n@a(\n    1\n)\ndef unused():\n    return x",
     "a definition whose body would change": "def unused(): x.append(1)",
     "deleting": "del x",

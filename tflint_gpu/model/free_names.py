@@ -83,7 +83,7 @@ def _heads_of_function(node: Function) -> list[ast.expr]:
     """What is computed where the function is defined, not when it is called."""
     arguments = node.args
     heads = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
-    heads += [a.annotation for a in _parameters(arguments) if a.annotation is not None]
+    heads += [a.annotation for a in _arguments(arguments) if a.annotation is not None]
     if isinstance(node, ast.Lambda):
         return heads
     return [*node.decorator_list, *heads, *([node.returns] if node.returns is not None else [])]
@@ -93,13 +93,18 @@ def _heads_of_class(node: ast.ClassDef) -> list[ast.AST]:
     return [*node.decorator_list, *node.bases, *node.keywords]
 
 
-def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+def parameters(arguments: ast.arguments) -> set[str]:
+    """The names of all parameters."""
+    return {one.arg for one in _arguments(arguments)}
+
+
+def _arguments(arguments: ast.arguments) -> list[ast.arg]:
     several = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *several]
 
 
 def _of_function_body(node: Function, dropped: Collection[ast.stmt]) -> set[str]:
-    names = {a.arg for a in _parameters(node.args)}
+    names = parameters(node.args)
     if isinstance(node, ast.Lambda):
         return free(node.body, dropped) - names
     declared = _declared(node.body)

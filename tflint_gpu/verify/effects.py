@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterator, Mapping
 
-from tflint_gpu.model.free_names import Function, bound, free, roots, stored
+from tflint_gpu.model.free_names import Function, bound, free, parameters, roots, stored
 
 # Weights do not change how long a step takes.
 _LEARNING = frozenset(("fit", "fit_generator", "apply_gradients", "minimize", "train_on_batch"))
@@ -26,6 +26,9 @@ _OUTSIDE = frozenset(
     "os shutil subprocess matplotlib pylab seaborn plotly wandb mlflow logging warnings gc time pprint nltk "
     "tqdm IPython".split()
 )
+# Modules that a call changes only by what it is named like.
+_LIBRARIES = frozenset("tensorflow keras numpy pandas tensorflow_probability tensorflow_addons sklearn".split())
+_SETTINGS = ("set", "enable", "disable", "seed", "use", "register", "experimental", "init", "add", "update", "append")
 
 
 class Effects:
@@ -36,13 +39,8 @@ class Effects:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        self._outside = {
-            alias.asname or alias.name.partition(".")[0]
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for alias in node.names
-            if _module_of(node, alias) in _OUTSIDE
-        }
+        self._outside = _imported(tree, _OUTSIDE)
+        self._libraries = _imported(tree, _LIBRARIES)
         self._functions = {node.name: node for node in _functions(tree)}
         self._definitions = {name for node in ast.walk(tree) if _defines(node) for name in bound(node)}  # type: ignore[arg-type]
         at_top = {name for one in tree.body if not _defines(one) for name in bound(one)}
@@ -50,6 +48,7 @@ class Effects:
         self._aliases = _aliases(tree, self._definitions)
         self._learning: set[str] = set()
         self._reach: dict[str, set[str]] = {}
+        self._touching: set[str] = set()
         self._close(at_top)
 
     def _close(self, at_top: set[str]) -> None:
@@ -60,9 +59,15 @@ class Effects:
                 name: self._reached(node, at_top if name in learning else None)
                 for name, node in self._functions.items()
             }
-            if learning == self._learning and reach == self._reach:
+            touching = {name for name, node in self._functions.items() if self._touches_arguments(node)}
+            if (learning, reach, touching) == (self._learning, self._reach, self._touching):
                 return
-            self._learning, self._reach = learning, reach
+            self._learning, self._reach, self._touching = learning, reach, touching
+
+    def _touches_arguments(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        touched = {name for one in function.body for name in self._touched(one, True)}
+        touched |= {origin for name in touched for origin in self._aliases.get(name, ())}
+        return not touched.isdisjoint(parameters(function.args))
 
     def _learns(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         calls = (_called(node) for node in ast.walk(function) if isinstance(node, ast.Call))
@@ -128,7 +133,12 @@ class Effects:
 
     def _handed(self, call: ast.Call) -> set[str]:
         """The objects that a call gets: its receiver and its arguments."""
+        name = _called(call)
+        if isinstance(call.func, ast.Name) and name in self._functions and name not in self._touching:
+            return set()
         receivers = roots(call.func) if isinstance(call.func, ast.Attribute) else self._built(call)
+        if receivers & self._libraries and not name.startswith(_SETTINGS):
+            receivers = set()
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         plain = [value.value if isinstance(value, ast.Starred) else value for value in values]
         return receivers | {one.id for one in plain if isinstance(one, ast.Name)}
@@ -137,6 +147,17 @@ class Effects:
         """`model` for `model(x)`: a first call may build what is called."""
         called = call.func
         return {called.id} & self._objects if isinstance(called, ast.Name) else set()
+
+
+def _imported(tree: ast.Module, modules: Container[str]) -> set[str]:
+    """What names of some modules, and of what is in them, are called in a file."""
+    return {
+        alias.asname or alias.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if _module_of(node, alias) in modules
+    }
 
 
 def _module_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

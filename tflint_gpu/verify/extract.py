@@ -39,6 +39,7 @@ HARNESS = "tflint_measure"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
 _DOWNLOADS = (
     "keras.utils.get_file",
     "keras.datasets.*",
@@ -291,11 +292,18 @@ def _check_sources(file: _File) -> None:
     for call in model.calls(*_DOWNLOADS):
         start, end = model.span(call)
         if file.holds(call) and not any(one.start <= start and end <= one.end for one in file.stands):
-            place = f"{model.source.name}:{model.source.locate(start)}"
-            raise NotExtractable(
-                f"{place} loads data (`{model.code(call.func)}`): say what the data is like with "
-                "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
-            )
+            raise _loads_data(model, start, model.code(call.func))
+    strings = (n for n in ast.walk(file.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    for node in strings:
+        if node.lineno not in file.dropped and _ADDRESS.fullmatch(node.value):
+            raise _loads_data(model, model.source.line_starts[node.lineno - 1], node.value)
+
+
+def _loads_data(model: Model, offset: int, what: str) -> NotExtractable:
+    return NotExtractable(
+        f"{model.source.name}:{model.source.locate(offset)} loads data (`{what}`): say what the data is like with "
+        "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
+    )
 
 
 def _shortened_fits(model: Model, changed: Container[Node]) -> Iterator[Piece]:
