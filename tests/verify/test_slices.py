@@ -79,6 +79,10 @@ KEPT = {
     ),
     "a function that fills a global": "xs = []\ndef fill():\n    xs.append(1)\nfill()\nuse(xs)  # place",
     "a function that changes its argument": "o = O()\ndef freeze(m):\n    for l in m.layers:\n        l.x = 1\nfreeze(o)\nuse(o)  # place",
+    "files that are read later": (
+        "p = path()\nimport numpy as np, os\nos.makedirs(p)\nnp.save(p, 1)\nwith open(p, 'w') as f:\n    f.write('a')\n"
+        "def fill(q): q.joinpath('a').write_text('a')\nfill(p)\nuse(p)  # place"
+    ),
     "a setting of a library": "import numpy as np\nnp.set_printoptions(3)\nuse(np)  # place",
     "imports that may fail": "try:\n    import a\nexcept ImportError:\n    a = None\nuse(a)  # place",
     "names of a match": "match p:\n    case [x, *_]: pass\nuse(x)  # place",
@@ -116,7 +120,7 @@ GOES = {
     ),
     "loops that only count": "for step in range(10**9):\n    loss = x + step\n    print(loss)",
     "downloads": "import urllib.request\nurllib.request.urlretrieve(x, 'a')",
-    "other programs": "import os, subprocess\nsubprocess.check_call(['x', x])\nos.remove(x)\nos.makedirs(x)",
+    "other programs": "import os, subprocess\nsubprocess.check_call(['x', x])\nos.remove(x)\nos.chdir(x)",
     "assertions": "assert x",
     "logs": "import logging\nlogging.basicConfig(level=x)\nlog = logging.getLogger()\nlog.info(x)",
     "functions that look at their arguments": "def look(a): print(a.shape)\ndef both(a): look(a)\nlook(x)\nboth(x)",

@@ -19,6 +19,11 @@ _EFFECTS = _RUNNING | frozenset(
         "download_and_prepare urlretrieve basicConfig set_verbosity simplefilter filterwarnings"
     ).split()
 )
+# What may write a file that is read later: it counts as a change of the path.
+_WRITING = frozenset(
+    "write write_file write_text write_bytes writelines save savez savez_compressed save_weights dump to_csv makedirs "
+    "mkdir touch TFRecordWriter save_img imwrite".split()
+)
 _TAKING = frozenset(("pop", "popitem", "popleft", "setdefault"))
 _PASSING = frozenset(("enumerate", "reversed", "zip", "sorted", "list", "iter", "next"))
 # Modules whose functions show, write, wait or run other programs.
@@ -65,6 +70,8 @@ class Effects:
             self._learning, self._reach, self._touching = learning, reach, touching
 
     def _touches_arguments(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        if any(isinstance(node, ast.Call) and _writes(node) for node in ast.walk(function)):
+            return True
         touched = {name for one in function.body for name in self._touched(one, True)}
         touched |= {origin for name in touched for origin in self._aliases.get(name, ())}
         return not touched.isdisjoint(parameters(function.args))
@@ -108,8 +115,9 @@ class Effects:
                 found |= roots(node)
             elif isinstance(node, ast.AugAssign):
                 found |= roots(node.target)
-            elif isinstance(node, ast.Call) and _called(node) in _TAKING:
-                found |= roots(node.func)
+            elif isinstance(node, ast.Call):
+                found |= roots(node.func) if _called(node) in _TAKING else set()
+                found |= _arguments(node) if _writes(node) else set()
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
                 found |= self._handed(node.value) if everything or not self._is_aside(node.value) else set()
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
@@ -139,9 +147,7 @@ class Effects:
         receivers = roots(call.func) if isinstance(call.func, ast.Attribute) else self._built(call)
         if receivers & self._libraries and not name.startswith(_SETTINGS):
             receivers = set()
-        values = [*call.args, *(keyword.value for keyword in call.keywords)]
-        plain = [value.value if isinstance(value, ast.Starred) else value for value in values]
-        return receivers | {one.id for one in plain if isinstance(one, ast.Name)}
+        return receivers | _arguments(call)
 
     def _built(self, call: ast.Call) -> set[str]:
         """`model` for `model(x)`: a first call may build what is called."""
@@ -226,6 +232,18 @@ def _executed(statement: ast.stmt) -> Iterator[ast.AST]:
         if isinstance(node, Function):
             continue
         stack.extend(ast.iter_child_nodes(node))
+
+
+def _arguments(call: ast.Call) -> set[str]:
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    plain = [value.value if isinstance(value, ast.Starred) else value for value in values]
+    return {one.id for one in plain if isinstance(one, ast.Name)}
+
+
+def _writes(call: ast.Call) -> bool:
+    modes = [one.value for one in call.args[1:2] if isinstance(one, ast.Constant)]
+    is_opened = _called(call) == "open" and any(str(mode)[:1] in ("w", "a", "x") for mode in modes)
+    return is_opened or _called(call) in _WRITING
 
 
 def _called(call: ast.Call) -> str:

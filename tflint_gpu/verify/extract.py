@@ -293,10 +293,10 @@ def _check_sources(file: _File) -> None:
         start, end = model.span(call)
         if file.holds(call) and not any(one.start <= start and end <= one.end for one in file.stands):
             raise _loads_data(model, start, model.code(call.func))
-    strings = (n for n in ast.walk(file.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    for node in strings:
-        if node.lineno not in file.dropped and _ADDRESS.fullmatch(node.value):
-            raise _loads_data(model, model.source.line_starts[node.lineno - 1], node.value)
+    for node in ast.walk(file.tree):
+        text = node.value if isinstance(node, ast.Constant) and node.lineno not in file.dropped else None
+        if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
+            raise _loads_data(model, model.source.line_starts[node.lineno - 1], text)
 
 
 def _loads_data(model: Model, offset: int, what: str) -> NotExtractable:
