@@ -73,6 +73,7 @@ class EagerValidationLoop(Rule):
             forward.loop_model,
             forward.loop,
             probes=measured_loop(forward.loop_model, forward.loop),
+            flaw=wrap(forward.model, forward.call.func, "eager"),
             repair=wrap(forward.model, forward.call.func, "traced"),
             workload=_WORKLOAD,
         )
@@ -87,7 +88,7 @@ _WORKLOAD = Workload(
         mean = tf.keras.metrics.Mean()
 
         for x in tflint_measure.steps(batches):
-            mean.update_state(model(x, training=False))
+            mean.update_state(tflint_measure.eager(model)(x, training=False))
     """,
-    changes=(("model(x,", "tflint_measure.traced(model)(x,"),),
+    changes=(("eager(model)", "traced(model)"),),
 )

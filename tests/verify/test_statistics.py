@@ -284,9 +284,10 @@ class TestCrash:
         assert judge(CRASH, rounds(killed, self.FINE)).verdict == "not run"
         assert judge(CRASH, [*rounds(self.FINE, self.FINE), Round(killed, self.FINE)]).verdict == "inconclusive"
 
-    def test_two_rounds(self) -> None:
-        """Not from fewer than three."""
-        assert judge(CRASH, rounds(self.BROKEN, self.FINE, 2)).verdict == "inconclusive"
+    def test_never_from_one_round(self) -> None:
+        """Something that happens or not needs two, not the three of a time."""
+        assert judge(CRASH, rounds(self.BROKEN, self.FINE, 1)).verdict == "inconclusive"
+        assert judge(CRASH, rounds(self.BROKEN, self.FINE, 2)).verdict == "crash confirmed"
 
 
 class TestWrongResult:

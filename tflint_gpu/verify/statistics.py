@@ -140,7 +140,7 @@ def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Co
     faults = [item.after.fault for item in rounds if item.after.fault is not None]
     if faults:
         return Verdict("inconclusive", f"{text}, but the repair did not run either: {faults[0]}")
-    return Verdict("crash confirmed", f"{text}, the repair in none")
+    return Verdict("crash confirmed", f"{text}, the repair in none{_difference(rounds)}")
 
 
 def _is_predicted(raised: set[str], exceptions: Collection[str]) -> bool:
@@ -246,8 +246,13 @@ def _remarks(rounds: Sequence[Round]) -> str:
         faults = [run.fault for run in runs if run.fault is not None]
         if faults:
             text += f"; the {name} code failed in {len(faults)} of {len(rounds)} rounds: {faults[0]}"
-    difference = next((found for item in rounds if (found := _outputs_differ(item.before, item.after))), None)
-    return text if difference is None else f"{text}; {difference}"
+    return text + _difference(rounds)
+
+
+def _difference(rounds: Sequence[Round]) -> str:
+    """Where the two variants compute something else, for what is meant to compute the same."""
+    found = next((text for item in rounds if (text := _outputs_differ(item.before, item.after))), None)
+    return "" if found is None else f"; {found}"
 
 
 def _against_range(interval: Interval, prediction: Prediction) -> str:

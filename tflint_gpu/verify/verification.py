@@ -307,7 +307,8 @@ def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
 def _as_run(outcome: Outcome) -> outcomes.Run:
     """What a run showed, in the terms of the judge."""
     if outcome.status == "raised":
-        return outcomes.Run(crash=outcomes.Crash(outcome.exception or "Exception", outcome.text))
+        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text)
+        return outcomes.Run(crash=crash, outputs=_outputs(outcome))
     if outcome.status == "no result" and outcome.exit_code == 0:
         return outcomes.Run(failure="the program ended without reaching what was flagged")
     if outcome.status != "finished" or outcome.result is None:
@@ -316,10 +317,15 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     return outcomes.Run(
         seconds=statistics.median(result.steps) if result.steps else None,
-        outputs=None if result.outputs is None else Outputs(result.outputs, result.dtype or ""),
+        outputs=_outputs(outcome),
         wrong=wrong if isinstance(wrong, str) else None,
         placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
     )
+
+
+def _outputs(outcome: Outcome) -> Outputs | None:
+    result = outcome.result
+    return None if result is None or result.outputs is None else Outputs(result.outputs, result.dtype or "")
 
 
 def _aside(before: Sample, after: Sample) -> str:
