@@ -320,6 +320,17 @@ def test_what_would_be_downloaded_is_refused(code: str, name: str, tmp_path: Pat
         Files(tmp_path, main=f"{code}\nplace(x)").extract()
 
 
+@pytest.mark.parametrize("given", ["'path'", "'--n', '-n', required=True"])
+def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
+    """Protects from programs that end at once with a text about their usage."""
+    code = (
+        f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
+    )
+    with pytest.raises(NotExtractable, match=r"main.py:3:1 wants `.*` on the command line"):
+        Files(tmp_path, main=code).extract()
+    assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"
+
+
 def test_a_comment_stands_for_a_download(tmp_path: Path) -> None:
     """Protects the remedy: with it, nothing of the original expression is in the program."""
     files = Files(

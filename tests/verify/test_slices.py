@@ -77,6 +77,9 @@ KEPT = {
     "a function that sets a global": (
         "def setup():\n    global model\n    model = M()\ndef start(): setup()\nstart()\nuse(model)  # place"
     ),
+    "a function defined twice": (
+        "def setup():\n    global n\n    n = 1\nsetup()\ndef setup():\n    global m\n    m = 2\nsetup()\nuse(n, m)  # place"
+    ),
     "a function that fills a global": "xs = []\ndef fill():\n    xs.append(1)\nfill()\nuse(xs)  # place",
     "a function that changes its argument": "o = O()\ndef freeze(m):\n    for l in m.layers:\n        l.x = 1\nfreeze(o)\nuse(o)  # place",
     "files that are read later": (
@@ -124,6 +127,7 @@ GOES = {
     "assertions": "assert x",
     "logs": "import logging\nlogging.basicConfig(level=x)\nlog = logging.getLogger()\nlog.info(x)",
     "functions that look at their arguments": "def look(a): print(a.shape)\ndef both(a): look(a)\nlook(x)\nboth(x)",
+    "functions that plot": "import matplotlib.pyplot as plt\ndef plot(a):\n    plt.plot(a, f(a))\nplot(x)",
     "functions with decorators": "import functools\n@functools.cache\n@a(\n    1\n)\ndef unused():\n    return x",
     "a definition whose body would change": "def unused(): x.append(1)",
     "deleting": "del x",
@@ -332,7 +336,7 @@ statements = st.one_of(
 START = "import json\na, b, c, e = 1, 2, 3, 4\nd, xs, ys = {'k': 1}, [1], []\ndef f(x): return x\ndef g(): pass"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(program=st.lists(statements, max_size=12), wanted=names)
 def test_slice_computes_what_the_whole_program_computes(program: list[str], wanted: str) -> None:
     """Protects the contract of a slice: what the place sees is the same as in the whole program."""

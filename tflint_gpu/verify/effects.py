@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from tflint_gpu.model.free_names import Function, bound, free, parameters, roots, stored
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Weights do not change how long a step takes.
 _LEARNING = frozenset(("fit", "fit_generator", "apply_gradients", "minimize", "train_on_batch"))
 _RUNNING = _LEARNING | frozenset("evaluate predict test_on_batch predict_on_batch train test".split())
@@ -46,7 +47,9 @@ class Effects:
     def __init__(self, tree: ast.Module) -> None:
         self._outside = _imported(tree, _OUTSIDE)
         self._libraries = _imported(tree, _LIBRARIES)
-        self._functions = {node.name: node for node in _functions(tree)}
+        self._functions: dict[str, list[_Function]] = {}  # a notebook defines a function more than once
+        for node in _functions(tree):
+            self._functions.setdefault(node.name, []).append(node)
         self._definitions = {name for node in ast.walk(tree) if _defines(node) for name in bound(node)}  # type: ignore[arg-type]
         at_top = {name for one in tree.body if not _defines(one) for name in bound(one)}
         self._objects = stored(tree) - self._definitions
@@ -59,28 +62,31 @@ class Effects:
     def _close(self, at_top: set[str]) -> None:
         """Follow calls between the functions until nothing new is found."""
         while True:
-            learning = {name for name, node in self._functions.items() if self._learns(node)}
+            learning = self._named(self._learns)
             reach = {
-                name: self._reached(node, at_top if name in learning else None)
-                for name, node in self._functions.items()
+                name: {one for node in nodes for one in self._reached(node, at_top if name in learning else None)}
+                for name, nodes in self._functions.items()
             }
-            touching = {name for name, node in self._functions.items() if self._touches_arguments(node)}
+            touching = self._named(self._touches_arguments)
             if (learning, reach, touching) == (self._learning, self._reach, self._touching):
                 return
             self._learning, self._reach, self._touching = learning, reach, touching
 
-    def _touches_arguments(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def _named(self, holds: Callable[[_Function], bool]) -> set[str]:
+        return {name for name, nodes in self._functions.items() if any(holds(node) for node in nodes)}
+
+    def _touches_arguments(self, function: _Function) -> bool:
         if any(isinstance(node, ast.Call) and _writes(node) for node in ast.walk(function)):
             return True
-        touched = {name for one in function.body for name in self._touched(one, True)}
+        touched = {name for one in function.body for name in self._touched(one, False)}
         touched |= {origin for name in touched for origin in self._aliases.get(name, ())}
         return not touched.isdisjoint(parameters(function.args))
 
-    def _learns(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def _learns(self, function: _Function) -> bool:
         calls = (_called(node) for node in ast.walk(function) if isinstance(node, ast.Call))
         return any(name in _LEARNING or name in self._learning for name in calls)
 
-    def _reached(self, function: ast.FunctionDef | ast.AsyncFunctionDef, at_top: set[str] | None) -> set[str]:
+    def _reached(self, function: _Function, at_top: set[str] | None) -> set[str]:
         """The names outside of a function that a call of it binds or changes.
 
         Arguments:
@@ -174,12 +180,12 @@ def _defines(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
 
 
-def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _functions(tree: ast.AST) -> Iterator[_Function]:
     """All functions that are not methods."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                if isinstance(child, _Function):
                     yield child
 
 

@@ -17,7 +17,7 @@ import libcst as cst
 
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
-from tflint_gpu.model.syntax import Node
+from tflint_gpu.model.syntax import Node, argument
 from tflint_gpu.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
 from tflint_gpu.verify.inputs import InputError, Stand, stands
@@ -165,6 +165,7 @@ class _Cut:
             self._check_change(change)
         for file in self.files.values():
             _check_sources(file)
+            _check_arguments(file)
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
@@ -297,6 +298,23 @@ def _check_sources(file: _File) -> None:
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in file.dropped else None
         if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
             raise _loads_data(model, model.source.line_starts[node.lineno - 1], text)
+
+
+def _check_arguments(file: _File) -> None:
+    """Refuse a program that ends at once without arguments on its command line.
+
+    Raises:
+        NotExtractable: naming the place and the argument.
+    """
+    model = file.model
+    for call in model.method_calls("add_argument"):
+        name = model.value(argument(call, 0, "name"))
+        if not isinstance(name, str) or not file.holds(call):
+            continue
+        is_positional = not name.startswith("-") and argument(call, 9, "nargs") is None
+        if is_positional or model.value(argument(call, 9, "required")) is True:
+            place = f"{model.source.name}:{model.source.locate(model.span(call)[0])}"
+            raise NotExtractable(f"{place} wants `{name}` on the command line, and programs are run without arguments")
 
 
 def _loads_data(model: Model, offset: int, what: str) -> NotExtractable:
