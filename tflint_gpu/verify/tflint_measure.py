@@ -20,6 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -346,12 +347,8 @@ def examine(function: Callable[..., Any]) -> Callable[..., Any]:
     trace; where it is eager, `tf.function` traces the same call.
     """
 
-    calls = itertools.count()
-
     @functools.wraps(function)
-    def examined(*args: Any, **kwargs: Any) -> Any:
-        if next(calls):  # Keras may try again what failed
-            return function(*args, **kwargs)
+    def examined(*args: Any, **kwargs: Any) -> NoReturn:
         # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
         outside = concurrent.futures.ThreadPoolExecutor(1).submit
         arguments, times, outputs, notes = outside(_run_eagerly, function, args, kwargs).result()
@@ -360,13 +357,24 @@ def examine(function: Callable[..., Any]) -> Callable[..., Any]:
             fresh = outside(_built_like, args[0], args[1]).result()
             arguments, times, outputs, notes = outside(_run_eagerly, function, (fresh, *args[1:]), kwargs).result()
         _write(times, outputs, (), notes)
-        if any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
-            function(*args, **kwargs)
-        else:
-            _trace(function, arguments)
+        try:
+            if any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
+                function(*args, **kwargs)
+            else:
+                _trace(function, arguments)
+        except Exception:
+            _end_with_error()
         finish(times, outputs, **notes, traced="works")
 
     return examined
+
+
+def _end_with_error() -> NoReturn:
+    """End the program as an error does that nobody catches: Keras catches some, and tries again."""
+    traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _built_like(layer: Any, inputs: Any) -> Any:

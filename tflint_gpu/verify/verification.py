@@ -124,6 +124,8 @@ def plan(
                 yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
         except NoExperiment as error:
             yield Case(diagnostic, finding.prediction, reason=str(error))
+        except Exception as error:  # one rule that fails must not keep the others from being verified
+            yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
         finally:
             model.project.current = previous
 

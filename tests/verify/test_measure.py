@@ -1,0 +1,126 @@
+"""`tflint_measure`, by which the programs measure: scripts with real TensorFlow, each in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflint_gpu.verify.extract import harness_text
+from tflint_gpu.verify.worker import Outcome, run_program
+
+Measure = Callable[[str], Any]
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Measure:
+    """Run a script that has `tflint_measure` and TensorFlow imported."""
+
+    def run(code: str) -> Outcome:
+        (tmp_path / "tflint_measure.py").write_text(harness_text())
+        script = tmp_path / "program.py"
+        script.write_text(f"import tflint_measure\nimport time\nimport numpy as np\nimport tensorflow as tf\n{code}")
+        return run_program(script)
+
+    return run
+
+
+def test_a_loop_is_timed_and_the_program_ends_there(measure: Measure) -> None:
+    outcome = measure(
+        "for x in tflint_measure.steps([1, 2]):\n    time.sleep(0.01)\n"
+        "open('after', 'w').close()\nraise AssertionError('the program goes on')\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert len(outcome.steps) >= 10
+    assert 0.009 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.1
+
+
+def test_times_are_per_sample(measure: Measure) -> None:
+    outcome = measure("for x in tflint_measure.steps([1, 2], samples=10):\n    time.sleep(0.02)\n")
+    assert 0.0019 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02
+
+
+def test_a_while_loop_over_an_iterator_is_timed(measure: Measure) -> None:
+    outcome = measure(
+        "it = iter(tflint_measure.endless(tf.data.Dataset.range(3)))\n"
+        "while tflint_measure.turn(1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
+    )
+    assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
+
+
+def test_an_empty_loop_is_no_measurement(measure: Measure) -> None:
+    outcome = measure("for x in tflint_measure.steps([]):\n    pass\n")
+    assert outcome.status == "raised" and "no element" in outcome.text
+
+
+def test_fit_runs_long_enough_whatever_the_program_says(measure: Measure) -> None:
+    outcome = measure(
+        "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\n"
+        "x = np.ones((40, 2), 'float32')\n"
+        "tflint_measure.fit(model.fit, samples=8)(x, x[:, :1], 8, 1, 1, validation_split=0.2)\n"
+    )
+    assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
+    assert "Epoch" not in outcome.stdout
+
+
+def test_the_consumer_waits_and_the_first_numbers_are_kept(measure: Measure) -> None:
+    outcome = measure(
+        "tflint_measure.CONSUMER_SECONDS = 0.02\n"
+        "tflint_measure.consume(tf.data.Dataset.from_tensor_slices([[1.5, 2.5]]), optimized=False)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert 0.02 <= sorted(outcome.steps)[len(outcome.steps) // 2] < 0.1
+    assert (outcome.outputs, outcome.result.dtype) == ([1.5, 2.5], "float32")
+
+
+def test_the_devices_of_a_block_are_seen(measure: Measure) -> None:
+    outcome = measure(
+        "tflint_measure.log_devices()\nwith tflint_measure.placed(tf.device)('/GPU:3'):\n    tf.ones((2, 2)) + 1\n"
+    )
+    assert outcome.result.notes["asked"] == "/GPU:3"
+    assert outcome.result.devices == ("/device:CPU:0",)
+
+
+def test_a_device_that_is_not_there_becomes_the_cpu(measure: Measure) -> None:
+    outcome = measure(
+        "tflint_measure.finish(a=tflint_measure.available('/gpu:0'), b=tflint_measure.available('CPU:0'))\n"
+    )
+    assert outcome.result.notes == {"a": "/CPU:0", "b": "CPU:0"}
+
+
+@pytest.mark.parametrize("calls", ["layer(tf.ones((2, 3)))", "tf.keras.Sequential([tf.keras.Input((3,)), layer])"])
+def test_a_layer_is_examined_eagerly_and_traced(measure: Measure, calls: str) -> None:
+    """Whether its first call in the program is eager or, as in a functional model, symbolic."""
+    code = (
+        "class Wave(tf.keras.layers.Layer):\n"
+        "    @tflint_measure.examine\n"
+        "    def call(self, inputs):\n"
+        "        return FUNCTION(inputs)\n\n"
+        f"layer = Wave()\n{calls}\n"
+    )
+    flagged = measure(code.replace("FUNCTION", "np.sin"))
+    assert flagged.status == "raised" and flagged.exception.endswith("NotImplementedError")
+    assert flagged.result.notes == {"eager": "works", "gradient": "None"}
+    repaired = measure(code.replace("FUNCTION", "tf.sin"))
+    assert repaired.result.notes == {"eager": "works", "gradient": "there", "traced": "works"}, repaired.stderr
+    assert np.allclose(repaired.outputs, flagged.outputs, rtol=1e-5), "the same inputs in both"
+
+
+def test_a_dataset_that_is_thrown_away_is_noticed(measure: Measure) -> None:
+    code = "ds = tf.data.Dataset.range(3)\nold = ds\nSTATEMENT\ntflint_measure.unchanged('ds', old, ds, 'batch')\n"
+    assert "still the same" in measure(code.replace("STATEMENT", "ds.batch(2)")).result.notes["wrong"]
+    assert "wrong" not in measure(code.replace("STATEMENT", "ds = ds.batch(2)")).result.notes
+
+
+def test_stand_ins_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
+    outcome = measure(
+        "x, y = tflint_measure.synthetic(((32, 8), 'float32'), ((32,), 'int64'))\n"
+        "(train, labels), _ = tflint_measure.keras_dataset('cifar10')\n"
+        "tflint_measure.finish(shapes=[list(a.shape) for a in (x, y, train, labels)],"
+        " types=[str(a.dtype) for a in (x, y, train, labels)])\n"
+    )
+    assert outcome.result.notes["shapes"] == [[32, 8], [32], [2048, 32, 32, 3], [2048, 1]]
+    assert outcome.result.notes["types"] == ["float32", "int64", "uint8", "uint8"]
