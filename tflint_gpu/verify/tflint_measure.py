@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import inspect
 import itertools
 import json
 import os
@@ -347,8 +348,13 @@ def examine(function: Callable[..., Any]) -> Callable[..., Any]:
     trace; where it is eager, `tf.function` traces the same call.
     """
 
+    known = inspect.signature(function).parameters
+    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+
     @functools.wraps(function)
     def examined(*args: Any, **kwargs: Any) -> NoReturn:
+        # Keras 2 gives `training` to whatever takes any keyword.
+        kwargs = {name: value for name, value in kwargs.items() if takes_any or name in known}
         # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
         outside = concurrent.futures.ThreadPoolExecutor(1).submit
         arguments, times, outputs, notes = outside(_run_eagerly, function, args, kwargs).result()
