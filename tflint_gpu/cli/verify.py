@@ -90,7 +90,9 @@ class Verify:
         from tflint_gpu.workers import with_large_stack
 
         config = None if self.given["config"] is None else self.here / self.given["config"]
-        resolver = SettingsResolver(overrides(self.given), config, self.given["isolated"], self.here)
+        # `output-format` is `check`'s where it is a setting.
+        settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
+        resolver = SettingsResolver(settings, config, self.given["isolated"], self.here)
         discovery = Discovery(resolver, self.here)
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
