@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Finding, Rule
     from tflint_gpu.verify.cards import Choice, Survey
-    from tflint_gpu.verify.reports import Report
+    from tflint_gpu.verify.reports import Render, Report
     from tflint_gpu.verify.verification import Case, Setup, Verification
 
     Found = tuple[Rule, Finding, Diagnostic, Model]
@@ -86,8 +86,14 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
+        from tflint_gpu.verify.reports import MissingLibrary, renderer
         from tflint_gpu.verify.verification import plan
         from tflint_gpu.workers import with_large_stack
+
+        try:
+            render = renderer(self.given["output_format"])
+        except MissingLibrary as error:
+            raise click.ClickException(f"--output-format {self.given['output_format']}: {error}") from error
 
         config = None if self.given["config"] is None else self.here / self.given["config"]
         # `output-format` is `check`'s where it is a setting.
@@ -104,7 +110,7 @@ class Verify:
         cases = with_large_stack(lambda: list(plan(*_findings(resolver, files, self.here), synthetic=synthetic)))
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
-        self._write(report)
+        self._write(report, render)
         if report.interrupted == "Ctrl-C":
             return INTERRUPTED
         return _exit_code(report.results)
@@ -204,14 +210,13 @@ class Verify:
                     yield case, known
                 bar.update(1)
 
-    def _write(self, report: Report) -> None:
+    def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
-        from tflint_gpu.verify.reports import renderer
 
         output: Path | None = self.given["output"]
         view = View(self.here, colour=output is None and use_colour(sys.stdout, os.environ))
-        text = renderer(self.given["output_format"])(report, view)
+        text = render(report, view)
         if output is None:
             click.echo(text, nl=False)
             return

@@ -1,0 +1,184 @@
+"""What `verify` tells: every format, for every kind of result."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.experiment import Experiment
+from tflint_gpu.reports import View
+from tflint_gpu.verify.cards import Gpu
+from tflint_gpu.verify.extract import Pair, Program
+from tflint_gpu.verify.gpu import Recording
+from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.outcomes import Crash, Run
+from tflint_gpu.verify.reports import FORMATS, Report, renderer
+from tflint_gpu.verify.statistics import Verdict
+from tflint_gpu.verify.verification import Case, Sample, Verification
+
+CARD = Gpu(0, "NVIDIA Test", "GPU-1", "550.1", 80 << 30, 70 << 30)
+SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
+
+
+def case(prediction: Prediction, *, name: str = "train.py", unit: str = "seconds per step", reason: str = "") -> Case:
+    place = Location(3, 5)
+    diagnostic = Diagnostic("TFG202", "eager-train-step", "a message", name, place, place, 3, "warning", prediction)
+    if reason:
+        return Case(diagnostic, prediction, reason=reason)
+    programs = (Program("train.py", {"train.py": f"{word} = 1\n"}) for word in ("flagged", "repaired"))
+    return Case(diagnostic, prediction, Experiment(None, None, unit=unit), pair=Pair(*programs))  # type: ignore[arg-type]
+
+
+def sample(seconds: float, *, recording: Recording | None = None, run: Run | None = None) -> Sample:
+    return Sample(run or Run(seconds=seconds), (seconds, seconds * 1.1, seconds * 0.9), 4.0, {}, recording)
+
+
+def slow(recording: Recording | None = None) -> Verification:
+    verdict = Verdict("confirmed", "the flagged code takes 20 times as long", 20.0, 18.5, 22.25)
+    before, after = (tuple(sample(s, recording=recording) for _ in range(3)) for s in (0.02, 0.001))
+    return Verification(case(SLOWDOWN), verdict, "cpu" if recording is None else "gpu:0", before, after)
+
+
+def crashed() -> Verification:
+    crash = sample(0.0, run=Run(crash=Crash("builtins.ValueError", "no such device")))
+    verdict = Verdict("crash confirmed", "the flagged code raised ValueError in all 2 rounds")
+    return Verification(case(Prediction("crash")), verdict, "cpu", (crash, crash), (sample(0.1), sample(0.1)))
+
+
+def held() -> Verification:
+    before, after = (tuple(sample(0.1, run=Run(memory=size << 30)) for _ in range(3)) for size in (60, 2))
+    verdict = Verdict("memory confirmed", "it holds more", 30.0, 29.0, 31.0)
+    return Verification(case(Prediction("memory"), unit="bytes"), verdict, "gpu:0", before, after)
+
+
+def not_run(name: str = "train.py", reason: str = "it needs a GPU") -> Verification:
+    return Verification(case(Prediction("memory"), name=name, reason=reason), Verdict("not run", reason), "cpu")
+
+
+def rendered(output_format: str, *results: Verification, gpu: Gpu | None = None, interrupted: str = "") -> str:
+    report = Report(
+        results, gpu, tensorflow="2.21.0", interrupted=interrupted, date="2026-01-02", command="tflint-gpu verify ."
+    )
+    return renderer(output_format)(report, View(Path("/project")))
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+@pytest.mark.parametrize(
+    "results", [(), (slow(),), (crashed(),), (held(),), (not_run(),), (slow(), crashed(), held(), not_run())], ids=len
+)
+def test_every_format_shows_every_verdict(output_format: str, results: tuple[Verification, ...]) -> None:
+    text = rendered(output_format, *results)
+    assert text.endswith("\n")
+    for result in results:
+        assert result.verdict.verdict in text
+
+
+@pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
+def test_a_factor_is_shown_with_its_interval_and_times_with_their_unit(output_format: str) -> None:
+    text = rendered(output_format, slow())
+    assert "20x (18.5 to 22.2)" in text and "1.5x to 36x" in text and "TFG202" in text and "train.py:3:5" in text
+    if output_format != "markdown":
+        assert "20 ms/step" in text and "1 ms/step" in text
+
+
+@pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
+def test_on_the_cpu_every_line_says_so_and_on_a_card_none(output_format: str) -> None:
+    on_cpu = rendered(output_format, slow(), crashed())
+    assert "confirmed (CPU)" in on_cpu and "crash confirmed (CPU)" in on_cpu and "nothing about a GPU" in on_cpu
+    on_card = rendered(output_format, slow(watched(40)), gpu=CARD)
+    assert "(CPU)" not in on_card and "NVIDIA Test" in on_card and "40" in on_card
+
+
+def watched(percent: int) -> Recording:
+    return Recording("ready", tuple(CardSample(i / 10, percent, 1 << 30, 2 << 30, 100.0, 1500) for i in range(20)))
+
+
+def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
+    document = json.loads(rendered("json", slow(watched(35)), crashed(), gpu=CARD))
+    assert document["device"]["name"] == "NVIDIA Test"
+    first, second = document["results"]
+    assert (first["code"], first["filename"], first["location"]) == (
+        "TFG202",
+        "/project/train.py",
+        {"row": 3, "column": 5},
+    )
+    assert first["predicted"] == {"kind": "slowdown", "low": 1.5, "high": 36.0}
+    assert first["measured"] == {
+        "ratio": 20.0, "low": 18.5, "high": 22.25, "before": [0.02] * 3, "after": [0.001] * 3, "unit": "seconds per step",
+    }  # fmt: skip
+    assert (first["verdict"], first["gpu"]["before"]) == ("confirmed", 35.0)
+    assert len(first["samples"]["before"][0]["gpu"]["samples"]) == 20 and len(first["key"]) == 32
+    assert second["samples"]["before"][0]["crash"] == {"exception": "builtins.ValueError", "text": "no such device"}
+
+
+def test_json_has_no_number_that_json_has_not() -> None:
+    odd = sample(float("nan"))
+    text = rendered("json", replace(slow(), before=(odd, odd, odd)))
+    assert "NaN" not in text and json.loads(text)
+
+
+def test_a_run_that_ended_early_says_so() -> None:
+    for output_format in FORMATS:
+        assert "Ctrl-C" in rendered(output_format, slow(), interrupted="Ctrl-C")
+
+
+class _Parts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href") and value and not value.startswith(("#", "data:")):
+                self.loaded.append(value)
+
+
+def test_the_page_needs_no_network_and_has_a_plot_for_each_finding() -> None:
+    parts = _Parts()
+    text = rendered("html", slow(watched(40)), held(), gpu=CARD)
+    parts.feed(text)
+    assert parts.loaded == [] and "script" not in parts.tags and "@import" not in text
+    assert not re.search(r"url\((?![\"']?(?:#|data:))", text)
+    assert parts.tags.count("svg") >= 3, "times, utilisation and memory"
+    assert "time per step (ms)" in text and "GPU utilisation" in text
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_hostile_texts_do_no_harm(output_format: str) -> None:
+    name = "a|b\x1b[31m<script>alert(1)</script>`x`.py"
+    text = rendered(output_format, not_run(name=name, reason="<b>no</b> | \x1b[2J"))
+    if output_format == "json":
+        assert json.loads(text)["results"][0]["filename"].endswith(name)
+        return
+    assert "\x1b[31m" not in text and "\x1b[2J" not in text
+    if output_format == "markdown":
+        text = re.sub(r"(`+).*?[^`]\1(?!`)", "code", text)  # there, nothing is markup
+    if output_format in ("html", "markdown"):
+        assert "<script>" not in text and "<b>no" not in text
+    if output_format == "markdown":
+        row = next(line for line in text.splitlines() if "TFG202" in line and line.startswith("|"))
+        assert len(re.findall(r"(?<!\\)\|", row)) == len(re.findall(r"(?<!\\)\|", _head_of(text)))
+
+
+def _head_of(text: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith("| finding"))
+
+
+def test_without_the_plotting_library_the_remedy_is_told() -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from tflint_gpu.verify.reports import MissingLibrary, renderer\n"
+        "try:\n    renderer('html')\nexcept MissingLibrary as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "tflint-gpu[report]" in done.stdout, done.stderr

@@ -1,0 +1,156 @@
+"""Numbers and short texts of a verification that several formats show: what was predicted, measured and used."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.reports.locations import place
+from tflint_gpu.reports.summary import plural
+from tflint_gpu.verify.reports import Report
+from tflint_gpu.verify.verification import Sample, Verification
+
+NOTHING = "-"
+PER = "seconds per "
+CPU_MARK = "(CPU)"
+CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
+CONFIRMED = ("confirmed", "crash confirmed", "wrong result confirmed", "memory confirmed")
+_ORDER = (*CONFIRMED, "refuted", "inconclusive", "not run")
+_MEBIBYTE = 1 << 20
+_GIBIBYTE = 1 << 30
+
+
+def finding(result: Verification) -> str:
+    """Where it is, its code, and what is special about the experiment."""
+    diagnostic, variant = result.case.diagnostic, result.case.variant
+    text = f"{place(diagnostic.filename, diagnostic.location)} {diagnostic.code}"
+    return f"{text} ({variant})" if variant else text
+
+
+def verdict(result: Verification) -> str:
+    """The verdict, marked where it says nothing about a GPU."""
+    return f"{result.verdict.verdict} {CPU_MARK}" if result.device == "cpu" else result.verdict.verdict
+
+
+def factor(number: float) -> str:
+    """A ratio as people write it: `38.2x`."""
+    return f"{_digits(number)}x"
+
+
+def predicted(prediction: Prediction) -> str:
+    """The kind and, where there is one, the range of the factor."""
+    kind, low, high = prediction.kind.replace("-", " "), prediction.low, prediction.high
+    if low is not None and high is not None:
+        return f"{kind} {factor(low)}" + (f" to {factor(high)}" if high != low else "")
+    if low is not None:
+        return f"{kind} {factor(low)} or more"
+    return f"{kind} up to {factor(high)}" if high is not None else kind
+
+
+def measured(result: Verification) -> str:
+    """The ratio with its interval, the exception, or whatever else was seen of the flagged code."""
+    found = result.verdict
+    if found.ratio is not None and found.low is not None and found.high is not None:
+        return f"{factor(found.ratio)} ({_digits(found.low)} to {_digits(found.high)})"
+    runs = [sample.run for sample in result.before]
+    crash = next((run.crash for run in runs if run.crash is not None), None)
+    if crash is not None:
+        return crash.exception.rpartition(".")[2]
+    kind = result.case.prediction.kind
+    if not runs or found.verdict == "not run":
+        return NOTHING
+    if kind == "crash":
+        return "no error" if all(run.failure is None for run in runs) else NOTHING
+    if kind == "wrong-result":
+        return {"wrong result confirmed": "wrong result", "refuted": "same result"}.get(found.verdict, NOTHING)
+    if kind == "wrong-device":
+        landed = {name.rpartition("device:")[2] for run in runs if run.placement for name in run.placement.landed}
+        return ", ".join(sorted(landed)) or NOTHING
+    return NOTHING
+
+
+def median(result: Verification, samples: Sequence[Sample]) -> str:
+    """The median over the processes of one variant, with its unit."""
+    values = [sample.value for sample in samples if sample.value is not None]
+    return amount(statistics.median(values), result.unit) if values else NOTHING
+
+
+def amount(value: float, unit: str) -> str:
+    """A measured value with a unit that fits its size."""
+    if unit.startswith(PER):
+        return f"{duration(value)}/{unit.removeprefix(PER)}"
+    return memory(value) if unit == "bytes" else f"{_digits(value)} {unit}".rstrip()
+
+
+def duration(seconds: float) -> str:
+    """Seconds, with the prefix that fits."""
+    for least, scale, unit in ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (0.0, 1e6, "us")):
+        if seconds >= least:
+            return f"{_digits(seconds * scale)} {unit}"
+    return NOTHING
+
+
+def memory(size: float) -> str:
+    """Bytes in MiB."""
+    return f"{size / _MEBIBYTE:,.0f} MiB"
+
+
+def utilisation(samples: Sequence[Sample]) -> float | None:
+    """The mean of the card's utilisation over the processes of one variant, in percent."""
+    known = [
+        sample.recording.utilisation
+        for sample in samples
+        if sample.recording is not None and sample.recording.utilisation is not None
+    ]
+    return sum(known) / len(known) if known else None
+
+
+def percent(samples: Sequence[Sample]) -> str:
+    """The utilisation as text."""
+    known = utilisation(samples)
+    return NOTHING if known is None else f"{known:.0f}%"
+
+
+def gpu_notes(result: Verification) -> list[str]:
+    """What could not be seen of the card, each once."""
+    samples = (*result.before, *result.after)
+    return list(dict.fromkeys(note for one in samples if one.recording is not None for note in one.recording.notes))
+
+
+def device(report: Report) -> str:
+    """What was measured on."""
+    gpu = report.gpu
+    if gpu is None:
+        return f"the CPU ({report.device_note})" if report.device_note else "the CPU"
+    facts = [f"driver {gpu.driver}"]
+    if gpu.total_memory is not None:
+        facts.insert(0, f"{gpu.total_memory / _GIBIBYTE:.1f} GiB")
+    return f"{gpu.name} ({', '.join([*facts, *(['MIG'] if gpu.mig else [])])})"
+
+
+def head(report: Report) -> str:
+    """One line on what was done where."""
+    tensorflow = f", TensorFlow {report.tensorflow}" if report.tensorflow else ""
+    return f"{plural(len(report.results), 'experiment')} on {device(report)}{tensorflow}"
+
+
+def summary(report: Report) -> str:
+    """How many results have each verdict."""
+    counts = ", ".join(f"{report.counts[name]} {name}" for name in _ORDER if report.counts[name])
+    return counts or "nothing to verify"
+
+
+def remarks(report: Report) -> Iterator[str]:
+    """Sentences that a reader must have seen before the numbers are quoted."""
+    if report.synthetic:
+        yield "The rules' own workloads were run, and nothing of the checked code."
+    if report.measures_cpu:
+        yield CPU_SENTENCE
+    if report.interrupted:
+        yield f"The run ended early: {report.interrupted}. What was measured until then is shown."
+
+
+def _digits(number: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"

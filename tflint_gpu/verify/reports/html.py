@@ -1,0 +1,147 @@
+"""`html`: one page that needs no network: a table, and for each result its plots and both programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from tflint_gpu import __version__
+from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable
+from tflint_gpu.verify.reports import Report, figures, plots
+from tflint_gpu.verify.reports.listings import Line, listings
+from tflint_gpu.verify.verification import Verification
+
+# Not even a text that found a way past the escapes may load or run anything.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_CLASSES = {"refuted": "good", "inconclusive": "open", "not run": "none"}
+
+
+def render(report: Report, view: View) -> str:
+    """The page, also for no results."""
+    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>tflint-gpu verify: {_text(figures.summary(report))}</title>",
+        f"<style>\n{css}</style>\n</head>\n<body>",
+        *_head(report),
+        *(_table(report) if report.results else ()),
+        *(part for number, result in enumerate(report.results, 1) for part in _section(result, number)),
+        "</body>\n</html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _head(report: Report) -> Iterator[str]:
+    yield f"<h1>tflint-gpu verify: {_text(figures.summary(report))}</h1>"
+    yield from (f'<p class="remark">{_text(remark)}</p>' for remark in figures.remarks(report))
+    conditions = {
+        "device": figures.device(report),
+        "TensorFlow": report.tensorflow,
+        "programs": report.sandbox,
+        "command": report.command,
+        "date": report.date,
+        "took": figures.duration(report.seconds),
+        "tflint-gpu": __version__,
+    }
+    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in conditions.items() if what)
+    yield f"<dl>{rows}</dl>"
+
+
+def _table(report: Report) -> Iterator[str]:
+    watched = any(figures.utilisation((*one.before, *one.after)) is not None for one in report.results)
+    names = ["finding", "predicted", "measured (95% interval)", "flagged code", "repaired code"]
+    names += ["GPU, flagged", "GPU, repaired"] if watched else []
+    head = "".join(f"<th>{name}</th>" for name in [*names, "verdict"])
+    yield f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>'
+    for number, result in enumerate(report.results, 1):
+        numbers = [
+            figures.predicted(result.case.prediction),
+            figures.measured(result),
+            figures.median(result, result.before),
+            figures.median(result, result.after),
+            *([figures.percent(result.before), figures.percent(result.after)] if watched else []),
+        ]
+        cells = "".join(f'<td class="number">{_text(cell)}</td>' for cell in numbers)
+        place = f'<td><a class="place" href="#result-{number}">{_text(figures.finding(result))}</a></td>'
+        yield f"<tr>{place}{cells}<td>{_verdict(result)}</td></tr>"
+    yield "</tbody>\n</table></div>"
+
+
+def _verdict(result: Verification) -> str:
+    name = result.verdict.verdict
+    known = name in figures.CONFIRMED
+    style = ("good" if result.case.prediction.kind == "no-effect" else "bad") if known else _CLASSES[name]
+    return f'<span class="verdict {style}">{_text(figures.verdict(result))}</span>'
+
+
+def _section(result: Verification, number: int) -> Iterator[str]:
+    diagnostic, prediction = result.case.diagnostic, result.case.prediction
+    yield f'<section id="result-{number}">\n<h2>{_text(figures.finding(result))} &middot; {_verdict(result)}</h2>'
+    yield f"<p>{_text(diagnostic.message)}</p>"
+    yield f"<p>{_text(result.verdict.reason)}.</p>"
+    if prediction.basis:
+        words = f"predicted: {figures.predicted(prediction)}; {prediction.basis}"
+        yield f'<p class="faint">{_text(words)}</p>'
+    yield from (f'<p class="faint">note: {_text(note)}</p>' for note in figures.gpu_notes(result))
+    yield from _plots(result, number)
+    yield from _errors(result)
+    yield from _programs(result)
+    yield "</section>"
+
+
+def _plots(result: Verification, number: int) -> Iterator[str]:
+    if result.verdict.verdict == "not run":
+        return
+    what = "Memory held" if result.unit == "bytes" else f"Time per {result.unit.removeprefix(figures.PER)}"
+    drawn = {
+        f"{what}, flagged and repaired code": plots.amounts(result, f"amounts-{number}"),
+        "GPU utilisation over time": plots.utilisation(result, f"use-{number}"),
+    }
+    shown = [
+        f"<figure><figcaption>{_text(caption)}</figcaption>\n{svg}</figure>" for caption, svg in drawn.items() if svg
+    ]
+    if shown:
+        yield f'<div class="plots">{"".join(shown)}</div>'
+
+
+def _errors(result: Verification) -> Iterator[str]:
+    """What the first run of each variant ended with, in full."""
+    for name, samples in (("flagged", result.before), ("repaired", result.after)):
+        crash = next((one.run.crash for one in samples if one.run.crash is not None), None)
+        if crash is not None:
+            text = f"{crash.exception}: {crash.text}"
+            yield f"<details><summary>what the {name} program raised</summary>"
+            yield f'<pre class="error">{_code(text)}</pre></details>'
+
+
+def _programs(result: Verification) -> Iterator[str]:
+    if result.case.pair is None:
+        return
+    yield "<details><summary>both programs, with what differs marked</summary>"
+    for listing in listings(result.case.pair):
+        yield '<div class="programs">'
+        yield _program(listing.name, "flagged", "-", listing.before)
+        yield _program(listing.name, "repaired", "+", listing.after)
+        yield "</div>"
+    yield "</details>"
+
+
+def _program(name: str, variant: str, sign: str, lines: Sequence[Line]) -> str:
+    # The sign makes the difference seen without colours; a space keeps the columns of the other lines.
+    rows = "".join(
+        f"<mark>{sign} {_code(line.text)}</mark>" if line.differs else f"<span>  {_code(line.text)}</span>"
+        for line in lines
+    )
+    return f'<div class="program {variant}"><h3>{_text(name)}, {variant}</h3><pre>{rows}</pre></div>'
+
+
+def _text(text: str) -> str:
+    return escape(printable(" ".join(text.split())))
+
+
+def _code(text: str) -> str:
+    return "\n".join(escape(printable(line)) for line in text.splitlines())

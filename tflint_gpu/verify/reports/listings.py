@@ -1,0 +1,47 @@
+"""The two programs of an experiment line by line, with what differs marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from tflint_gpu.verify.extract import HARNESS, Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end, and whether the other program has it too."""
+
+    text: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One file of both programs."""
+
+    name: str
+    before: tuple[Line, ...]
+    after: tuple[Line, ...]
+
+
+def listings(pair: Pair) -> Iterator[Listing]:
+    """The file that is run, and then the others that differ."""
+    before, after = pair.before.files, pair.after.files
+    entry = pair.before.entry
+    for name in sorted(before.keys() | after.keys(), key=lambda name: (name != entry, name)):
+        one, other = before.get(name, ""), after.get(name, "")
+        if name == entry or (one != other and name != f"{HARNESS}.py"):
+            yield _listing(name, one.splitlines(), other.splitlines())
+
+
+def _listing(name: str, before: list[str], after: list[str]) -> Listing:
+    matches = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    same_before = {row for match in matches for row in range(match.a, match.a + match.size)}
+    same_after = {row for match in matches for row in range(match.b, match.b + match.size)}
+    return Listing(
+        name,
+        tuple(Line(text, row not in same_before) for row, text in enumerate(before)),
+        tuple(Line(text, row not in same_after) for row, text in enumerate(after)),
+    )
