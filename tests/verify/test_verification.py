@@ -1,0 +1,153 @@
+"""From a case to its verdict, with programs that take no TensorFlow and a card that is not there."""
+
+# ruff: noqa: N802 - the fake has NVML's own names.
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from fake_nvml import GIB, FakeNvml
+
+from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.experiment import Experiment
+from tflint_gpu.verify import gpu as gpu_module
+from tflint_gpu.verify.cards import Gpu, survey
+from tflint_gpu.verify.extract import Pair, Program
+from tflint_gpu.verify.verification import Case, Setup, Verification, verify
+
+SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
+
+
+def program(*, step: float = 0.01, line: str = "", **result: object) -> Program:
+    """Write a result with five steps after a while in which a card can be looked at."""
+    document = json.dumps({"steps": [step] * 5, "outputs": None, "dtype": None, "devices": [], "notes": {}, **result})
+    code = f"import json, os, sys, time\n{line}\ntime.sleep(0.3)\nopen(os.environ['TFLINT_GPU_RESULT'], 'w').write({document!r})\n"
+    return Program("p.py", {"p.py": code})
+
+
+def case(before: Program, after: Program, prediction: Prediction = SLOWDOWN, **fields: object) -> Case:
+    place = Location(1, 1)
+    diagnostic = Diagnostic("TFG202", "eager-train-step", "", "train.py", place, place, 1, "warning", prediction)
+    experiment = Experiment(None, None, **fields)  # type: ignore[arg-type]
+    return Case(diagnostic, prediction, experiment, pair=Pair(before, after))
+
+
+def verdict(one: Case, setup: Setup | None = None, seconds: float = 60.0) -> Verification:
+    return list(verify(one, setup or Setup(), seconds))[-1]
+
+
+def test_what_is_known_is_told_after_every_round() -> None:
+    known = list(verify(case(program(step=0.1), program(step=0.01)), Setup(runs=4), 60.0))
+    assert [len(one.before) for one in known] == [1, 2, 3, 4]
+    assert known[-1].verdict.verdict == "confirmed" and known[-1].verdict.ratio == pytest.approx(10.0)
+    assert known[0].verdict.verdict == "inconclusive", "never from one run"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("sys.exit(3)", "exit code 3"),
+        ("raise RuntimeError('no data')", "RuntimeError: no data"),
+        ("import a_module_that_nobody_has", "install it beside TensorFlow"),
+        ("open('rows.csv')", "tflint-gpu: input=(32, 128) float32"),
+        ("os.kill(os.getpid(), 9)", "SIGKILL"),
+        ("os._exit(0)", "without reaching what was flagged"),
+    ],
+)
+def test_a_program_that_fails_is_not_run_again(line: str, reason: str) -> None:
+    result = verdict(case(program(line=line), program()))
+    assert result.verdict.verdict == "not run" and reason in result.verdict.reason
+    assert "flagged program" in result.verdict.reason and len(result.before) == 1
+
+
+def test_a_repair_that_fails_is_named() -> None:
+    result = verdict(case(program(), program(line="raise TypeError('tf__step')")))
+    assert result.verdict.verdict == "not run" and "the repaired program" in result.verdict.reason
+
+
+def test_a_predicted_crash_is_no_fault() -> None:
+    crash = case(program(line="raise ValueError('gpu0')"), program(), Prediction("crash"), exceptions=("ValueError",))
+    assert verdict(crash).verdict.verdict == "crash confirmed"
+    missing = case(program(line="import nobody_has_it"), program(), Prediction("crash"), exceptions=("ValueError",))
+    assert verdict(missing).verdict.verdict == "not run"
+
+
+def test_the_budget_ends_in_the_middle() -> None:
+    result = verdict(case(program(step=0.1), program()), Setup(runs=1000), seconds=5.0)
+    assert 1 <= len(result.before) < 1000 and "of 1000 rounds" in result.verdict.reason
+    assert verdict(case(program(), program()), seconds=0.0).verdict.verdict == "not run"
+
+
+def test_the_pipelines_producer_is_measured_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both programs then get the same time for their consumer."""
+    seen = []
+
+    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+        seen.append(opening)
+        return Pair(program(step=0.1), program())
+
+    monkeypatch.setattr("tflint_gpu.verify.verification._pair", pair)
+    calibrated = case(program(notes={"producer": 0.025}), program(), calibrates=True)
+    assert verdict(calibrated, Setup(runs=3)).verdict.verdict == "confirmed"
+    assert seen == ["tflint_measure.CONSUMER_SECONDS = 0.025000"]
+
+
+@pytest.mark.parametrize(
+    ("requires", "cards", "runs"), [("a GPU", 0, 0), ("two GPUs", 1, 0), ("no GPU", 1, 1), ("a GPU", 1, 1)]
+)
+def test_what_a_case_requires(requires: str, cards: int, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = FakeNvml(free=(70 * GIB,) * cards)
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    card = survey(nvml).gpus[0] if cards else None
+    one = case(program(step=0.1), program(), requires=requires)
+    result = verdict(one, Setup(gpu=card, gpu_count=cards, runs=3))
+    assert (len(result.before) > 0) == bool(runs)
+    if runs:
+        assert result.device == ("cpu" if requires == "no GPU" else "gpu:0")
+
+
+class Growing(FakeNvml):
+    """A card on which each second process (the flagged one first) takes 60 GiB, the others 2; whose they are is hidden."""
+
+    opened = 0
+    samples = 0
+
+    def nvmlInit(self) -> None:
+        super().nvmlInit()
+        self.opened += 1
+        self.samples = 0
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> object:
+        self.samples += 1
+        held = 0 if self.samples == 1 else (60 if self.opened % 2 else 2) * GIB
+        return dataclasses.replace(MEMORY, used=5 * GIB + held)
+
+
+@dataclasses.dataclass
+class _Memory:
+    total: int
+    free: int
+    used: int
+
+
+MEMORY = _Memory(80 * GIB, 70 * GIB, 0)
+
+
+def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Gpu(0, "Fake", "GPU-0", "580", 80 * GIB, 70 * GIB)
+    nvml = Growing(processes=())
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    one = case(program(), program(), Prediction("memory"), unit="bytes", requires="a GPU")
+    result = verdict(one, Setup(gpu=card, gpu_count=1, runs=3))
+    assert result.verdict.verdict == "memory confirmed" and result.verdict.ratio == pytest.approx(30.0)
+    assert [sample.value for sample in result.before] == [60 * GIB] * 3
+    assert result.before[0].recording is not None and result.before[0].recording.utilisation is not None
+
+
+def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
+    verdict(case(program(step=0.1), program()), Setup(runs=1, keep=tmp_path))
+    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py"))
+    assert kept == ["TFG202_train_1_1/after/p.py", "TFG202_train_1_1/before/p.py"]
