@@ -157,7 +157,10 @@ class Verify:
         _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {setup.sandbox.note}:")
         for case in ready:
             place, code = case.diagnostic.location, case.diagnostic.code
-            _tell(f"  {case.diagnostic.filename}:{place} {code}{f' ({case.variant})' if case.variant else ''}")
+            own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
+            remarks = [case.variant, "the rule's own workload" if own else ""]
+            shown = "".join(f" ({remark})" for remark in remarks if remark)
+            _tell(f"  {case.diagnostic.filename}:{place} {code}{shown}")
         if self.given["yes"]:
             return
         if not sys.stdin.isatty():
