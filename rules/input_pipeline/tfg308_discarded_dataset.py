@@ -102,7 +102,7 @@ _WORKLOAD = Workload(
         dataset.shuffle(100)
         tflint_measure.unchanged("dataset", before, dataset, "shuffle")
     """,
-    changes=(("    dataset.shuffle", "    dataset = dataset.shuffle"),),
+    changes=(("dataset.shuffle(100)", "dataset = dataset.shuffle(100)"),),
 )
 
 

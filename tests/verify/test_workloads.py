@@ -1,0 +1,33 @@
+"""The rules' own workloads, which `verify --synthetic` runs: each repaired program runs through, with real TensorFlow."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from verified import cases_of
+
+from tflint_gpu.rule import UNREADABLE_FILE, entries
+from tflint_gpu.verify.verification import Case
+from tflint_gpu.verify.worker import run_program
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+
+
+@cache
+def workloads() -> dict[str, Case]:
+    """One case of each rule, with its own workload."""
+    cases = [case for folder in FIXTURES.iterdir() if folder.is_dir() for case in cases_of(folder, synthetic=True)]
+    return {case.diagnostic.code: case for case in cases}
+
+
+@pytest.mark.parametrize("code", [entry.code for entry in entries() if entry.code != UNREADABLE_FILE])
+def test_every_rule_has_a_workload_whose_repair_runs(code: str, tmp_path: Path) -> None:
+    pair = workloads()[code].pair
+    assert pair is not None, workloads()[code].reason
+    before, after = (program.files[program.entry] for program in (pair.before, pair.after))
+    assert before != after
+    compile(before, "before.py", "exec")
+    outcome = run_program(pair.after.write(tmp_path))
+    assert outcome.status == "finished", outcome.stderr[-2000:]
