@@ -50,7 +50,7 @@ class Run:
     def fault(self) -> str | None:
         """Why this run did not end well, None if it did."""
         if self.crash is not None:
-            return f"{self.crash.exception}: {_first_line(self.crash.text)}".rstrip(": ")
+            return f"{self.crash.exception}: {_telling_line(self.crash.text)}".rstrip(": .")
         return self.failure
 
 
@@ -78,5 +78,9 @@ def _device(name: str) -> tuple[str, str | None]:
     return match[1], None if match[2] == "*" else match[2]
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+def _telling_line(text: str) -> str:
+    """The first line; the last one where AutoGraph puts the way to the error before it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines or not lines[0].startswith("in user code"):
+        return lines[0] if lines else ""
+    return re.sub(r"^[\w.]+(?:Error|Exception)?: ", "", lines[-1])
