@@ -424,3 +424,9 @@ class TestCompareOutputs:
         """Neither program is the reference."""
         one, other = [left for left, _ in values], [right for _, right in values]
         assert (compare_outputs(one, other, "float32") is None) == (compare_outputs(other, one, "float32") is None)
+
+
+def test_of_an_error_within_a_traced_function_its_own_message_is_told() -> None:
+    """AutoGraph puts the way to the error before it."""
+    text = 'in user code:\n\n    File "x.py", line 3, in call\n\n    NotImplementedError: Cannot convert a tensor.'
+    assert Run(crash=Crash("NotImplementedError", text)).fault == "NotImplementedError: Cannot convert a tensor"
