@@ -96,17 +96,18 @@ def test_the_pipelines_producer_is_measured_first(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("requires", "cards", "runs"), [("a GPU", 0, 0), ("two GPUs", 1, 0), ("no GPU", 1, 1), ("a GPU", 1, 1)]
+    ("requires", "cards", "runs"),
+    [("a GPU", 0, 0), ("two GPUs", 1, 0), ("no GPU", 1, 1), ("a GPU", 1, 1), ("two GPUs", 2, 1)],
 )
 def test_what_a_case_requires(requires: str, cards: int, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     nvml = FakeNvml(free=(70 * GIB,) * cards)
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
-    card = survey(nvml).gpus[0] if cards else None
+    found = survey(nvml).gpus if cards else ()
     one = case(program(step=0.1), program(), requires=requires)
-    result = verdict(one, Setup(gpu=card, gpu_count=cards, runs=3))
+    result = verdict(one, Setup(gpu=found[0] if found else None, others=tuple(g.index for g in found[1:]), runs=3))
     assert (len(result.before) > 0) == bool(runs)
     if runs:
-        assert result.device == ("cpu" if requires == "no GPU" else "gpu:0")
+        assert result.device == {"no GPU": "cpu", "a GPU": "gpu:0", "two GPUs": "gpu:0,1"}[requires]
 
 
 class Growing(FakeNvml):
@@ -141,7 +142,7 @@ def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(mon
     nvml = Growing(processes=())
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
     one = case(program(), program(), Prediction("memory"), unit="bytes", requires="a GPU")
-    result = verdict(one, Setup(gpu=card, gpu_count=1, runs=3))
+    result = verdict(one, Setup(gpu=card, runs=3))
     assert result.verdict.verdict == "memory confirmed" and result.verdict.ratio == pytest.approx(30.0)
     assert [sample.value for sample in result.before] == [60 * GIB] * 3
     assert result.before[0].recording is not None and result.before[0].recording.utilisation is not None

@@ -137,7 +137,7 @@ class Verify:
             raise click.ClickException(f"--sandbox bwrap: {error}") from error
         return Setup(
             gpu=choice.gpu,
-            gpu_count=len(cards.gpus),
+            others=tuple(card.index for card in cards.gpus if card != choice.gpu),
             runs=self.given["runs"],
             synthetic=self.given["synthetic"],
             sandbox=sandbox,

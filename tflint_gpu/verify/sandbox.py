@@ -192,14 +192,14 @@ def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str
 
 
 def visible_devices(device: str) -> str:
-    """Return the value of `CUDA_VISIBLE_DEVICES` for "cpu" or "gpu:N".
+    """Return the value of `CUDA_VISIBLE_DEVICES` for "cpu", "gpu:N" or, for several cards, "gpu:N,M".
 
     Raises:
         ValueError: if the device is neither.
     """
     if device == "cpu":
         return "-1"
-    match = re.fullmatch(r"gpu:(\d+)", device)
+    match = re.fullmatch(r"gpu:(\d+(?:,\d+)*)", device)
     if match is None:
         raise ValueError(f"no device: {device!r}; it must be 'cpu' or 'gpu:N'")
     return match[1]

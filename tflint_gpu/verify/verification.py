@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Prediction
-from tflint_gpu.experiment import Experiment, NoExperiment
+from tflint_gpu.experiment import Experiment, NoExperiment, Requirement
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
@@ -53,14 +53,14 @@ class Setup:
 
     Arguments:
         gpu: the card; None: the CPU.
-        gpu_count: of the cards that there are.
+        others: numbers of the other cards that there are.
         runs: rounds for each experiment; None: as many as its kind of prediction needs.
         synthetic: run the rules' own workloads and no code of the user.
         keep: folder for the programs; None: they vanish.
     """
 
     gpu: Gpu | None = None
-    gpu_count: int = 0
+    others: tuple[int, ...] = ()
     runs: int | None = None
     synthetic: bool = False
     sandbox: Sandbox = NO_SANDBOX
@@ -68,10 +68,12 @@ class Setup:
     keep: Path | None = None
     python: str = sys.executable
 
-    @property
-    def device(self) -> str:
+    def device_for(self, requires: Requirement) -> str:
         """As `run_program` has it."""
-        return "cpu" if self.gpu is None else f"gpu:{self.gpu.index}"
+        if self.gpu is None or requires == "no GPU":
+            return "cpu"
+        cards = [self.gpu.index, *(self.others[:1] if requires == "two GPUs" else ())]
+        return f"gpu:{','.join(map(str, sorted(cards)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def obstacle(case: Case, setup: Setup) -> str:
     requires = case.experiment.requires
     if requires == "a GPU" and setup.gpu is None:
         return "it needs a GPU, and this runs on the CPU"
-    if requires == "two GPUs" and (setup.gpu is None or setup.gpu_count < 2):
+    if requires == "two GPUs" and (setup.gpu is None or not setup.others):
         return "it needs two GPUs"
     return ""
 
@@ -173,7 +175,7 @@ def verify(
         KeyboardInterrupt: on Ctrl-C, with no process left.
     """
     reason = obstacle(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
-    device = "cpu" if case.experiment is None or case.experiment.requires == "no GPU" else setup.device
+    device = "cpu" if case.experiment is None else setup.device_for(case.experiment.requires)
     if reason or case.pair is None:
         yield Verification(case, Verdict("not run", reason), device)
         return
