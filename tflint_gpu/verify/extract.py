@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import libcst as cst
 
 from tflint_gpu.experiment import Change, Experiment
+from tflint_gpu.magics import STAND_IN
 from tflint_gpu.model import Model
 from tflint_gpu.model.syntax import Node, argument
 from tflint_gpu.source import encoded
@@ -257,6 +258,8 @@ class _Cut:
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
         lines += [f"import {HARNESS}", self.opening, self.experiment.opening]
         lines += [self.experiment.opening_of_repair if repaired else ""]
+        # What a notebook's magics give is not known.
+        lines += [f"{STAND_IN} = None" if STAND_IN in model.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
     def _text(self, file: _File, opening: str, *, repaired: bool) -> str:

@@ -32,7 +32,7 @@ _TRIAL_SECONDS = 20
 _LAUNCHER = """
 import os, resource, sys
 rest = sys.argv.index("--")
-for setting in sys.argv[1:rest]:
+for setting in sys.argv[2:rest]:
     name, value = setting.split("=")
     kind = getattr(resource, name)
     ceiling = resource.getrlimit(kind)[1]
@@ -46,6 +46,8 @@ if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, 9)
     except (OSError, ImportError, AttributeError):
         pass
+    if os.getppid() != int(sys.argv[1]):  # who would have been waited for is dead already
+        os._exit(1)
 os.execv(sys.argv[rest + 1], sys.argv[rest + 1:])
 """
 
@@ -159,7 +161,7 @@ def launch_command(command: Sequence[str], limits: Limits, python: str) -> list[
     settings = [f"RLIMIT_FSIZE={limits.file_bytes}", "RLIMIT_CORE=0"]
     if limits.cpu_seconds is not None:
         settings.append(f"RLIMIT_CPU={limits.cpu_seconds}")
-    return [python, "-I", "-S", "-c", _LAUNCHER, *settings, "--", *command]
+    return [python, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *settings, "--", *command]
 
 
 def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str]:
