@@ -1,6 +1,6 @@
 """Does `verify` say the same again? Repeats some verdicts and counts them.
 
-    python tests/benchmarks/verdicts.py [--repeat 20] [--runs 3]
+    python tests/benchmarks/verdicts.py [--repeat 20] [--runs 3] [--only TFG207]
 
 Each line is a finding of a fixture, on the CPU with the installed TensorFlow: how often which verdict, and the
 smallest, median and largest of the factors that were measured.
@@ -36,7 +36,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", metavar="CODE")
     options = parser.parse_args()
+    chosen = {name: kind for name, kind in CHOSEN.items() if options.only in (None, kind[0])}
     tensorflow = subprocess.run(
         [sys.executable, "-c", "import importlib.metadata as m; print(m.version('tensorflow-cpu'))"],
         capture_output=True,
@@ -47,7 +49,7 @@ def main() -> None:
     verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     factors: dict[str, list[float]] = defaultdict(list)
     for _ in range(options.repeat):
-        for name, (code, variant) in CHOSEN.items():
+        for name, (code, variant) in chosen.items():
             case = next(c for c in cases_of(FIXTURES / name) if (c.diagnostic.code, c.variant) == (code, variant))
             result = verified(case, runs=options.runs)
             title = f"{name} {code}{f' ({variant})' if variant else ''}"
