@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tflint_gpu.config import tomllib
+from tflint_gpu.settings.config import tomllib
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -51,21 +52,72 @@ def test_the_catalogue_is_what_the_rules_say() -> None:
     assert (ROOT / "rules" / "README.md").read_text("utf-8") == done.stdout, f"run: {' '.join(command[1:])}"
 
 
+# The rooms from the ground floor up: what stands on a line may import what stands on the lines before it.
+FLOORS = """
+    diagnostics text
+    model
+    finding
+    experiment
+    rule
+    rules settings
+    narrowing
+    checking
+    reports
+    verify
+    cli integrations
+"""
+
+
 def test_imports_run_one_way() -> None:
     """Rules know the model and the rule's interface; the model knows neither engine nor command; and so on upwards."""
-    floors = ["bytesearch diagnostics experiment documentation json_strings lexical magics replacement patterns", "source decoding fingerprints measurements", "nesting notebooks targets", "model", "rule", "rules selection config suppressions files",
-              "cache fixes reports", "engine verify", "workers importers git changes baselines", "cli integrations"]  # fmt: skip
-    level = {name: height for height, names in enumerate(floors) for name in names.split()}
-    wrong = []
-    for folder, prefix in ((ROOT / "tflint_gpu", ""), (ROOT / "rules", "rules")):
-        for path in folder.rglob("*.py"):
-            own = prefix or path.relative_to(folder).parts[0].removesuffix(".py")
-            if own.startswith("__"):
-                continue
-            for name in re.findall(r"^(?:from|import) tflint_gpu\.(\w+)", path.read_text(), re.MULTILINE):
-                if level[name] > level[own]:
-                    wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    level = {name: height for height, names in enumerate(FLOORS.splitlines()) for name in names.split()}
+    wrong = [
+        f"{importer} imports {imported}"
+        for importer, found in imports().items()
+        for imported in found
+        if (own := importer.split(".")[1:2]) and not own[0].startswith("__")
+        if level[imported.split(".")[1]] > level[own[0]]
+    ]
     assert wrong == []
+
+
+def test_no_import_goes_round_in_a_circle() -> None:
+    """Protects the reading order: also imports for types only and those inside functions count."""
+    known: dict[str, set[str]] = {}
+    for name, found in imports().items():  # the model's own knot is still to be untied
+        known.setdefault(_without_model(name), set()).update(_without_model(one) for one in found)
+    circles = []
+    while leaves := [name for name, found in known.items() if not found & known.keys() - {name}]:
+        for name in leaves:
+            del known[name]
+    for name, found in known.items():
+        circles.append(f"{name}: {' '.join(sorted(found & known.keys()))}")
+    assert circles == []
+
+
+def _without_model(name: str) -> str:
+    return "tflint_gpu.model" if name.startswith("tflint_gpu.model.") else name
+
+
+def imports() -> dict[str, set[str]]:
+    """For each module of the machine and each rule, the machine's modules that it imports anywhere."""
+    files = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in (ROOT / "tflint_gpu").rglob("*.py")}
+    files |= {
+        ".".join(("tflint_gpu", *p.relative_to(ROOT).with_suffix("").parts)): p for p in (ROOT / "rules").rglob("*.py")
+    }
+    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    result: dict[str, set[str]] = {}
+    for name, path in files.items():
+        found = result[name] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names if alias.name in files)
+            elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("tflint_gpu"):
+                for alias in node.names:
+                    inner = f"{node.module}.{alias.name}"
+                    found.add(inner if inner in files else node.module)
+        found -= {name, "tflint_gpu"}
+    return result
 
 
 def test_rules_ask_the_model_only() -> None:

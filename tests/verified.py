@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflint_gpu.config import Options, SettingsResolver
-from tflint_gpu.engine import Engine
-from tflint_gpu.files import Discovery
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.files import Discovery
 from tflint_gpu.verify.verification import Case, Setup, Verification, plan, verify
 
 

@@ -15,9 +15,9 @@ from tflint_gpu.diagnostics import Prediction
 if TYPE_CHECKING:
     from libcst import CSTNode
 
+    from tflint_gpu.finding import Finding
     from tflint_gpu.model import Model
-    from tflint_gpu.model.syntax import LoopNode
-    from tflint_gpu.rule import Finding
+    from tflint_gpu.model.python.syntax import LoopNode
 
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 

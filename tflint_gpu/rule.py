@@ -10,9 +10,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from tflint_gpu.bytesearch import OPT_IN_ENDING
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 from tflint_gpu.experiment import (
     Change,
@@ -23,10 +22,10 @@ from tflint_gpu.experiment import (
     measured_loop,
     wrap,
 )
+from tflint_gpu.finding import Edit, Finding, Fix, Note
+from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 if TYPE_CHECKING:
-    from libcst import CSTNode
-
     from tflint_gpu.model import Model
 
 __all__ = [
@@ -50,55 +49,6 @@ __all__ = [
 
 UNREADABLE_FILE = "TFG000"
 _RULE_MODULE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?")
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Replace `node` by `text`; or keep the node and insert `text` before it, after it, or below its line."""
-
-    node: CSTNode
-    text: str
-    where: Literal["replace", "before", "after", "below"] = "replace"
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """Edits on syntax nodes that together mend one finding."""
-
-    message: str
-    applicability: Applicability
-    edits: tuple[Edit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A related place: a node of some file's model, and what it has to do with the finding."""
-
-    model: Model
-    node: CSTNode
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a rule found.
-
-    Arguments:
-        model: the model of the file in which the finding lies (not always the file being checked).
-        node: the syntax node that the user must change.
-        message: one sentence that is true for the model's target version.
-        prediction: what will happen, testable by `verify`.
-        help: one line that says what to do instead.
-    """
-
-    model: Model
-    node: CSTNode
-    message: str
-    prediction: Prediction
-    help: str = ""
-    severity: Severity | None = None
-    notes: tuple[Note, ...] = ()
-    fix: Fix | None = None
 
 
 class Rule:

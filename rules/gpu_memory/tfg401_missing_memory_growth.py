@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.syntax import method_name
+from tflint_gpu.model.python.syntax import method_name
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, wrap
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.runtime import GROWTH
-from tflint_gpu.model.syntax import argument
+from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.model.tensorflow.runtime import GROWTH
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, fix_changes
 
 

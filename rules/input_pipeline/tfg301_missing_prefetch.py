@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.pipelines import Consumption, Operation
+from tflint_gpu.model.tensorflow.pipelines import Consumption, Operation
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 _INJECTED_SINCE = (2, 11)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.datasets import MARKERS, TRANSFORMATIONS
-from tflint_gpu.model.syntax import method_name
+from tflint_gpu.model.python.syntax import method_name
+from tflint_gpu.model.tensorflow.datasets import MARKERS, TRANSFORMATIONS
 from tflint_gpu.rule import (
     Change,
     Edit,

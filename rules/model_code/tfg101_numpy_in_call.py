@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY
-from tflint_gpu.model.execution import Trace
+from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY
+from tflint_gpu.model.tensorflow.execution import Trace
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.devices import is_pluggable, parse_device
+from tflint_gpu.model.tensorflow.devices import is_pluggable, parse_device
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.syntax import argument, method_name
+from tflint_gpu.model.python.syntax import argument, method_name
 from tflint_gpu.rule import (
     Change,
     Experiment,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.outlines import outline
-from tflint_gpu.model.training import UPDATES, EagerStep
+from tflint_gpu.model.python.outlines import outline
+from tflint_gpu.model.tensorflow.training import UPDATES, EagerStep
 from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, measured_loop
 
 

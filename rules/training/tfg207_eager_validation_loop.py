@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.datasets import MARKERS
+from tflint_gpu.model.tensorflow.datasets import MARKERS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, wrap
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import libcst
 
-from tflint_gpu.bytesearch import mentions_tensorflow
-from tflint_gpu.config import SettingsResolver
-from tflint_gpu.engine import Engine
-from tflint_gpu.files import FileToCheck
-from tflint_gpu.workers import check_files
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.checking.workers import check_files
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.files import FileToCheck
+from tflint_gpu.text.bytesearch import mentions_tensorflow
 
 __all__: list[str] = []
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.checking.engine import Engine
 from tflint_gpu.cli.fixing import Mending
-from tflint_gpu.config import SettingsResolver
-from tflint_gpu.engine import Engine
-from tflint_gpu.files import Discovery
-from tflint_gpu.source import SourceFile
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.files import Discovery
+from tflint_gpu.text.source import SourceFile
 
 TF = "import tensorflow as tf\n"
 

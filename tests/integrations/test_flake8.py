@@ -134,7 +134,13 @@ def test_a_file_without_tensorflow_does_not_import_libcst(tmp_path: Path) -> Non
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
         return done.stdout.splitlines()[-1]
 
-    light = ["tflint_gpu", "tflint_gpu.bytesearch", "tflint_gpu.integrations", "tflint_gpu.integrations.flake8"]
+    light = [
+        "tflint_gpu",
+        "tflint_gpu.integrations",
+        "tflint_gpu.integrations.flake8",
+        "tflint_gpu.text",
+        "tflint_gpu.text.bytesearch",
+    ]
     assert imported("plain.py") == f"{light} False"
     assert imported("--select=E9,F63", "a.py") == f"{light} False"
     assert imported("a.py").endswith("True")

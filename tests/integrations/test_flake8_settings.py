@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from linting import CODE, FLAGGED, Flake8, codes
 
-from tflint_gpu.bytesearch import opt_in_codes
 from tflint_gpu.rule import entries, load
+from tflint_gpu.text.bytesearch import opt_in_codes
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from pygls.workspace import PositionCodec
 from tflint_gpu.integrations.code_actions import CodeActions, is_asked_for
 from tflint_gpu.integrations.editor import Checked, Document
 from tflint_gpu.integrations.messages import Messages, documented
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 SOURCE = SourceFile(Path("/p") / ODD_NAME, ODD_NAME, ODD_TEXT)
 DOCUMENT = Document.of("file:///odd", 3, SOURCE, Path("/p"))

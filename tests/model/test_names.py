@@ -6,7 +6,7 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
-from checking import model_of
+from checks import model_of
 
 
 def name_of_last_call(code: str, folder: Path) -> str | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
-from checking import model_of
+from checks import model_of
 
-from tflint_gpu.model.outlines import outline
+from tflint_gpu.model.python.outlines import outline
 
 UPDATES = frozenset(("apply_gradients", "minimize"))
 

@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
-from checking import NEWEST, findings
+from checks import NEWEST, findings
 
 from tflint_gpu.model import Project
 from tflint_gpu.rule import load
-from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 VALUE = "import tensorflow\nVALUE = 7\n"
 
@@ -97,7 +97,7 @@ def test_mutilated_programs_never_fail(tmp_path: Path) -> None:
 
 def test_models_that_know_each_other_die_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects large projects: a model that was let go is never asked again through one that was kept."""
-    monkeypatch.setattr("tflint_gpu.model.project._KEPT_CHARACTERS", 300)
+    monkeypatch.setattr("tflint_gpu.model.python.project._KEPT_CHARACTERS", 300)
     (tmp_path / "ops.py").write_text("import numpy as np\ndef act(v):\n    return np.tanh(v)\n")
     (tmp_path / "base.py").write_text("import tensorflow as tf\nclass Base(tf.keras.layers.Layer):\n    pass\n")
     layer = (

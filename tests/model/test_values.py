@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checking import model_of
+from checks import model_of
 
-from tflint_gpu.model.values import UNKNOWN
+from tflint_gpu.model.python.values import UNKNOWN
 
 KNOWN = [
     ("1", 1),

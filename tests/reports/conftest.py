@@ -10,7 +10,7 @@ from findings import ODD_NAME, ODD_TEXT, Hard, finding, odd_finding
 
 from tflint_gpu.diagnostics import Location, Prediction, Related
 from tflint_gpu.reports import View
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 
 @pytest.fixture

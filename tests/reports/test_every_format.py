@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from findings import ODD_NAME, Hard, schema
 
-from tflint_gpu.config import OUTPUT_FORMATS
 from tflint_gpu.reports import renderer
+from tflint_gpu.settings.config import OUTPUT_FORMATS
 
 ROOT = Path(__file__).parents[2]
 CODE = "TFG302"  # these tests speak about one real rule with a safe fix: misplaced-prefetch

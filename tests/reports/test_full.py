@@ -9,7 +9,7 @@ import pytest
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 from tflint_gpu.reports import View
 from tflint_gpu.reports.full import predicted, render
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 
 def report(text: str, row: int, start: int, end: int, **attributes: object) -> list[str]:

@@ -14,7 +14,7 @@ from findings import ODD_MENDED, ODD_NAME, ODD_TEXT, Hard, edit, finding, schema
 from tflint_gpu.diagnostics import Diagnostic, Fix, Location
 from tflint_gpu.reports import View
 from tflint_gpu.reports.rdjson import render
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 
 def result_of(diagnostics: list[Diagnostic], view: View) -> list[dict[str, Any]]:

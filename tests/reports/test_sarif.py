@@ -19,7 +19,7 @@ from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.reports import View
 from tflint_gpu.reports.sarif import render
 from tflint_gpu.rule import entries, load
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 
 def run_of(diagnostics: list[Diagnostic], view: View) -> dict[str, Any]:

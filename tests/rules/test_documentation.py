@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checking import ALL_RULES as _ALL
-from checking import findings, fixed
+from checks import ALL_RULES as _ALL
+from checks import findings, fixed
 
 from tflint_gpu.rule import Rule
 

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from checking import codes, findings, fixed, found
+from checks import codes, findings, fixed, found
 
 HEAD = "import tensorflow as tf\n"
 GPUS = HEAD + 'gpus = tf.config.list_physical_devices("GPU")\n'

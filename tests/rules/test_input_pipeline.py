@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checking import NEWEST, codes, findings, fixed, found
+from checks import NEWEST, codes, findings, fixed, found
 
-from tflint_gpu.targets import Target
+from tflint_gpu.model.targets import Target
 
 HEAD = """
 import tensorflow as tf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checking import codes, findings, found
+from checks import codes, findings, found
 
 HEAD = """
 import numpy as np

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checking import NEWEST
+from checks import NEWEST
 
 from tflint_gpu.experiment import Change, Experiment, Workload, wrap
 from tflint_gpu.model import Model, Project
-from tflint_gpu.notebooks import Notebook
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.notebooks import Notebook
+from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair
 from tflint_gpu.verify.inputs import InputError
 

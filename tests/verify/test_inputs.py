@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checking import model_of
+from checks import model_of
 
 from tflint_gpu.verify.inputs import InputError, stands
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
-from checking import NEWEST
+from checks import NEWEST
 
 from tflint_gpu.model import Model, Project
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.routes import find_routes
 
 

@@ -12,8 +12,8 @@ from typing import NoReturn, TextIO
 import click
 
 from tflint_gpu import __version__
-from tflint_gpu.config import SettingsError
-from tflint_gpu.files import NoSuchPath
+from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.files import NoSuchPath
 
 __all__ = ["main"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.config import (
+from tflint_gpu.settings.config import (
     OUTPUT_FORMATS,
     Options,
     Settings,
@@ -21,12 +21,12 @@ from tflint_gpu.config import (
     SettingsResolver,
     parse_options,
 )
-from tflint_gpu.files import Discovery, FileToCheck, is_excluded
+from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
 
 if TYPE_CHECKING:
     from tflint_gpu.cli.narrowing import Narrowing
     from tflint_gpu.cli.reporting import Outcome
-    from tflint_gpu.source import SourceFile
+    from tflint_gpu.text.source import SourceFile
 
 _COMMAND_LINE = "the command line"
 
@@ -195,7 +195,7 @@ class Check:
         """The outcome with what an earlier `verify` measured of the same code."""
         if self.given["verified"] is None:
             return outcome
-        from tflint_gpu.measurements import MeasurementError, read_measurements, with_measurements
+        from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements, with_measurements
         from tflint_gpu.reports import View
 
         here = Path.cwd()
@@ -246,10 +246,10 @@ class Check:
         narrowing: Narrowing,
         mends: bool,
     ) -> Outcome:
+        from tflint_gpu.checking.engine import Engine
+        from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.fixing import Mending, each_once
         from tflint_gpu.cli.reporting import Outcome
-        from tflint_gpu.engine import Engine
-        from tflint_gpu.workers import check_files
 
         use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
 
@@ -282,8 +282,8 @@ class Check:
 
 def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:
     """The texts that are not those on the disk: what standard input says."""
-    from tflint_gpu.decoding import decode_source
-    from tflint_gpu.source import UnreadableSource
+    from tflint_gpu.text.decoding import decode_source
+    from tflint_gpu.text.source import UnreadableSource
 
     sources = {}
     for file in files:

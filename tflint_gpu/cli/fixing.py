@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tflint_gpu.decoding import decode_source
+from tflint_gpu.checking.engine import Engine, FileResult
+from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
+from tflint_gpu.checking.workers import check_files, with_large_stack
 from tflint_gpu.diagnostics import Diagnostic, InternalError
-from tflint_gpu.engine import Engine, FileResult
-from tflint_gpu.files import FileToCheck
-from tflint_gpu.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
-from tflint_gpu.source import SourceFile, UnreadableSource
-from tflint_gpu.workers import check_files, with_large_stack
+from tflint_gpu.settings.files import FileToCheck
+from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 
 @dataclass(slots=True)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.config import SettingsResolver
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.rule import UNREADABLE_FILE, load
-from tflint_gpu.selection import known_codes
-from tflint_gpu.source import SourceFile
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.selection import known_codes
+from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
-    from tflint_gpu.baselines import Baseline, Entry
-    from tflint_gpu.changes import ChangedLines
+    from tflint_gpu.narrowing.baselines import Baseline, Entry
+    from tflint_gpu.narrowing.changes import ChangedLines
 
 Sources = Mapping[str, SourceFile]
 """Texts that are not (or differently) on the disk, by the names that reports use."""
@@ -56,11 +56,11 @@ class Narrowing:
         """
         known = changed = None
         if baseline is not None:
-            from tflint_gpu.baselines import Baseline
+            from tflint_gpu.narrowing.baselines import Baseline
 
             known = Baseline.read(baseline)
         if revision is not None:
-            from tflint_gpu.changes import ChangedLines
+            from tflint_gpu.narrowing.changes import ChangedLines
 
             changed = ChangedLines.since(revision, resolver.working_directory)
             changed.must_hold(files)
@@ -90,7 +90,7 @@ class Narrowing:
         Raises:
             BaselineError: the file is something else than a baseline, or cannot be written.
         """
-        from tflint_gpu.baselines import Baseline
+        from tflint_gpu.narrowing.baselines import Baseline
 
         here = self.resolver.working_directory
         unread = self._unread(found)

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tflint_gpu.cli import FAILED, FOUND
-from tflint_gpu.config import Settings
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.display import printable, use_colour
 from tflint_gpu.reports.summary import fix_summary, plural, statistics, summary
-from tflint_gpu.source import SourceFile
+from tflint_gpu.settings.config import Settings
+from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
-    from tflint_gpu.baselines import Entry
+    from tflint_gpu.narrowing.baselines import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from tflint_gpu.config import SettingsError
-from tflint_gpu.documentation import as_markdown
+from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.rule import Rule, RuleEntry, entries, load
+from tflint_gpu.settings.config import SettingsError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -28,7 +28,7 @@ def command(verified: str | None) -> int:
         )
         return FAILED
     from tflint_gpu.integrations.lsp import serve
-    from tflint_gpu.measurements import MeasurementError, read_measurements
+    from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements
 
     if verified is None:
         return serve({})

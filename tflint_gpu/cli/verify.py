@@ -18,8 +18,8 @@ import click
 
 from tflint_gpu.cli import FOUND, INTERRUPTED
 from tflint_gpu.cli.check import list_option, overrides
-from tflint_gpu.config import SettingsResolver
-from tflint_gpu.files import Discovery, FileToCheck
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.files import Discovery, FileToCheck
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
@@ -86,9 +86,9 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
+        from tflint_gpu.checking.workers import with_large_stack
         from tflint_gpu.verify.reports import MissingLibrary, renderer
         from tflint_gpu.verify.verification import plan
-        from tflint_gpu.workers import with_large_stack
 
         try:
             render = renderer(self.given["output_format"])
@@ -231,8 +231,8 @@ class Verify:
 
 def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path) -> tuple[list[Found], list[Model]]:
     """The findings, each once, and the files that may be the programs which run them."""
-    from tflint_gpu.engine import Engine
-    from tflint_gpu.source import UnreadableSource
+    from tflint_gpu.checking.engine import Engine
+    from tflint_gpu.text.source import UnreadableSource
 
     engine = Engine(resolver, here)
     found: dict[tuple[Any, ...], Found] = {}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
+from tflint_gpu.checking.fixes import wanted
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.fixes import wanted
 from tflint_gpu.integrations.editor import Checked, Document
 from tflint_gpu.integrations.messages import NAME, Messages, touches
 from tflint_gpu.rule import UNREADABLE_FILE
-from tflint_gpu.source import SourceFile
-from tflint_gpu.suppressions import suppression
+from tflint_gpu.text.source import SourceFile
+from tflint_gpu.text.suppressions import suppression
 
 FIX_ALL = "source.fixAll.tflintGpu"
 KINDS = (types.CodeActionKind.QuickFix.value, FIX_ALL)

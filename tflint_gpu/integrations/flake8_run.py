@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from tflint_gpu.config import SettingsError, SettingsResolver, parse_options
-from tflint_gpu.decoding import NOTEBOOK_ENDING
-from tflint_gpu.engine import Engine, FileResult
-from tflint_gpu.files import Discovery, FileToCheck, common_folder
-from tflint_gpu.importers import Importers
+from tflint_gpu.checking.engine import Engine, FileResult
+from tflint_gpu.checking.importers import Importers
+from tflint_gpu.checking.workers import with_large_stack
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
-from tflint_gpu.source import SourceFile, encoded
-from tflint_gpu.suppressions import Suppressions
-from tflint_gpu.workers import with_large_stack
+from tflint_gpu.settings.config import SettingsError, SettingsResolver, parse_options
+from tflint_gpu.settings.files import Discovery, FileToCheck, common_folder
+from tflint_gpu.text.decoding import NOTEBOOK_ENDING
+from tflint_gpu.text.source import SourceFile, encoded
+from tflint_gpu.text.suppressions import Suppressions
 
 _STANDARD_INPUT = "-"
 

@@ -15,7 +15,7 @@ from pygls.capabilities import get_capability
 from tflint_gpu.integrations.code_actions import FIX_ALL, KINDS
 from tflint_gpu.integrations.messages import documented, touches
 from tflint_gpu.integrations.session import SECTION, Session
-from tflint_gpu.measurements import Measurement
+from tflint_gpu.narrowing.measurements import Measurement
 
 _WATCHED = (
     "**/*.py", "**/pyproject.toml", "**/tflint-gpu.toml", "**/setup.cfg", "**/setup.py", "**/requirements*.txt",

@@ -11,13 +11,13 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
+from tflint_gpu.checking.fixes import newline_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Location, Related
-from tflint_gpu.documentation import as_markdown
-from tflint_gpu.fixes import newline_of
 from tflint_gpu.integrations.editor import Checked
+from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.full import predicted
 from tflint_gpu.rule import load
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 NAME = "tflint-gpu"
 _NEWLINE = re.compile(r"\r\n|\r|\n")

@@ -17,16 +17,16 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from tflint_gpu import __version__
-from tflint_gpu.config import SettingsError
+from tflint_gpu.checking.fixes import FixError
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.fixes import FixError
 from tflint_gpu.integrations.background import in_background
 from tflint_gpu.integrations.code_actions import CodeActions
 from tflint_gpu.integrations.editor import Checked, Checker, Document, parse_editor_settings
 from tflint_gpu.integrations.messages import NAME, Messages
-from tflint_gpu.measurements import Measurement
+from tflint_gpu.narrowing.measurements import Measurement
 from tflint_gpu.rule import UNREADABLE_FILE
-from tflint_gpu.source import SourceFile
+from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.text.source import SourceFile
 
 Result = TypeVar("Result")
 

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tflint_gpu.diagnostics import Location
-from tflint_gpu.model.classes import Classes
-from tflint_gpu.model.flow import Flow
-from tflint_gpu.model.functions import Functions
-from tflint_gpu.model.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.names import Names
-from tflint_gpu.model.syntax import Expression, Node, method_name
-from tflint_gpu.model.tree import Tree
-from tflint_gpu.model.values import Values
-from tflint_gpu.nesting import check_nesting
-from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.model.python.classes import Classes
+from tflint_gpu.model.python.flow import Flow
+from tflint_gpu.model.python.functions import Functions
+from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
+from tflint_gpu.model.python.names import Names
+from tflint_gpu.model.python.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.tree import Tree
+from tflint_gpu.model.python.values import Values
+from tflint_gpu.text.nesting import check_nesting
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.execution import Execution
-    from tflint_gpu.model.guards import Guards
-    from tflint_gpu.model.keras_models import KerasModels
-    from tflint_gpu.model.pipelines import Pipelines
-    from tflint_gpu.model.program import Program
-    from tflint_gpu.model.project import Project
-    from tflint_gpu.model.runtime import Runtime
-    from tflint_gpu.model.training import Training
-    from tflint_gpu.targets import Target
+    from tflint_gpu.model.python.project import Project
+    from tflint_gpu.model.targets import Target
+    from tflint_gpu.model.tensorflow.execution import Execution
+    from tflint_gpu.model.tensorflow.guards import Guards
+    from tflint_gpu.model.tensorflow.keras_models import KerasModels
+    from tflint_gpu.model.tensorflow.pipelines import Pipelines
+    from tflint_gpu.model.tensorflow.program import Program
+    from tflint_gpu.model.tensorflow.runtime import Runtime
+    from tflint_gpu.model.tensorflow.training import Training
 
 
 class Model:
@@ -99,7 +99,7 @@ class Model:
 
     @cached_property
     def _spans(self) -> dict[Node, tuple[int, int]]:
-        from tflint_gpu.model.spans import spans_of
+        from tflint_gpu.model.python.spans import spans_of
 
         spans = spans_of(self.tree.module, self._parsed)
         if self._parsed is self.source.code:
@@ -167,49 +167,49 @@ class Model:
     @cached_property
     def execution(self) -> Execution:
         """Which functions TensorFlow traces."""
-        from tflint_gpu.model.execution import Execution
+        from tflint_gpu.model.tensorflow.execution import Execution
 
         return Execution(self)
 
     @cached_property
     def pipelines(self) -> Pipelines:
         """tf.data chains and who consumes them."""
-        from tflint_gpu.model.pipelines import Pipelines
+        from tflint_gpu.model.tensorflow.pipelines import Pipelines
 
         return Pipelines(self)
 
     @cached_property
     def keras_models(self) -> KerasModels:
         """Which expressions are Keras models."""
-        from tflint_gpu.model.keras_models import KerasModels
+        from tflint_gpu.model.tensorflow.keras_models import KerasModels
 
         return KerasModels(self)
 
     @cached_property
     def training(self) -> Training:
         """Which loops and functions train, validate or predict."""
-        from tflint_gpu.model.training import Training
+        from tflint_gpu.model.tensorflow.training import Training
 
         return Training(self)
 
     @cached_property
     def guards(self) -> Guards:
         """Under which conditions code runs."""
-        from tflint_gpu.model.guards import Guards
+        from tflint_gpu.model.tensorflow.guards import Guards
 
         return Guards(self)
 
     @cached_property
     def program(self) -> Program:
         """Whether the file is a program that is run, and where it trains."""
-        from tflint_gpu.model.program import Program
+        from tflint_gpu.model.tensorflow.program import Program
 
         return Program(self)
 
     @cached_property
     def runtime(self) -> Runtime:
         """When TensorFlow's runtime is initialised, and how the GPUs are set up."""
-        from tflint_gpu.model.runtime import Runtime
+        from tflint_gpu.model.tensorflow.runtime import Runtime
 
         return Runtime(self)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tflint_gpu.decoding import decode_source
 from tflint_gpu.diagnostics import Diagnostic, Location
-from tflint_gpu.source import SourceFile, UnreadableSource
+from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 __all__ = ["Render", "View", "renderer"]
 

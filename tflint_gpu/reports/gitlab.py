@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.fingerprints import fingerprints
+from tflint_gpu.narrowing.fingerprints import fingerprints
 from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import portable
 

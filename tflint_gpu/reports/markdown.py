@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from tflint_gpu.checking.fixes import Fixable
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.fixes import Fixable
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.full import predicted

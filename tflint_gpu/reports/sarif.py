@@ -12,9 +12,9 @@ from typing import Any
 
 from tflint_gpu import __version__
 from tflint_gpu.diagnostics import Diagnostic, Fix, Location, Related
-from tflint_gpu.documentation import as_markdown
-from tflint_gpu.fingerprints import fingerprints
+from tflint_gpu.narrowing.fingerprints import fingerprints
 from tflint_gpu.reports import View
+from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.locations import STANDARD_INPUT, directory_uri, is_relative, uri
 from tflint_gpu.rule import Rule, entries, load
 

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tflint_gpu.checking.fixes import Fixable
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.fixes import Fixable
 from tflint_gpu.reports import View
 
 

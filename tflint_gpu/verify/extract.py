@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 import libcst as cst
 
 from tflint_gpu.experiment import Change, Experiment
-from tflint_gpu.magics import STAND_IN
 from tflint_gpu.model import Model
-from tflint_gpu.model.syntax import Node, argument
-from tflint_gpu.source import encoded
+from tflint_gpu.model.python.syntax import Node, argument
+from tflint_gpu.text.magics import STAND_IN
+from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
 from tflint_gpu.verify.inputs import InputError, Stand, stands
 from tflint_gpu.verify.pieces import (

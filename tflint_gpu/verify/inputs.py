@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")

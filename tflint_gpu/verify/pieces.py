@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tflint_gpu.experiment import Change
-from tflint_gpu.source import SourceFile
+from tflint_gpu.text.source import SourceFile
 
 _CLOSING, _BELOW, _OPENING, _REPLACING = range(4)
 

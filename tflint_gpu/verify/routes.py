@@ -9,8 +9,8 @@ from itertools import islice
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.classes import Class
-from tflint_gpu.model.syntax import FunctionNode, Node
+from tflint_gpu.model.python.classes import Class
+from tflint_gpu.model.python.syntax import FunctionNode, Node
 
 _LONGEST = 12
 _MOST = 16

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tflint_gpu import __version__
-from tflint_gpu.measurements import key_of
+from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
 from tflint_gpu.verify.gpu import Recording
 from tflint_gpu.verify.reports import Report, figures

@@ -1,0 +1,142 @@
+"""Protects the way of a file: each step may stop it, none may stop the others."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.checking.engine import Engine, FileResult
+from tflint_gpu.diagnostics import Location
+from tflint_gpu.rule import Finding, Rule
+from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.files import Discovery
+from tflint_gpu.text.source import SourceFile
+
+Make = Callable[..., Rule]
+Write = Callable[..., list[Path]]
+TF = "import tensorflow as tf\n"
+
+
+def check(tmp_path: Path, *rules: Rule, path: str = ".", **options: Any) -> list[FileResult]:
+    resolver = SettingsResolver(Options(**options), working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path, list(rules))
+    return [engine.check(file) for file in Discovery(resolver, tmp_path).find([path])]
+
+
+def found(results: list[FileResult]) -> list[tuple[str, str, int, int]]:
+    return [
+        (one.filename, one.code, one.location.row, one.location.column)
+        for result in results
+        for one in result.diagnostics
+    ]
+
+
+def test_positions_notes_and_fixes(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
+    write_files({"a.py": TF + "é = BAD\r\n"})
+    [result] = check(tmp_path, make_rule())
+    [diagnostic] = result.diagnostics
+    assert (diagnostic.location, diagnostic.end_location) == (Location(2, 5), Location(2, 8))
+    assert diagnostic.fix is not None
+    [edit] = diagnostic.fix.edits
+    assert (edit.content, edit.location, edit.end - edit.start) == ("GOOD", Location(2, 5), 3)
+
+
+def test_markers_spare_the_parser(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
+    write_files({"a.py": TF + "x = (  # BAD", "b.py": "x = ( # BAD"})
+    assert found(check(tmp_path, make_rule(markers=((b"fit", b"BAD"), (b"absent",))))) == []
+    parsed = found(check(tmp_path, make_rule(markers=((b"fit", b"BAD"), (b"tf",)))))
+    assert [(name, code) for name, code, _, _ in parsed] == [("a.py", "TFG000")]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff tensorflow", b"# coding: nonsense\nimport tensorflow", b"\x00tensorflow", b"import tensorflow\nprint 'a'"],
+)
+def test_an_unreadable_file_is_one_diagnostic(data: bytes, tmp_path: Path, make_rule: Make) -> None:
+    (tmp_path / "a.py").write_bytes(data)
+    [result] = check(tmp_path, make_rule())
+    assert [(one.code, one.severity, one.prediction) for one in result.diagnostics] == [("TFG000", "error", None)]
+    assert result.errors == ()
+    assert found(check(tmp_path, make_rule(), ignore=("TFG000",))) == []
+
+
+def test_a_rule_that_fails_is_told_of_and_the_others_go_on(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
+    class Fails(Rule):
+        code, name = "TFG902", "fails"
+        error: BaseException = ValueError("oops")
+
+        def check(self, model: Any) -> Iterator[Finding]:
+            raise self.error
+            yield
+
+    class Recurses(Fails):
+        code, name = "TFG903", "recurses"
+
+        def check(self, model: Any) -> Iterator[Finding]:
+            return self.check(model)
+
+    write_files({"a.py": TF + "BAD", "b.py": TF + "BAD"})
+    results = check(tmp_path, Fails(), Recurses(), make_rule())
+    assert found(results) == [("a.py", "TFG901", 2, 1), ("b.py", "TFG901", 2, 1)]
+    assert [(error.filename, error.rule) for result in results for error in result.errors] == [
+        ("a.py", "TFG902"), ("a.py", "TFG903"), ("b.py", "TFG902"), ("b.py", "TFG903"),
+    ]  # fmt: skip
+    assert "oops" in results[0].errors[0].detail
+
+
+def test_opt_in_rules_need_their_full_code(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
+    write_files({"a.py": TF + "BAD"})
+    rule = make_rule(opt_in=True)
+    resolver_options: list[dict[str, Any]] = [{}, {"select": ("ALL",)}, {"extend_select": ("TFG9",)}]
+    for options in resolver_options:
+        assert found(check(tmp_path, rule, **options)) == []
+    assert found(check(tmp_path, rule, extend_select=("TFG901",))) != []
+
+
+def test_a_finding_in_another_file_obeys_that_file(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
+    class Elsewhere(type(make_rule())):  # type: ignore[misc]
+        def check(self, model: Any) -> Iterator[Finding]:
+            if model.source.name != "train.py":
+                return
+            for name in ("lib.py", "quiet.py", "old/lib.py", "ignored.py"):
+                path = tmp_path / name
+
+                class Other:
+                    source = SourceFile.decode(path.read_bytes(), path, str(path))
+
+                yield from super().check(Other())
+
+    write_files({"train.py": TF, "lib.py": "BAD", "quiet.py": "BAD # noqa", "old/lib.py": "BAD", "ignored.py": "BAD"})
+    write_files({"tflint-gpu.toml": 'extend-exclude = ["old"]\nper-file-ignores = {"ignored.py" = ["ALL"]}\n'})
+    assert found(check(tmp_path, Elsewhere())) == [("lib.py", "TFG901", 1, 1)]
+
+
+def test_the_collector_is_on_afterwards_and_was_off(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
+    seen = []
+
+    class Looks(Rule):
+        code, name = "TFG904", "looks"
+
+        def check(self, model: Any) -> Iterator[Finding]:
+            seen.append(gc.isenabled())
+            raise KeyError
+            yield
+
+    write_files({"a.py": TF})
+    check(tmp_path, Looks())
+    assert (seen, gc.isenabled()) == ([False], True)
+
+
+def test_a_file_that_cannot_be_opened(tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: Any) -> None:
+    [path] = write_files({"a.py": TF})
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    [result] = check(tmp_path, make_rule(), path=str(path))
+    assert [one.message for one in result.diagnostics] == ["cannot be read: Permission denied"]

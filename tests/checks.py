@@ -1,0 +1,61 @@
+"""Checks a piece of code as the command would, for tests that ask what is found where."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from tflint_gpu.checking.engine import may_fire, placed
+from tflint_gpu.model import Model, Project
+from tflint_gpu.model.targets import Target
+from tflint_gpu.rule import Finding, Rule, entries, load
+from tflint_gpu.text.source import SourceFile
+
+NEWEST = Target(tensorflow=(2, 21), keras=3, source="newest")
+ALL_RULES = load([entry.code for entry in entries()])
+
+
+def model_of(code: str, folder: Path) -> Model:
+    """The model of a piece of code that lies in `folder`."""
+    return Project(folder, NEWEST).open(SourceFile.decode(code.encode(), folder / "x.py", "x.py"))
+
+
+def findings(code: str, folder: Path, name: str = "train.py", target: Target = NEWEST) -> list[tuple[Rule, Finding]]:
+    """What all rules find in `code` when it lies in `folder` under `name`, among the files already there."""
+    text = textwrap.dedent(code)
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    project = Project(folder, target)
+    rules = [rule for rule in ALL_RULES if may_fire(rule, text.encode(), path, project)]
+    if not rules:
+        return []
+    model = project.open(SourceFile.decode(text.encode(), path, name))
+    return [(rule, finding) for rule in rules for finding in rule.check(model)]
+
+
+def found(code: str, folder: Path, name: str = "train.py", target: Target = NEWEST) -> set[tuple[str, int]]:
+    """(code, row) of each finding in this file; advice about memory growth is left out unless asked for."""
+    result = set()
+    for rule, finding in findings(code, folder, name, target):
+        source = finding.model.source
+        row = source.locate(finding.model.span(finding.node)[0]).row
+        result.add((rule.code, row) if source.path.name == name else (f"{rule.code} {source.path.name}", row))
+    return result
+
+
+def codes(code: str, folder: Path, *, ignore: tuple[str, ...] = ("TFG401",), target: Target = NEWEST) -> list[str]:
+    """The codes found, sorted, each as often as it was found."""
+    return sorted(rule.code for rule, _ in findings(code, folder, target=target) if rule.code not in ignore)
+
+
+def fixed(code: str, folder: Path, only: str) -> str:
+    """The text after all of one rule's fixes, safe or not, in one pass."""
+    text = textwrap.dedent(code)
+    edits = []
+    for rule, finding in findings(text, folder):
+        if rule.code == only and finding.fix is not None:
+            edits.extend(placed(finding.fix, finding.model).edits)
+    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
+        text = text[: edit.start] + edit.content + text[edit.end :]
+    return text

@@ -1,0 +1,96 @@
+"""Protects the target version: a rule that speaks of the wrong TensorFlow says something false."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.model.targets import NEWEST, find_target, newest_allowed
+
+Write = Callable[..., list[Path]]
+
+
+@pytest.mark.parametrize(
+    ("specifiers", "expected"),
+    [
+        ("==2.10.1", (2, 10)), ("==2.15.0.post1", (2, 15)), ("==2.15.*", (2, 15)), ("===2.9", (2, 9)),
+        ("~=2.10.0", (2, 10)), ("~=2.10", NEWEST), (">=2.4,<2.11", (2, 10)), ("<=2.10", (2, 10)),
+        ("<2", (1, 15)), ("==1.14", (1, 15)), ("<3", NEWEST), ("==2.99", NEWEST), ("<2.5,!=2.4.*", (2, 3)),
+        (">=2.4", None), ("", None), ("!=2.3", None), ("nonsense", None), ("==2", (2, 0)),
+    ],
+)  # fmt: skip
+def test_newest_allowed(specifiers: str, expected: tuple[int, int] | None) -> None:
+    assert newest_allowed(specifiers) == expected
+
+
+FILES = {
+    "requirements.txt": "numpy\ntensorflow[and-cuda]==2.12.0 ; python_version < '3.12'  # why\n",
+    "requirements-gpu.txt": "tensorflow-gpu>=2.4,<2.13\n",
+    "pyproject.toml": '[project]\ndependencies = ["tensorflow-cpu (==2.12.1)"]\n',
+    "setup.cfg": "[options]\ninstall_requires =\n  numpy\n  tensorflow ~= 2.12.0\n",
+    "uv.lock": '[[package]]\nname = "tensorflow"\nversion = "2.12.1"\n',
+    "poetry.lock": '[[package]]\nname = "tensorflow"\nversion = "2.12.0"\n',
+    "Pipfile.lock": '{"default": {"tensorflow": {"version": "==2.12.0"}}}',
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_pins_of_a_project(name: str, tmp_path: Path, write_files: Write) -> None:
+    write_files({name: FILES[name], "setup.py": "", "src/deep/x.py": ""})
+    target = find_target(None, tmp_path / "src" / "deep")
+    assert (target.tensorflow, target.keras, target.source, target.pinned) == ((2, 12), 2, name, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[project]\noptional-dependencies = {gpu = ["tensorflow<2.13"]}\n',
+        '[dependency-groups]\ndev = ["tensorflow<2.13", {include-group = "x"}]\n',
+        '[tool.poetry.dependencies]\ntensorflow = "~2.12"\n',
+        '[tool.poetry.group.gpu.dependencies]\ntensorflow = {version = "2.12.0", optional = true}\n',
+    ],
+)
+def test_shapes_of_pyproject(text: str, tmp_path: Path, write_files: Write) -> None:
+    write_files({"pyproject.toml": text})
+    assert find_target(None, tmp_path).tensorflow == (2, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "tensorflow>=2.4\ntf-nightly==2.5\ntensorflow-datasets==2.1\ntensorflow_hub<0.9\n"),
+        ("requirements.txt", "# tensorflow==2.4\n"),
+        ("pyproject.toml", "[project\ntensorflow==2.4"),
+        ("pyproject.toml", '[project]\ndependencies = "tensorflow==2.4"\n'),
+        ("Pipfile.lock", '["tensorflow"]'),
+        ("uv.lock", '[[package]]\nname = "tensorflow"\n'),
+        ("setup.cfg", "tensorflow==2.4"),
+    ],
+)
+def test_what_is_no_pin_means_the_newest(name: str, text: str, tmp_path: Path, write_files: Write) -> None:
+    write_files({name: text, "setup.py": ""})
+    target = find_target(None, tmp_path)
+    assert (target.tensorflow, target.keras, target.source, target.pinned) == (NEWEST, 3, "newest", False)
+
+
+def test_the_nearest_pin_holds_and_none_above_the_root(tmp_path: Path, write_files: Write) -> None:
+    write_files(
+        {
+            "requirements.txt": "tensorflow==2.4\n",
+            "p/setup.py": "",
+            "p/requirements.txt": "tensorflow==2.5\n",
+            "p/a/requirements.txt": "tensorflow==2.6\n",
+            "q/setup.py": "",
+        }
+    )
+    found = {name: find_target(None, tmp_path / name).tensorflow for name in ("p", "p/a", "p/b", "q")}
+    assert found == {"p": (2, 5), "p/a": (2, 6), "p/b": (2, 5), "q": NEWEST}
+
+
+def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:
+    write_files({"requirements.txt": "tensorflow==2.4\n", "setup.py": ""})
+    target = find_target("2.16.1", tmp_path)
+    assert (target.tensorflow, target.keras, target.source) == ((2, 16), 3, "settings")
+    assert find_target("1.14", tmp_path).tensorflow == (1, 15)

@@ -1,0 +1,90 @@
+"""Protects settings: the nearest file holds, the command line beats it, and a mistake is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.rule import entries
+from tflint_gpu.settings.config import Options, SettingsError, SettingsResolver, parse_options
+
+Write = Callable[..., list[Path]]
+CODE = entries()[0].code
+
+
+def test_the_nearest_file_holds_for_each_directory(tmp_path: Path, write_files: Write) -> None:
+    write_files(
+        {
+            "pyproject.toml": '[tool.tflint-gpu]\ntarget-tensorflow = "2.10"\njobs = 3\n',
+            "a/pyproject.toml": "[tool.other]\nx = 1\n",
+            "b/pyproject.toml": '[tool.tflint-gpu]\ntarget-tensorflow = "2.11"\n',
+            "b/tflint-gpu.toml": 'target-tensorflow = "2.12"\n',
+        }
+    )
+    resolver = SettingsResolver(working_directory=tmp_path)
+    targets = {name: resolver.for_directory(tmp_path / name).target_tensorflow for name in ("", "a", "a/in", "b")}
+    assert targets == {"": "2.10", "a": "2.10", "a/in": "2.10", "b": "2.12"}
+    assert resolver.for_directory(tmp_path / "b").jobs is None, "settings are not inherited from above"
+    isolated = SettingsResolver(isolated=True, working_directory=tmp_path)
+    assert isolated.for_directory(tmp_path).target_tensorflow is None
+    one = SettingsResolver(config=tmp_path / "b/tflint-gpu.toml", working_directory=tmp_path)
+    assert one.for_directory(tmp_path).target_tensorflow == "2.12"
+
+
+def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
+    write_files({"tflint-gpu.toml": 'output-format = "json"\nexclude = ["x"]\nextend-exclude = ["y"]\n'})
+    overrides = Options(output_format="concise", extend_exclude=("z",))
+    settings = SettingsResolver(overrides, working_directory=tmp_path).for_directory(tmp_path)
+    assert settings.output_format == "concise"
+    assert [pattern.text for pattern in settings.exclude] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('selct = ["TFG101"]', ["selct", "`select`"]),
+        (f'select = ["{CODE}9"]', [f"{CODE}9", "`select`", "did you mean"]),
+        ('ignore = ["E501"]', ["E501", "`ignore`"]),
+        ('per-file-ignores = {"a" = ["TGF1"]}', ["TGF1", "per-file-ignores"]),
+        ('select = "TFG101"', ["`select` must be a list of strings"]),
+        ("fix = 1", ["`fix` must be true or false"]),
+        ("jobs = 0", ["`jobs`"]),
+        ("jobs = true", ["`jobs`"]),
+        ('output-format = "xml"', ["`output-format` must be one of full"]),
+        ('target-tensorflow = "two"', ["target-tensorflow"]),
+        ("target-tensorflow = 2.1", ["target-tensorflow"]),
+        ("select = [", ["TOML"]),
+    ],
+)
+def test_mistakes_are_named_with_file_and_key(text: str, parts: list[str], tmp_path: Path, tflint) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "tflint-gpu.toml").write_text(text)
+    (tmp_path / "a.py").write_text("import os\n")
+    done = tflint("check")
+    assert (done.returncode, done.stdout) == (2, "")
+    for part in ["tflint-gpu.toml", *parts]:
+        assert part in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_our_table_must_be_a_table(tmp_path: Path, write_files: Write) -> None:
+    write_files({"pyproject.toml": "[tool]\ntflint-gpu = 3\n"})
+    with pytest.raises(SettingsError, match="must be a table"):
+        SettingsResolver(working_directory=tmp_path).for_directory(tmp_path)
+
+
+def test_someone_elses_broken_pyproject_is_not_our_business(tmp_path: Path, write_files: Write) -> None:
+    write_files({"pyproject.toml": "[tool.other\n"})
+    assert SettingsResolver(working_directory=tmp_path).for_directory(tmp_path).origin is None
+
+
+def test_all_keys_are_understood() -> None:
+    table: dict[str, object] = {
+        "select": [CODE], "ignore": [], "extend-select": ["TFG"], "extend-ignore": ["ALL"],
+        "per-file-ignores": {"!a/*": [CODE]}, "exclude": [], "extend-exclude": [], "respect-gitignore": False,
+        "force-exclude": True, "target-tensorflow": "2.9.1", "output-format": "github", "fix": True,
+        "unsafe-fixes": True, "cache-dir": "x", "jobs": 2,
+    }  # fmt: skip
+    options = parse_options(table, "here")
+    assert all(getattr(options, key.replace("-", "_")) is not None for key in table)

@@ -1,0 +1,91 @@
+"""Protects which files are checked: nobody wants findings from what is ignored, or silence about the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.files import Discovery, NoSuchPath
+from tflint_gpu.text.bytesearch import mentions_tensorflow
+
+Write = Callable[..., list[Path]]
+
+
+def found(tmp_path: Path, *paths: str, **options: object) -> list[str]:
+    resolver = SettingsResolver(Options(**options), None, False, tmp_path)  # type: ignore[arg-type]
+    return [file.name for file in Discovery(resolver, tmp_path).find(paths or (".",))]
+
+
+def test_python_files_in_order_without_the_usual_exclusions(tmp_path: Path, write_files: Write) -> None:
+    write_files(["b.py", "a/c.py", "a.py", "n.pyi", "t.txt", ".venv/x.py", "a/.git/y.py", "node_modules/z.py"])
+    assert found(tmp_path) == ["a.py", "b.py", "a/c.py"]
+
+
+def test_exclusions_replace_and_extend(tmp_path: Path, write_files: Write) -> None:
+    write_files(["a.py", "old/b.py", "new/old/c.py", "new/gen_d.py", ".venv/x.py"])
+    assert found(tmp_path, exclude=("old",)) == ["a.py", ".venv/x.py", "new/gen_d.py"]
+    assert found(tmp_path, extend_exclude=("gen_*.py", "new/old/")) == ["a.py", "old/b.py"]
+
+
+def test_named_files_are_checked_unless_exclusion_is_forced(tmp_path: Path, write_files: Write) -> None:
+    write_files(["old/b.py", "script"])
+    assert found(tmp_path, "old/b.py", "script", exclude=("old",)) == ["old/b.py", "script"]
+    assert found(tmp_path, "old/b.py", "script", exclude=("old",), force_exclude=True) == ["script"]
+
+
+def test_gitignore_nested_negated_and_off(tmp_path: Path, write_files: Write) -> None:
+    ignore = {".gitignore": "build/\n*_gen.py\n!keep_gen.py\n", "sub/.gitignore": "/only.py\n!x_gen.py\n"}
+    write_files(ignore)
+    write_files(
+        [
+            ".git/HEAD",
+            "build/a.py",
+            "b_gen.py",
+            "keep_gen.py",
+            "sub/only.py",
+            "sub/x_gen.py",
+            "sub/in/only.py",
+        ]
+    )
+    assert found(tmp_path) == ["keep_gen.py", "sub/x_gen.py", "sub/in/only.py"]
+    assert found(tmp_path, "sub") == ["sub/x_gen.py", "sub/in/only.py"]
+    assert "b_gen.py" in found(tmp_path, respect_gitignore=False)
+
+
+def test_an_ignored_directory_is_checked_when_asked_for(tmp_path: Path, write_files: Write) -> None:
+    write_files({".gitignore": "build/\n", "build/a.py": "", ".git/HEAD": ""})
+    assert found(tmp_path, "build") == ["build/a.py"]
+
+
+def test_links(tmp_path: Path, write_files: Write) -> None:
+    write_files(["a.py", "sub/b.py"])
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    (tmp_path / "broken.py").symlink_to("nowhere.py")
+    (tmp_path / "sub" / "up").symlink_to("..")
+    (tmp_path / "z_again.py").symlink_to("a.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    assert found(tmp_path) == ["a.py", "sub/b.py"]
+    with pytest.raises(NoSuchPath, match=r"broken\.py.*broken symbolic link"):
+        found(tmp_path, "broken.py")
+
+
+def test_each_file_once(tmp_path: Path, write_files: Write) -> None:
+    write_files(["a.py", "sub/b.py"])
+    assert found(tmp_path, "sub", "a.py", ".", "sub/b.py") == ["sub/b.py", "a.py"]
+
+
+def test_project_root_is_the_nearest_marked_directory(tmp_path: Path, write_files: Write) -> None:
+    write_files(["p/setup.py", "p/q/a.py", "r/b.py"])
+    resolver = SettingsResolver(Options(), None, False, tmp_path)
+    roots = {file.name: file.root for file in Discovery(resolver, tmp_path).find(["p", "r"])}
+    assert roots == {"p/setup.py": tmp_path / "p", "p/q/a.py": tmp_path / "p", "r/b.py": tmp_path}
+
+
+def test_the_words() -> None:
+    assert mentions_tensorflow(b"import tensorflow as tf")
+    assert mentions_tensorflow(b"from keras import Model")
+    assert not mentions_tensorflow(b"import torch")

@@ -1,0 +1,56 @@
+"""Protects suppressions and noqa_row from misreading where lines begin and end."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tflint_gpu
+from tflint_gpu.text.lexical import Lines
+from tflint_gpu.text.source import SourceFile
+from tflint_gpu.text.suppressions import noqa_row
+
+
+def logical_ends(text: str) -> set[int]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return {token.start[0] for token in tokens if token.type == tokenize.NEWLINE}
+
+
+@pytest.mark.parametrize("path", sorted(Path(tflint_gpu.__file__).parent.glob("*.py")), ids=lambda path: path.name)
+def test_agrees_with_tokenize(path: Path) -> None:
+    text = path.read_text()
+    assert logical_ends(text) <= set(Lines.of(text).logical)
+    for end in logical_ends(text):
+        assert end in Lines.of(text).logical_rows(end)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_rows_of_a_statement(newline: str) -> None:
+    text = newline.join(["a = 1", "f(", "    '#(',  # (", "    2)", "b = \\", "  3", 's = """', '"""', "c = 4"])
+    lines = Lines.of(text)
+    groups = {row: list(lines.logical_rows(row)) for row in range(1, 10)}
+    assert groups[1] == [1]
+    assert groups[2] == groups[4] == [2, 3, 4]
+    assert groups[5] == groups[6] == [5, 6]
+    assert groups[7] == groups[8] == [7, 8]
+    assert groups[9] == [9]
+
+
+@pytest.mark.parametrize(("row", "expected"), [(1, 1), (2, 3), (3, 3), (4, 6), (5, 6), (7, 7)])
+def test_a_comment_goes_where_one_may_stand(row: int, expected: int) -> None:
+    text = 'f(1,\n  2 + \\\n  3)\ns = """a\nb\nc"""\ng()\n'
+    assert noqa_row(SourceFile(Path("x.py"), "x.py", text), row) == expected
+
+
+@given(st.text(alphabet="a\"'#()[]\\\n\r ", max_size=60))
+def test_survives_any_text(text: str) -> None:
+    lines = Lines.of(text)
+    count = len(SourceFile(Path("x.py"), "x.py", text).line_starts)
+    for row in range(1, count + 1):
+        assert row in lines.logical_rows(row)
+        assert lines.comment_row(row) >= row

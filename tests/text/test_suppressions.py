@@ -1,0 +1,93 @@
+"""Protects `# noqa`: a comment silences what it names, where it stands, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.diagnostics import Diagnostic, Location
+from tflint_gpu.text.source import SourceFile
+from tflint_gpu.text.suppressions import Suppressions, noqa_row, suppression
+
+
+def hidden(text: str, row: int, code: str = "TFG101") -> bool:
+    source = SourceFile(Path("x.py"), "x.py", text)
+    place = Location(row, 1)
+    diagnostic = Diagnostic(code, "n", "m", "x.py", place, place, noqa_row(source, row), "warning")
+    return Suppressions(source).hides(diagnostic)
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("# noqa", True), ("# NoQA", True), ("#noqa", True), ("# noqa: TFG101", True), ("# noqa:TFG101", True),
+        ("# noqa: E501,TFG101", True), ("# noqa: E501, tfg101", True), ("# noqa: E501 TFG101", True),
+        ("# noqa: TFG1", True), ("# noqa: TFG102", False), ("# noqa: E501", False), ("# noqa: TFG1011", False),
+        ("# type: ignore # noqa: TFG101", True), ("# noqa : E501", True), ("# no qa", False), ("noqa", False),
+        ("# noqa: TFG101 because of x", True), ("# noqa because", True),
+    ],
+)  # fmt: skip
+def test_inline(comment: str, expected: bool) -> None:
+    assert hidden(f"a = 1\nb = 2  {comment}\n", 2) is expected
+    assert not hidden(f"a = 1\nb = 2  {comment}\n", 1)
+
+
+def test_anywhere_in_the_statement() -> None:
+    text = "f(\n  1,\n  2,  # noqa: TFG101\n)\nwith a(\n  b\n):  # noqa\n    c()\n"
+    assert all(hidden(text, row) for row in (1, 2, 3, 4, 5, 6, 7))
+    assert not hidden(text, 8), "a block's header says nothing about its body"
+
+
+def test_behind_a_string_of_several_rows() -> None:
+    text = 'f("""\nx\n""")  # noqa\ng()\n'
+    assert hidden(text, 1)
+    assert not hidden(text, 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "expected"),
+    [
+        ("# tflint-gpu: noqa", "TFG101", True), ("# tflint-gpu: noqa: TFG1", "TFG101", True),
+        ("# tflint-gpu: noqa: TFG2, TFG101", "TFG101", True), ("# tflint-gpu: noqa: TFG2", "TFG101", False),
+        ("# flake8: noqa", "TFG101", True), ("# FLAKE8: NOQA", "TFG101", True),
+        ("# flake8: noqa: E501", "TFG101", False), ("x = 1  # tflint-gpu: noqa", "TFG101", False),
+        ("# ruff: noqa", "TFG101", False),
+    ],
+)  # fmt: skip
+def test_whole_file(line: str, code: str, expected: bool) -> None:
+    assert hidden(f"a = 1\n\n{line}\n", 1, code) is expected
+
+
+def test_text_that_does_not_tokenize_still_has_its_rows() -> None:
+    text = "a = (((\nb = 'x\n$$ f()  # noqa\n"
+    assert hidden(text, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("b = 2", "b = 2  # noqa: TFG101"),
+        ("b = 2   ", "b = 2  # noqa: TFG101"),
+        ("b = 2  # why", "b = 2  # why  # noqa: TFG101"),
+        ("b = 2  # noqa: E501", "b = 2  # noqa: E501, TFG101"),
+        ("b = 2  # noqa:E501 W1 because", "b = 2  # noqa:E501 W1, TFG101 because"),
+        ("b = 2  # type: ignore # NOQA: E501", "b = 2  # type: ignore # NOQA: E501, TFG101"),
+        ("b = '# noqa: E501'", None),  # flake8 would read the string first
+        ('b = """', 'b = """'),
+    ],
+)
+def test_where_a_new_comment_goes(line: str, expected: str | None) -> None:
+    end = '\r\n"""' if line.endswith('"""') else ""
+    source = SourceFile(Path("x.py"), "x.py", f"a = 1\r\n{line}{end}\r\nc = 3\r\n")
+    place = Location(2, 1)
+    diagnostic = Diagnostic("TFG101", "n", "m", "x.py", place, place, noqa_row(source, 2), "warning")
+    edit = suppression(source, diagnostic)
+    if expected is None:
+        assert edit is None
+        return
+    assert edit is not None
+    text = source.text[: edit.start] + edit.content + source.text[edit.end :]
+    expected += f"{end}  # noqa: TFG101" if end else ""
+    assert text == f"a = 1\r\n{expected}\r\nc = 3\r\n"
+    assert hidden(text, 2)

@@ -1,0 +1,1 @@
+"""Files x rules: the engine, its workers and cache, and what mends files."""

@@ -1,0 +1,190 @@
+"""Mending files: which edits go together, passes until nothing changes, and safe writing."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
+from tflint_gpu.text.nesting import check_nesting
+from tflint_gpu.text.replacement import replace_file
+from tflint_gpu.text.source import SourceFile, UnreadableSource
+
+MAX_PASSES = 10
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+class FixError(Exception):
+    """Fixes of a file that could not be used; the file stays as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A file's text with fixes.
+
+    Arguments:
+        source: with the new text.
+        fixed: the diagnostics whose fixes were applied, in the order of application.
+        remaining: what a check of the new text still finds.
+    """
+
+    source: SourceFile
+    fixed: tuple[Diagnostic, ...]
+    remaining: tuple[Diagnostic, ...]
+
+
+def wanted(diagnostic: Diagnostic, unsafe: bool) -> bool:
+    """Whether a diagnostic has a fix that may be applied."""
+    fix = diagnostic.fix
+    return fix is not None and bool(fix.edits) and (unsafe or fix.applicability == "safe")
+
+
+def mend(
+    source: SourceFile,
+    diagnostics: Sequence[Diagnostic],
+    recheck: Callable[[SourceFile], Sequence[Diagnostic]],
+    unsafe: bool = False,
+) -> Mended:
+    """Apply fixes in passes until none is left or ten passes are over.
+
+    Arguments:
+        source: the file as it was checked.
+        diagnostics: what was found in it.
+        recheck: finds what a changed text still has.
+        unsafe: apply unsafe fixes too.
+
+    Raises:
+        FixError: a result that does not parse or cannot be encoded.
+    """
+    fixed: list[Diagnostic] = []
+    seen = {source.text}
+    for _ in range(MAX_PASSES):
+        changed, applied = apply(source, [one for one in diagnostics if wanted(one, unsafe)])
+        if not applied or changed.text in seen:  # nothing to do, or two fixes that undo each other
+            break
+        seen.add(changed.text)
+        _must_parse(changed, applied, len(source.refusals))
+        source = changed
+        fixed += applied
+        diagnostics = recheck(source)
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        raise FixError(f"the fixed text cannot be written as {source.encoding}: {error.reason}") from None
+    return Mended(source, tuple(fixed), tuple(diagnostics))
+
+
+def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[SourceFile, list[Diagnostic]]:
+    """One pass: the file with its new text, and the diagnostics whose fixes are in it.
+
+    Fixes are taken in the order of their places. One that touches what an earlier one changes waits for the
+    next pass, except that an edit which is there already (two fixes that add the same import) is shared.
+    """
+    accepted: set[Edit] = set()
+    applied: list[Diagnostic] = []
+    for diagnostic in sorted(diagnostics, key=_place_of_fix):
+        fix = _edits(diagnostic)
+        if not all(_still_there(edit, source) for edit in fix):
+            continue
+        new = [edit for edit in fix if edit not in accepted]
+        if any(_touch(edit, other) for edit in new for other in accepted):
+            continue
+        accepted.update(new)
+        applied.append(diagnostic)
+    edits = sorted(accepted, key=lambda edit: (edit.start, edit.end))
+    if any(edit.end > after.start for edit, after in pairwise(edits)):  # a mistake of their rule
+        raise FixError("a fix has edits that overlap")
+    newline = newline_of(source.text)
+    return source.edited(
+        replace(edit, content=_NEWLINE.sub(lambda _: newline, edit.content)) for edit in edits
+    ), applied
+
+
+def _edits(diagnostic: Diagnostic) -> tuple[Edit, ...]:
+    return diagnostic.fix.edits if diagnostic.fix is not None else ()
+
+
+def _place_of_fix(diagnostic: Diagnostic) -> tuple[int, int, str]:
+    edits = _edits(diagnostic)
+    return min(edit.start for edit in edits), max(edit.end for edit in edits), diagnostic.code
+
+
+def _touch(one: Edit, other: Edit) -> bool:
+    return one.start <= other.end and other.start <= one.end
+
+
+def _still_there(edit: Edit, source: SourceFile) -> bool:
+    """Whether an edit was made for this text: a file may change while others are being checked."""
+    return (
+        source.is_writable(edit.start, edit.end)
+        and source.locate(edit.start) == edit.location
+        and source.locate(edit.end) == edit.end_location
+    )
+
+
+def newline_of(text: str) -> str:
+    """The line ending of a text: its first one."""
+    match = _NEWLINE.search(text)
+    return match[0] if match else "\n"
+
+
+def _must_parse(source: SourceFile, applied: Sequence[Diagnostic], refused: int) -> None:
+    """Raise FixError if libcst refuses the text, or if more parts of it were refused than before."""
+    import libcst
+
+    try:
+        if len(source.refusals) > refused:
+            raise source.refusals[-1]
+        check_nesting(source.code)
+        libcst.parse_module(source.code)
+    except (libcst.ParserSyntaxError, UnreadableSource, RecursionError) as error:
+        codes = ", ".join(sorted({diagnostic.code for diagnostic in applied}))
+        reason = str(error).splitlines()[0]
+        raise FixError(f"the fixes of {codes} would leave code that does not parse: {reason}") from None
+
+
+def difference(before: SourceFile, after: SourceFile) -> str:
+    """A unified diff of two texts of one file, with LF between its lines; of a notebook, one for each changed cell."""
+    texts = after.parts()
+    return "".join(_difference(name, text, texts.get(name, "")) for name, text in before.parts().items())
+
+
+def _difference(name: str, before: str, after: str) -> str:
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff([*_lines(before)], [*_lines(after)], fromfile=name, tofile=name)
+    )
+
+
+def _lines(text: str) -> list[str]:
+    """Lines by LF only: a CR belongs to the line that it ends, as `patch` has it."""
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def write(source: SourceFile, path: Path) -> None:
+    """Put a text in the place of a file, as `replace_file` does.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    replace_file(path.resolve(strict=True), source.encode())  # a file that was deleted meanwhile stays deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Fixable:
+    """How many of some findings a further run could mend."""
+
+    safe: int
+    unsafe: int
+
+    @classmethod
+    def among(cls, diagnostics: Iterable[Diagnostic]) -> Fixable:
+        """Count by the fix's applicability."""
+        fixes: list[Fix] = [one.fix for one in diagnostics if one.fix is not None and one.fix.edits]
+        safe = sum(fix.applicability == "safe" for fix in fixes)
+        return cls(safe, len(fixes) - safe)

@@ -1,0 +1,63 @@
+"""Which of the checked files import a file: a finding may lie in one file and show only when another is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.settings.files import FileToCheck
+
+
+@dataclass(frozen=True)
+class Importers:
+    """Knows the imports between files, read from their bytes once.
+
+    Arguments:
+        engine: locates what an import means.
+        files: that are checked together.
+    """
+
+    engine: Engine
+    files: Iterable[FileToCheck] = field(repr=False)
+
+    def of(self, path: Path) -> list[FileToCheck]:
+        """The files that import a file, directly or through others, in the order of the files."""
+        found: set[Path] = set()
+        queue = [path]
+        while queue:
+            direct = self._direct.get(queue.pop(), set()) - found
+            found |= direct
+            queue += direct
+        return [file for place, file in self._starts.items() if place in found and place != path]
+
+    @cached_property
+    def _starts(self) -> dict[Path, FileToCheck]:
+        """Files that can lead to findings at all."""
+        return {file.path: file for file in self.files if _may_matter(file)}
+
+    @cached_property
+    def _direct(self) -> dict[Path, set[Path]]:
+        """For each file that an import leads to, those that name it."""
+        importers: dict[Path, set[Path]] = {}
+        seen: set[Path] = set()
+        for file in self._starts.values():
+            queue = [file.path]
+            while queue:
+                path = queue.pop()
+                if path in seen:
+                    continue
+                seen.add(path)
+                for imported in self.engine.imports_of(path, file):
+                    importers.setdefault(imported, set()).add(path)
+                    queue.append(imported)
+        return importers
+
+
+def _may_matter(file: FileToCheck) -> bool:
+    try:
+        return file.may_matter(file.read())
+    except OSError:
+        return False

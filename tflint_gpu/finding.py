@@ -1,0 +1,62 @@
+"""What a rule found: syntax nodes and words, before they become rows and columns (`tflint_gpu.diagnostics`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tflint_gpu.diagnostics import Applicability, Prediction, Severity
+
+if TYPE_CHECKING:
+    from libcst import CSTNode
+
+    from tflint_gpu.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `node` by `text`; or keep the node and insert `text` before it, after it, or below its line."""
+
+    node: CSTNode
+    text: str
+    where: Literal["replace", "before", "after", "below"] = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits on syntax nodes that together mend one finding."""
+
+    message: str
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A related place: a node of some file's model, and what it has to do with the finding."""
+
+    model: Model
+    node: CSTNode
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found.
+
+    Arguments:
+        model: the model of the file in which the finding lies (not always the file being checked).
+        node: the syntax node that the user must change.
+        message: one sentence that is true for the model's target version.
+        prediction: what will happen, testable by `verify`.
+        help: one line that says what to do instead.
+    """
+
+    model: Model
+    node: CSTNode
+    message: str
+    prediction: Prediction
+    help: str = ""
+    severity: Severity | None = None
+    notes: tuple[Note, ...] = ()
+    fix: Fix | None = None

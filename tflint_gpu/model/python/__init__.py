@@ -1,0 +1,1 @@
+"""What the Python of a file and its project means."""

@@ -1,0 +1,163 @@
+"""A tf.data chain: its source, its operations, and what follows from their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.values import UNKNOWN
+from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, HEAVY
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.model import Model
+
+_FEW = 10
+_PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a chain: `batch` and its call, in the file where it is written."""
+
+    name: str
+    call: cst.Call
+    model: Model
+
+    @property
+    def place(self) -> Node:
+        """The method's name: where a user must change something."""
+        return self.call.func.attr if isinstance(self.call.func, cst.Attribute) else self.call.func
+
+    @property
+    def receiver(self) -> Expression | None:
+        """The dataset on which the method is called."""
+        return self.call.func.value if isinstance(self.call.func, cst.Attribute) else None
+
+    def argument(self, position: int, keyword: str) -> Any:
+        """The value of an argument, UNKNOWN where it is not a constant or absent."""
+        return self.model.value(argument(self.call, position, keyword))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A dataset: its source and the operations on it, first to last.
+
+    Arguments:
+        source: canonical name of what made it; None where that is unknown.
+        source_call: the call that made it, in the file of `source_model`.
+        inputs: the chains that a zip, or a similar source, joins.
+        certain: whether this can be nothing but a tf.data dataset.
+    """
+
+    source: str | None = None
+    source_call: cst.Call | None = None
+    source_model: Model | None = None
+    operations: tuple[Operation, ...] = ()
+    inputs: tuple[Chain, ...] = ()
+    certain: bool = False
+
+    def then(self, operation: Operation, certain: bool = False) -> Chain:
+        """This chain with one more operation."""
+        return replace(self, operations=(*self.operations, operation), certain=self.certain or certain)
+
+    @property
+    def batching(self) -> Operation | None:
+        """The operation that forms the batches that the consumer gets; None where that can't be told."""
+        for operation in reversed(self.operations):
+            if operation.name in BATCHING:
+                return operation
+            if operation.name not in BATCH_NEUTRAL:
+                return None
+        joined = [chain.batching for chain in self.inputs]  # `zip((a.batch(1), b.batch(1)))`
+        return joined[0] if joined and None not in joined else None
+
+    @property
+    def loaded_batch_size(self) -> Any:
+        """The `batch_size` given to a loader such as `image_dataset_from_directory`, UNKNOWN otherwise."""
+        if self.source_call is None or self.source_model is None:
+            return UNKNOWN
+        if any(operation.name not in BATCH_NEUTRAL for operation in self.operations):
+            return UNKNOWN
+        return self.source_model.value(argument(self.source_call, -1, "batch_size"))
+
+    @property
+    def work(self) -> Operation | None:
+        """The last operation that does more than bookkeeping."""
+        return next((o for o in reversed(self.operations) if o.name in HEAVY), None)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a `take` leaves only a few elements, or a number that is not known."""
+        counts = [o.argument(0, "count") for o in self.operations if o.name == "take"]
+        return any(not isinstance(count, int) or 0 <= count <= _FEW for count in counts)
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a distribution strategy takes the dataset over; it prefetches by itself."""
+        return any(o.name == "experimental_distribute_dataset" for o in self.operations)
+
+    @property
+    def is_prefetched(self) -> bool:
+        """Whether a prefetch covers all the work of the chain."""
+        for operation in reversed(self.operations):
+            if operation.name in _PREFETCHING:
+                return True
+            if operation.name in HEAVY:
+                return False
+        return False
+
+    @property
+    def last_prefetch(self) -> Operation | None:
+        """The last prefetch of the chain."""
+        return next((o for o in reversed(self.operations) if o.name in _PREFETCHING), None)
+
+    @property
+    def ends_synchronously(self) -> bool:
+        """Whether the last work certainly runs in the consumer's own thread: it batches what a generator yields."""
+        last = self.work
+        if last is None:
+            return False
+        generated = (self.source or "").endswith(".from_generator")
+        return last.name in BATCHING and generated and not any(o.name == "map" for o in self.operations)
+
+    @property
+    def ends_in_parallel(self) -> bool:
+        """Whether the last work has threads of its own, which keep finished elements ready by themselves."""
+        last = self.work
+        return last is not None and argument(last.call, -1, "num_parallel_calls") is not None
+
+    @property
+    def ends_with_sequential_map(self) -> bool:
+        """Whether the last work is a `map` without `num_parallel_calls`."""
+        last = self.work
+        return last is not None and last.name == "map" and argument(last.call, 1, "num_parallel_calls") is None
+
+    @property
+    def misplaced_prefetch(self) -> tuple[Operation, Operation] | None:
+        """The last prefetch and the first work behind it, where there is such work."""
+        follower: Operation | None = None
+        for operation in reversed(self.operations):
+            if operation.name in _PREFETCHING:
+                return (operation, follower) if follower is not None else None
+            if operation.name in HEAVY:
+                follower = operation
+        return None
+
+    def option(self, name: str) -> Any:
+        """The value of a tf.data option set through `with_options`, UNKNOWN where it is not set."""
+        for operation in reversed(self.operations):
+            if operation.name == "with_options":
+                options = argument(operation.call, 0, "options")
+                for assignment in operation.model.tree.attribute_assignments:
+                    target = assignment.target
+                    if (
+                        target.attr.value == name
+                        and options is not None
+                        and (dotted_name(target) or "").startswith(f"{dotted_name(options)}.")
+                        and operation.model.tree.function(target) is operation.model.tree.function(options)
+                    ):
+                        return operation.model.value(assignment.value)
+        return UNKNOWN

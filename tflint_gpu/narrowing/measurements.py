@@ -1,0 +1,107 @@
+"""What an earlier `verify` measured, and to which findings of today it still belongs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.narrowing.fingerprints import LineOf
+
+_LONGEST = 2000
+
+
+class MeasurementError(Exception):
+    """A file with measurements that cannot be used; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A verdict and, in words, what was measured and on what."""
+
+    verdict: str
+    text: str
+
+
+def key_of(diagnostic: Diagnostic, line_of: LineOf) -> str:
+    """A key for a finding and the code that it is about: the function, class or statement of the module around it.
+
+    It does not hold line numbers, so only an edit of that code makes it another one.
+
+    Arguments:
+        line_of: the text of a row (from 1) of a file, or of a notebook's cell; None if it cannot be read.
+    """
+    place = diagnostic.location
+
+    def line(row: int) -> str | None:
+        return line_of(diagnostic.filename, row, place.cell) if row >= 1 else None
+
+    first = last = place.row
+    while not _starts_statement(line(first)) and line(first - 1) is not None and place.row - first < _LONGEST:
+        first -= 1
+    while (line(first - 1) or "").startswith("@"):
+        first -= 1
+    while not _starts_statement(line(last + 1)) and line(last + 1) is not None and last - first < _LONGEST:
+        last += 1
+    code = "\n".join((line(row) or "").rstrip() for row in range(first, last + 1)).strip()
+    within = f"{place.row - first}:{place.column}"
+    parts = "\0".join((diagnostic.code, Path(diagnostic.filename).name, within, code))
+    return hashlib.sha256(parts.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _starts_statement(line: str | None) -> bool:
+    return bool(line) and line is not None and not line[0].isspace() and line[0] not in ")]}#"
+
+
+def read_measurements(path: Path) -> dict[str, Measurement]:
+    """The measurements in a JSON report of `verify`, by their keys; only those that say something on a prediction.
+
+    Raises:
+        MeasurementError: the file cannot be read or is no such report.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise MeasurementError(f"{path}: is no JSON: {error}") from error
+    results = data.get("results") if isinstance(data, dict) else None
+    device = data.get("device") if isinstance(data, dict) else None
+    if not isinstance(results, list) or not isinstance(device, dict):
+        raise MeasurementError(f"{path}: is no report of verify: write one with `verify --output-format json`")
+    where = str(device.get("name") or "the CPU")
+    found: dict[str, Measurement] = {}
+    for result in results:
+        measurement = _measurement(result, where)
+        if measurement is not None:
+            found.setdefault(result["key"], measurement)
+    return found
+
+
+def _measurement(result: Any, where: str) -> Measurement | None:
+    """None for what was not run, for variants, and for what is no result."""
+    if not isinstance(result, dict) or not isinstance(result.get("key"), str) or result.get("variant"):
+        return None
+    verdict, measured = result.get("verdict"), result.get("measured")
+    if not isinstance(verdict, str) or verdict == "not run":
+        return None
+    ratio = measured.get("ratio") if isinstance(measured, dict) else None
+    if isinstance(ratio, int | float) and isinstance(measured, dict):
+        return Measurement(verdict, f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g}) on {where}")
+    return Measurement(verdict, f"seen on {where}")
+
+
+def with_measurements(
+    diagnostics: Sequence[Diagnostic], known: Mapping[str, Measurement], line_of: LineOf
+) -> list[Diagnostic]:
+    """The diagnostics, each with what was measured of its code as it stands now."""
+    result = []
+    for one in diagnostics:
+        measurement = known.get(key_of(one, line_of))
+        text = "" if measurement is None else f"{measurement.text}: {measurement.verdict}"
+        result.append(replace(one, measured=text) if text else one)
+    return result

@@ -1,0 +1,1 @@
+"""What a user has set: configuration, selected rules, the target TensorFlow, and which files to check."""

@@ -1,0 +1,256 @@
+"""Which files to check: arguments, directories, exclusions, `.gitignore`, and the search by bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflint_gpu.settings.config import Settings, SettingsResolver
+from tflint_gpu.settings.patterns import any_matches
+from tflint_gpu.text.bytesearch import mentions_tensorflow
+from tflint_gpu.text.decoding import NOTEBOOK_ENDING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+ENDINGS = (".py", NOTEBOOK_ENDING)
+ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+class NoSuchPath(Exception):
+    """A path given by the user that is not there, or cannot be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileToCheck:
+    """A file and how it is to be checked.
+
+    Arguments:
+        path: absolute, symbolic links not resolved.
+        name: how reports call it.
+        settings: what holds for it.
+        root: of the project that it belongs to.
+        content: its bytes if they are not those on the disk (standard input).
+    """
+
+    path: Path
+    name: str
+    settings: Settings
+    root: Path
+    content: bytes | None = None
+
+    def read(self) -> bytes:
+        """The bytes to check.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        return self.path.read_bytes() if self.content is None else self.content
+
+    def may_matter(self, data: bytes) -> bool:
+        """Whether its bytes mention TensorFlow, or are JSON with escapes for small letters."""
+        if mentions_tensorflow(data):
+            return True
+        return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
+
+
+@dataclass(slots=True)
+class Discovery:
+    """Finds the files below the paths of a command line.
+
+    Arguments:
+        resolver: gives the settings of each directory.
+        working_directory: what relative paths start from.
+        warnings: filled with what could not be looked at.
+    """
+
+    resolver: SettingsResolver
+    working_directory: Path = field(default_factory=Path.cwd)
+    warnings: list[str] = field(default_factory=list)
+    _roots: dict[Path, Path | None] = field(default_factory=dict)
+
+    def find(self, paths: Iterable[str]) -> list[FileToCheck]:
+        """All files to check, each once, in the order of the paths and then by name.
+
+        Raises:
+            NoSuchPath: a path does not exist.
+            SettingsError: a settings file on the way is wrong.
+        """
+        arguments = [self._absolute(path) for path in paths]
+        for given, path in zip(paths, arguments, strict=True):
+            if not path.exists():
+                broken = " (a broken symbolic link)" if path.is_symlink() else ""
+                raise NoSuchPath(f"{given}: no such file or directory{broken}")
+        fallback = common_folder(arguments)
+        found: dict[Path, FileToCheck] = {}
+        seen: set[Path] = set()
+        for argument in arguments:
+            for path in self._below(argument):
+                identity = path.resolve() if path.is_symlink() else path
+                if identity not in seen:
+                    seen.add(identity)
+                    found[path] = self.describe(path, fallback)
+        return list(found.values())
+
+    def describe(self, path: Path, fallback: Path, content: bytes | None = None) -> FileToCheck:
+        """What is to be known of one file before it is checked."""
+        return FileToCheck(
+            path,
+            shown_name(path, self.working_directory),
+            self.resolver.for_file(path),
+            self.project_root(path.parent, fallback),
+            content,
+        )
+
+    def project_root(self, directory: Path, fallback: Path) -> Path:
+        """The nearest directory upwards that looks like a project's; else the fallback."""
+        if directory not in self._roots:
+            above = [directory, *directory.parents]
+            marked = (place for place in above if any((place / name).exists() for name in ROOT_MARKERS))
+            self._roots[directory] = next(marked, None)
+        root = self._roots[directory]
+        if root is not None:
+            return root
+        return fallback if fallback == directory or fallback in directory.parents else directory
+
+    def _absolute(self, path: str) -> Path:
+        return Path(os.path.normpath(self.working_directory / path))
+
+    def _below(self, argument: Path) -> Iterator[Path]:
+        if self.resolver.for_file(argument).force_exclude and is_excluded(argument, self.resolver):
+            return
+        if argument.is_dir():
+            yield from self._walk(argument)
+        else:
+            yield argument
+
+    def _walk(self, top: Path) -> Iterator[Path]:
+        """Files in a directory and below. Links to directories are not followed: they may be loops."""
+        ignored = GitIgnores(top)
+        pending = [top]
+        while pending:
+            directory = pending.pop()
+            settings = self.resolver.for_directory(directory)
+            try:
+                with os.scandir(directory) as scan:
+                    children = sorted(scan, key=lambda entry: entry.name)
+            except OSError as error:
+                self.warnings.append(f"{directory}: cannot be listed: {error.strerror or error}")
+                continue
+            below: list[Path] = []
+            for entry in children:
+                path = directory / entry.name
+                is_directory = entry.is_dir(follow_symlinks=False)
+                if not is_directory and not (entry.name.endswith(ENDINGS) and _is_file(entry)):
+                    continue
+                if any_matches(settings.exclude, path):
+                    continue
+                if settings.respect_gitignore and ignored.hides(path, is_directory):
+                    continue
+                if is_directory:
+                    below.append(path)
+                else:
+                    yield path
+            pending += reversed(below)
+
+
+def common_folder(paths: Iterable[Path]) -> Path:
+    """The folder that all paths of a command line lie in, or are."""
+    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads back to itself
+        return False
+
+
+def is_excluded(path: Path, resolver: SettingsResolver) -> bool:
+    """Whether the settings exclude a file or a directory above it, up to where they stand."""
+    settings = resolver.for_file(path)
+    above = [path, *path.parents]
+    return any(
+        any_matches(settings.exclude, place)
+        for place in above
+        if settings.base in place.parents or (place == path and settings.base not in path.parents)
+    )
+
+
+def shown_name(path: Path, working_directory: Path) -> str:
+    """How reports call a file: from here if it is below here, else absolute."""
+    try:
+        return str(path.relative_to(working_directory))
+    except ValueError:
+        return str(path)
+
+
+class GitIgnores:
+    """The `.gitignore` files that hold below a directory: those in it, and those of its repository.
+
+    A directory that was asked for is checked even if a `.gitignore` above it hides it.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._specs: dict[Path, GitIgnoreSpec | None] = {}
+        self._places: dict[Path, list[Path]] = {}
+        self._repository = next((place for place in (top, *top.parents) if (place / ".git").exists()), top)
+        above = [place for place in top.parents if self._repository in (place, *place.parents)]
+        self._above = [place for place in above if not self._says(place, top, True)]
+
+    def hides(self, path: Path, is_directory: bool) -> bool:
+        """Whether git would ignore the path; the nearest file that says something decides."""
+        for place in self._places_for(path.parent):
+            verdict = self._says(place, path, is_directory)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _places_for(self, directory: Path) -> list[Path]:
+        """Directories whose ignore files hold in a directory and are there, the nearest first."""
+        if directory not in self._places:
+            here = [directory] if self._spec(directory) is not None else []
+            if directory == self._top:
+                higher = [place for place in self._above if self._spec(place) is not None]
+            else:
+                higher = self._places_for(directory.parent)
+            self._places[directory] = here + higher
+        return self._places[directory]
+
+    def _says(self, place: Path, path: Path, is_directory: bool) -> bool | None:
+        spec = self._spec(place)
+        if spec is None:
+            return None
+        relative = path.relative_to(place).as_posix()
+        return spec.check_file(f"{relative}/" if is_directory else relative).include
+
+    def _spec(self, place: Path) -> GitIgnoreSpec | None:
+        if place not in self._specs:
+            lines: list[str] = []
+            names = [".gitignore"]
+            if place == self._repository:
+                names.insert(0, ".git/info/exclude")
+            for name in names:
+                try:
+                    lines += (place / name).read_text("utf-8", "replace").splitlines()
+                except OSError:
+                    continue
+            self._specs[place] = _compile(lines) if lines else None
+        return self._specs[place]
+
+
+def _compile(lines: list[str]) -> GitIgnoreSpec | None:
+    from pathspec import GitIgnoreSpec  # only where there is a .gitignore: it takes 20 ms to import
+
+    good: list[str] = []
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:  # a pattern that git, too, passes over
+            continue
+        good.append(line)
+    return GitIgnoreSpec.from_lines(good)

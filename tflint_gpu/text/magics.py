@@ -1,0 +1,113 @@
+"""IPython's additions to Python, put out of the way: magics, shell lines, help.
+
+What is not Python becomes a comment, or a name and a comment, of the same length, so that every offset stays. The
+syntax is that of IPython's `inputtransformer2`; `tests/core/test_magics.py` compares the two.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from tflint_gpu.text.lexical import bare_code, end_of_logical_line
+
+STAND_IN = "\N{LATIN LETTER RETROFLEX CLICK}"
+"""A name of one letter that no program uses: a magic's value is unknown, and `!` is as long."""
+
+_PYTHON_BODIES = frozenset(
+    "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit wandb".split()
+)
+_PYTHON_ARGUMENTS = frozenset("memit prun time timeit".split())
+_NEWLINE = r"(?:\r\n|\r|\n)"
+_CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*%%(?P<name>\w+)[^\r\n]*")
+_REST_OF_LINE = re.compile(rf"(?:\\{_NEWLINE}|[^\r\n])*")
+_LINE = re.compile(r"[^\r\n]([^\r\n]*)")
+_ESCAPES = "%!?;,/"
+_ASSIGNED = re.compile(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")
+_ARGUMENTS = re.compile(r"%(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
+_AUTOMAGIC = re.compile(
+    r"(?:pip|conda|mamba|micromamba|uv|cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|man|env|run|load|load_ext|reload_ext|matplotlib)"
+    r"[ \t]+(?!(?:and|for|if|in|is|not|or)\b)[\w~/.]"
+)
+
+
+def python_start(cell: str) -> int | None:
+    """Where the Python of a cell starts: behind cell magics that run it. None if it is another language's."""
+    position = 0
+    while match := _CELL_MAGIC.match(cell, position):
+        if match["name"] not in _PYTHON_BODIES:
+            return None
+        position = match.end()
+    return position
+
+
+def python_of(cell: str) -> str:
+    """A cell without IPython's additions, as long as before; it may still not parse.
+
+    Arguments:
+        cell: one for which `python_start` is not None.
+    """
+    position = python_start(cell) or 0
+    pieces = [comment_out(cell[:position])]
+    while position < len(cell):
+        pieces.append(_python_line(cell, position))
+        position += len(pieces[-1])
+    return "".join(pieces)
+
+
+def _python_line(cell: str, position: int) -> str:
+    """What starts at an offset, a logical line of Python or a magic, as Python of the same length."""
+    logical = cell[position : end_of_logical_line(cell, position)]
+    indentation = logical[: len(logical) - len(logical.lstrip(" \t\f"))]
+    rest = _REST_OF_LINE.match(cell, position + len(indentation))
+    line = rest[0] if rest is not None else ""
+    if line and (line[0] in _ESCAPES or _AUTOMAGIC.match(line) or _asks_for_help(logical)):
+        return indentation + _without_magic(line, needed=indentation != "")
+    if assigned := _ASSIGNED.match(line):
+        magic = line[assigned.end() :]
+        return indentation + assigned[0] + _without_magic(magic, needed=True, assigned=True)
+    return logical
+
+
+def comment_out(text: str) -> str:
+    """The text with `#` for the first character of each line."""
+    return _LINE.sub(r"#\1", text)
+
+
+def parse(code: str) -> None:
+    """Let Python's parser read some code.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: it does not parse.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ast.parse(code)
+
+
+def _asks_for_help(line: str) -> bool:
+    """`name?`, `name??` in a logical line: a question mark is nowhere in Python but in strings and comments."""
+    bare = bare_code(line).rstrip(" \t\r\n;") if "?" in line else ""
+    return bare.endswith("?") and "\n" not in bare
+
+
+def _without_magic(text: str, needed: bool, assigned: bool = False) -> str:
+    """What is left of a magic: the Python that it runs, if it is one of those, else a stand-in or nothing.
+
+    Arguments:
+        text: of the magic.
+        needed: whether something must stand there: a block may have nothing else, and an assignment has a value.
+        assigned: whether its value is.
+    """
+    match = _ARGUMENTS.match(text)
+    if match is not None and match["name"] in _PYTHON_ARGUMENTS:
+        length, code = match.start("code"), match["code"]
+        # Only `%time` gives the value of what it runs.
+        lead = " " * length if assigned and match["name"] == "time" else STAND_IN.ljust(length - 1) + ";"
+        try:
+            parse(f"x = {code}" if lead.isspace() else f"{STAND_IN};{code}")
+            return lead + code
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+    return STAND_IN + comment_out(text[1:]) if needed else comment_out(text)
