@@ -13,6 +13,8 @@ Severity = Literal["error", "warning", "advice"]
 Applicability = Literal["safe", "unsafe"]
 PredictionKind = Literal["crash", "slowdown", "memory", "wrong-result", "wrong-device", "no-effect"]
 
+WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "advice")
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
@@ -120,6 +122,10 @@ class Diagnostic:
     def text(self) -> str:
         """The message with what was measured, for formats that have one text for a finding."""
         return f"{self.message}; measured: {self.measured}" if self.measured else self.message
+
+    def is_at_least(self, severity: Severity) -> bool:
+        """Whether its own severity is this one or a worse one."""
+        return WORST_FIRST.index(self.severity) <= WORST_FIRST.index(severity)
 
     @property
     def sort_key(self) -> tuple[str, Location, str, str]:

@@ -50,7 +50,7 @@ def _commands() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit: 0 nothing found, 1 findings, 2 the work could not be done."""
+    """Run a command and exit: 0 nothing to fail for, 1 findings, 2 the work could not be done."""
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_print(stream)
     try:

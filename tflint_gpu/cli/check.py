@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import (
     OUTPUT_FORMATS,
     Options,
@@ -54,6 +55,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--fix-only", is_flag=True, help="Mend, but do not report what is left.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
+@click.option("--show-advice/--no-show-advice", default=None, help="Show each piece of advice, not a line a rule.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option(
     "--diff-base", metavar="REV", help="Only findings on lines changed since REV; REV... is where HEAD left it."
@@ -80,6 +82,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
 @click.option("--cache-dir", metavar="DIR", help="Where to store results.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what `# noqa` comments silence.")
+@click.option("--fail-on", type=click.Choice(WORST_FIRST), help="Exit with 1 for this or worse (default: warning).")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was mended.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
@@ -89,7 +92,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Find mistakes in TensorFlow code in PATHS (default: here; - is standard input).
 
-    Exits with 0 if nothing was found, 1 for findings, 2 if the work could not be done.
+    Exits with 0 if nothing worse than advice was found (--fail-on), else 1; 2 if the work could not be done.
     """
     if given["isolated"] and given["config"] is not None:
         raise click.UsageError("--config and --isolated exclude each other")
@@ -180,6 +183,8 @@ class Check:
         # `fix = true` in the settings is not meant for a run that only shows differences or makes findings known.
         mends = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
         outcome = self._measured(self._outcome(resolver, settings, files, narrowing, mends))
+        # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
+        fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
         manner = Manner.of(given, settings)
         if given["diff"]:
             return show_diffs(outcome, manner)
@@ -189,7 +194,7 @@ class Check:
         if to_write is not None:
             return tell_baseline(outcome, manner, lambda: narrowing.write_baseline(to_write, outcome.found))
         # With fixes, standard output is for the mended text of standard input.
-        return report(outcome, manner, here, sys.stderr if mends and stdin is not None else sys.stdout)
+        return report(outcome, fails, manner, here, sys.stderr if mends and stdin is not None else sys.stdout)
 
     def _measured(self, outcome: Outcome) -> Outcome:
         """The outcome with what an earlier `verify` measured of the same code."""

@@ -49,6 +49,7 @@ class Manner:
     """How the user wants to be told: `check`'s options of the same names, and the settings."""
 
     output_format: str
+    show_advice: bool
     unsafe_fixes: bool
     statistics: bool
     fix_only: bool
@@ -61,12 +62,17 @@ class Manner:
     def of(cls, given: Mapping[str, Any], settings: Settings) -> Manner:
         """From the options as click has them."""
         names = ("statistics", "fix_only", "exit_zero", "exit_non_zero_on_fix", "quiet", "verbose")
-        return cls(settings.output_format, settings.unsafe_fixes, *(given[name] for name in names))
+        from_settings = (settings.output_format, settings.show_advice, settings.unsafe_fixes)
+        return cls(*from_settings, *(given[name] for name in names))
 
 
-def report(outcome: Outcome, manner: Manner, here: Path, stream: TextIO) -> int:
-    """Print the findings and return the exit code."""
-    view = View(here, use_colour(stream, os.environ), manner.unsafe_fixes, outcome.sources)
+def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: TextIO) -> int:
+    """Print the findings and return the exit code.
+
+    Arguments:
+        fails: whether one of the findings is as bad as `fail-on` has it.
+    """
+    view = View(here, use_colour(stream, os.environ), manner.unsafe_fixes, outcome.sources, manner.show_advice)
     found, fixed = outcome.found, outcome.fixed
     lines: list[str] = []
     if manner.fix_only:
@@ -88,7 +94,7 @@ def report(outcome: Outcome, manner: Manner, here: Path, stream: TextIO) -> int:
         return FAILED
     if fixed and manner.exit_non_zero_on_fix:
         return FOUND
-    return FOUND if found and not manner.fix_only and not manner.exit_zero else 0
+    return FOUND if fails and not manner.fix_only and not manner.exit_zero else 0
 
 
 def show_diffs(outcome: Outcome, manner: Manner) -> int:

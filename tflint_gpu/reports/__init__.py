@@ -28,6 +28,7 @@ class View:
         colour: whether colours can be seen.
         unsafe_fixes: whether unsafe fixes count as fixes.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
+        show_advice: whether equal advice is told one by one.
         width: columns that a table may have.
     """
 
@@ -35,6 +36,7 @@ class View:
     colour: bool = False
     unsafe_fixes: bool = False
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    show_advice: bool = False
     width: int = 120
     _read: dict[str, SourceFile | None] = field(default_factory=dict)
 

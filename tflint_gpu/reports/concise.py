@@ -1,4 +1,4 @@
-"""`concise`: a line for each diagnostic, as compilers print them."""
+"""`concise`: a line for each diagnostic, as compilers print them, and one for equal advice."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
+from tflint_gpu.reports.advice import fold
 from tflint_gpu.reports.display import printable, styled
 from tflint_gpu.reports.locations import place
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """`path:row:column: CODE [*] message`."""
-    return "".join(_line(diagnostic, view) for diagnostic in diagnostics)
+    """`path:row:column: CODE [*] message`; a line for several places starts with the first of them."""
+    single, folds = fold(diagnostics, view)
+    lines = [_line(one, view.fix_mark(one) + printable(one.text), view) for one in single]
+    for one in folds:
+        often = f" ({len(one.members)} times, also {one.places(told=1)}; --show-advice lists all)"
+        lines.append(_line(one.first, one.mark(view) + one.message + often, view))
+    return "".join(lines)
 
 
-def _line(diagnostic: Diagnostic, view: View) -> str:
+def _line(diagnostic: Diagnostic, message: str, view: View) -> str:
     where = styled(place(diagnostic.filename, diagnostic.location), "bold", view.colour)
     code = styled(diagnostic.code, "red", view.colour)
-    message = view.fix_mark(diagnostic) + printable(diagnostic.text)
     return f"{where}: {code} {message}\n"

@@ -1,4 +1,4 @@
-"""`full`: each diagnostic with its source line, the places that explain it, and what to do."""
+"""`full`: each diagnostic with its source line, the places that explain it, and what to do; equal advice folded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.reports import View
+from tflint_gpu.reports.advice import Fold, fold
 from tflint_gpu.reports.display import Marked, printable, styled
 from tflint_gpu.reports.locations import place
 
@@ -21,17 +22,29 @@ _KINDS = {
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A paragraph for each diagnostic."""
-    return "".join("\n".join(_paragraph(diagnostic, view)) + "\n\n" for diagnostic in diagnostics)
+    """A paragraph for each diagnostic, then one with a line for each rule whose advice is folded."""
+    single, folds = fold(diagnostics, view)
+    paragraphs = ["\n".join(_paragraph(diagnostic, view)) for diagnostic in single]
+    if folds:
+        paragraphs.append("\n".join(_folded(one, view) for one in folds))
+    return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)
 
 
-def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
+def _folded(one: Fold, view: View) -> str:
+    often = f"({len(one.members)} times: {one.places()}; --show-advice lists all)"
+    return f"{_head(one.first, one.mark(view), one.message, view)} {often}"
+
+
+def _head(diagnostic: Diagnostic, mark: str, message: str, view: View) -> str:
     style = _COLOURS[diagnostic.severity]
     code = styled(diagnostic.code, style, view.colour)
     severity = styled(diagnostic.severity, style, view.colour)
-    mark = styled(view.fix_mark(diagnostic), "cyan", view.colour)
-    message = styled(printable(diagnostic.message), "bold", view.colour)
-    yield f"{severity}[{code} {diagnostic.name}]: {mark}{message}"
+    words = styled(mark, "cyan", view.colour) + styled(message, "bold", view.colour)
+    return f"{severity}[{code} {diagnostic.name}]: {words}"
+
+
+def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
+    yield _head(diagnostic, view.fix_mark(diagnostic), printable(diagnostic.message), view)
     rows = [diagnostic.location.row, *(related.location.row for related in diagnostic.related)]
     margin = len(str(max(rows)))
     yield from _excerpt(diagnostic.filename, diagnostic.location, diagnostic.end_location, "", "-->", margin, view)

@@ -31,7 +31,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     if left:
         lines.append(
             f"{plural(left, 'more problem')} not annotated: GitHub shows {_SHOWN} errors, {_SHOWN} warnings and "
-            f"{_SHOWN} notices of a step; `--output-format concise` lists all.\n"
+            f"{_SHOWN} notices of a step; `--output-format concise --show-advice` lists all.\n"
         )
     return "".join(lines)
 

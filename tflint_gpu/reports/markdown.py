@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from tflint_gpu.checking.fixes import Fixable
@@ -12,8 +11,8 @@ from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.full import predicted
 from tflint_gpu.reports.locations import portable
-from tflint_gpu.reports.severities import WORST_FIRST, worst_first
-from tflint_gpu.reports.summary import plural
+from tflint_gpu.reports.severities import worst_first
+from tflint_gpu.reports.summary import by_severity, plural
 
 _LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
 _HEAD = "| | file | place | rule | finding | predicted |\n|---|---|---|---|---|---|\n"
@@ -38,15 +37,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 
 def _summary(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    counts = Counter(one.severity for one in diagnostics)
-    nouns = {"error": "error", "warning": "warning", "advice": "piece"}
-    kinds = ", ".join(
-        plural(counts[severity], nouns[severity]) + (" of advice" if severity == "advice" else "")
-        for severity in WORST_FIRST
-        if counts[severity]
-    )
     files = plural(len({one.filename for one in diagnostics}), "file")
-    text = f"**tflint-gpu** found {plural(len(diagnostics), 'problem')} in {files}: {kinds}."
+    text = f"**tflint-gpu** found {plural(len(diagnostics), 'problem')} in {files}: {by_severity(diagnostics)}."
     fixable = Fixable.among(diagnostics)
     offered = fixable.safe + (fixable.unsafe if view.unsafe_fixes else 0)
     return text + (f" `--fix` mends {offered} of them." if offered else "")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflint_gpu.diagnostics import Diagnostic, Severity
-
-WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "advice")
+from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic
 
 
 def worst_first(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tflint_gpu.checking.fixes import Fixable
-from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic
 from tflint_gpu.reports import View
 
 
@@ -24,7 +24,9 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
     if not found:
         yield "All checks passed!"
         return
-    counts = f" ({fixed} fixed, {len(remaining)} remaining)" if fixed else ""
+    # Without these a run that found something and did not fail would look like a mistake.
+    kinds = f": {by_severity(remaining)}" if any(one.severity == "advice" for one in remaining) else ""
+    counts = f" ({fixed} fixed, {len(remaining)} remaining{kinds})" if fixed else kinds
     yield f"Found {plural(found, 'problem')}{counts}."
     fixable = Fixable.among(remaining)
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
@@ -46,6 +48,17 @@ def fix_summary(fixed: int, dry: bool) -> str:
 def plural(number: int, noun: str) -> str:
     """A number with its noun."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def by_severity(diagnostics: Sequence[Diagnostic]) -> str:
+    """`1 error, 2 pieces of advice`, the worst first."""
+    counts = Counter(one.severity for one in diagnostics)
+    nouns = {"error": "error", "warning": "warning", "advice": "piece"}
+    return ", ".join(
+        plural(counts[severity], nouns[severity]) + (" of advice" if severity == "advice" else "")
+        for severity in WORST_FIRST
+        if counts[severity]
+    )
 
 
 def statistics(diagnostics: Sequence[Diagnostic], view: View, output_format: str) -> str:

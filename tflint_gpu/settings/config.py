@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.diagnostics import WORST_FIRST, Severity
 from tflint_gpu.settings.patterns import FilePattern
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, unknown_selector
 
@@ -50,6 +51,8 @@ class Options:
     force_exclude: bool | None = None
     target_tensorflow: str | None = None
     output_format: str | None = None
+    show_advice: bool | None = None
+    fail_on: Severity | None = None
     fix: bool | None = None
     unsafe_fixes: bool | None = None
     cache_dir: str | None = None
@@ -69,6 +72,8 @@ class Settings:
     force_exclude: bool = False
     target_tensorflow: str | None = None
     output_format: str = "full"
+    show_advice: bool = False
+    fail_on: Severity = "warning"
     fix: bool = False
     unsafe_fixes: bool = False
     cache_dir: Path | None = None
@@ -112,6 +117,13 @@ def _format(value: object) -> str:
     return str(value)
 
 
+def _severity(value: object) -> Severity:
+    for severity in WORST_FIRST:
+        if value == severity:
+            return severity
+    raise TypeError("one of " + ", ".join(WORST_FIRST))
+
+
 def _version(value: object) -> str:
     parts = value.split(".") if isinstance(value, str) else []
     if not 2 <= len(parts) <= 3 or not all(part.isascii() and part.isdigit() for part in parts):
@@ -131,6 +143,8 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "force-exclude": _boolean,
     "target-tensorflow": _version,
     "output-format": _format,
+    "show-advice": _boolean,
+    "fail-on": _severity,
     "fix": _boolean,
     "unsafe-fixes": _boolean,
     "cache-dir": _string,
@@ -290,7 +304,7 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
         ),
         tuple(excluded),
     )
-    simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "output_format")
+    simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "output_format", "show_advice", "fail_on")
     for layer, directory in layers:
         given = {
             name: getattr(layer, name)

@@ -1,0 +1,68 @@
+"""Advice in reports for people: behind what is worse, and told once where it is the same many times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable
+from tflint_gpu.reports.locations import place
+
+_PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Two or more pieces of advice of one rule, told in one line.
+
+    Arguments:
+        members: in the order of the report.
+    """
+
+    members: tuple[Diagnostic, ...]
+
+    @property
+    def first(self) -> Diagnostic:
+        """The one whose words and place stand for all."""
+        return self.members[0]
+
+    @property
+    def message(self) -> str:
+        """What is advised; it says so where not all members say the same."""
+        same = len({one.message for one in self.members}) == 1
+        return printable(self.first.message) + ("" if same else ", and the like")
+
+    def mark(self, view: View) -> str:
+        """`[*] ` if `--fix` would mend any of it, as the table of `--statistics` has it."""
+        return next(filter(None, map(view.fix_mark, self.members)), "")
+
+    def places(self, told: int = 0) -> str:
+        """The first places, without those that the line tells already, and dots if there are more."""
+        shown = [place(one.filename, one.location) for one in self.members[told:_PLACES]]
+        return ", ".join(shown + ["..."] * (len(self.members) > _PLACES))
+
+
+def fold(diagnostics: Sequence[Diagnostic], view: View) -> tuple[list[Diagnostic], list[Fold]]:
+    """What is told one by one, advice last, and what is told in one line, by rule.
+
+    A measurement belongs to one place, so advice with one is not folded.
+    """
+    worse = [one for one in diagnostics if one.severity != "advice"]
+    single: list[Diagnostic] = []
+    equal: dict[str, list[Diagnostic]] = {}
+    for one in diagnostics:
+        if one.severity != "advice":
+            continue
+        if one.measured or view.show_advice:
+            single.append(one)
+        else:
+            equal.setdefault(one.code, []).append(one)
+    folds = []
+    for _, members in sorted(equal.items()):
+        if len(members) == 1:
+            single += members
+        else:
+            folds.append(Fold(tuple(members)))
+    return worse + single, folds
