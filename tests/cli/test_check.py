@@ -24,6 +24,7 @@ def train(model, xs):
     model.fit(ds, epochs=2)
 """
 CODE = "TFG302"  # the examples of this file speak about one real rule: misplaced-prefetch
+CHOSEN = ("--select", CODE, "--target-tensorflow", "2.9")  # from 2.11 on it is advice
 FIXED = FIXABLE.replace(".prefetch(1).map(lambda x: x + 1).batch(32)", ".map(lambda x: x + 1).batch(32).prefetch(1)")
 
 pytestmark = pytest.mark.skipif(CODE not in {entry.code for entry in entries()}, reason="that rule is gone")
@@ -31,14 +32,14 @@ pytestmark = pytest.mark.skipif(CODE not in {entry.code for entry in entries()},
 
 def test_findings_exit_with_1_and_clean_code_with_0(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
-    done = tflint("check", "--select", CODE, "--output-format", "concise")
+    done = tflint("check", *CHOSEN, "--output-format", "concise")
     assert done.returncode == 1
     assert done.stdout.startswith(f"a.py:5:13: {CODE} [*] ")
     assert done.stdout.endswith("Found 1 problem.\n[*] 1 fixable with the --fix option.\n")
     assert done.stderr == ""
-    assert tflint("check", "--select", CODE, "--exit-zero").returncode == 0
+    assert tflint("check", *CHOSEN, "--exit-zero").returncode == 0
     (tmp_path / "a.py").write_text(FIXED)
-    done = tflint("check", "--select", CODE)
+    done = tflint("check", *CHOSEN)
     assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
 
 
@@ -69,7 +70,7 @@ def test_a_directory_without_python(tmp_path: Path, tflint: Any) -> None:
 
 def test_options_reach_the_selection(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
-    (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu]\nselect = ["{CODE}"]\n')
+    (tmp_path / "pyproject.toml").write_text(f'[tool.tflint-gpu]\nselect = ["{CODE}"]\ntarget-tensorflow = "2.9"\n')
     assert tflint("check").returncode == 1
     assert tflint("check", "--isolated", "--ignore", "TFG").returncode == 0
     assert tflint("check", "--ignore", CODE).returncode == 0
@@ -81,29 +82,29 @@ def test_options_reach_the_selection(tmp_path: Path, tflint: Any) -> None:
 
 def test_noqa(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE.replace("# why", f"# noqa: {CODE}"))
-    assert tflint("check", "--select", CODE).returncode == 0
-    assert tflint("check", "--select", CODE, "--ignore-noqa").returncode == 1
+    assert tflint("check", *CHOSEN).returncode == 0
+    assert tflint("check", *CHOSEN, "--ignore-noqa").returncode == 1
 
 
 def test_fix_diff_and_fix_only(tmp_path: Path, tflint: Any) -> None:
     path = tmp_path / "a.py"
     data = FIXABLE.replace("\n", "\r\n").encode()
     path.write_bytes(data)
-    shown = tflint("check", "--select", CODE, "--diff")
+    shown = tflint("check", *CHOSEN, "--diff")
     assert (shown.returncode, path.read_bytes()) == (1, data)
     assert "+    ds = ds.map(lambda x: x + 1).batch(32).prefetch(1)  # why" in shown.stdout
     assert shown.stderr == "Would fix 1 problem.\n"
-    done = tflint("check", "--select", CODE, "--fix")
+    done = tflint("check", *CHOSEN, "--fix")
     assert (done.returncode, done.stdout) == (0, "Found 1 problem (1 fixed, 0 remaining).\n")
     assert path.read_bytes() == FIXED.replace("\n", "\r\n").encode()
-    again = tflint("check", "--select", CODE, "--fix")
+    again = tflint("check", *CHOSEN, "--fix")
     assert (again.returncode, again.stdout) == (0, "All checks passed!\n")
     path.write_bytes(data)
-    only = tflint("check", "--select", CODE, "--fix-only")
+    only = tflint("check", *CHOSEN, "--fix-only")
     assert (only.returncode, only.stdout) == (0, "Fixed 1 problem.\n")
     path.write_bytes(data)
-    assert tflint("check", "--select", CODE, "--fix", "--exit-non-zero-on-fix").returncode == 1
-    clean = tflint("check", "--select", CODE, "--diff")
+    assert tflint("check", *CHOSEN, "--fix", "--exit-non-zero-on-fix").returncode == 1
+    clean = tflint("check", *CHOSEN, "--diff")
     assert (clean.returncode, clean.stdout) == (0, "")
 
 
@@ -113,18 +114,18 @@ def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path, tflint: 
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a.py").write_text(FIXABLE)
     (tmp_path / "d").chmod(0o555)
-    done = tflint("check", "--select", CODE, "--fix", "--no-cache")
+    done = tflint("check", *CHOSEN, "--fix", "--no-cache")
     assert done.returncode == 2
     assert "not fixed" in done.stderr
 
 
 def test_standard_input(tmp_path: Path, tflint: Any) -> None:
-    done = tflint("check", "--select", CODE, "--output-format", "json", "-", stdin=FIXABLE)
+    done = tflint("check", *CHOSEN, "--output-format", "json", "-", stdin=FIXABLE)
     assert [one["filename"] for one in json.loads(done.stdout)] == ["-"]
-    done = tflint("check", "--select", CODE, "--stdin-filename", "in/b.py", "-", stdin=FIXABLE)
+    done = tflint("check", *CHOSEN, "--stdin-filename", "in/b.py", "-", stdin=FIXABLE)
     assert " --> in/b.py:5:13" in done.stdout
     assert "5 |     ds = ds.prefetch(1)" in done.stdout
-    done = tflint("check", "--select", CODE, "--fix", "-", stdin=FIXABLE)
+    done = tflint("check", *CHOSEN, "--fix", "-", stdin=FIXABLE)
     assert (done.returncode, done.stdout) == (0, FIXED)
     assert "1 fixed" in done.stderr
     assert not (tmp_path / ".tflint_gpu_cache").exists()
@@ -162,7 +163,7 @@ def test_bad_input_is_never_a_traceback(tmp_path: Path, tflint: Any) -> None:
 @pytest.mark.parametrize("old, new", [(b"\n", b"\r"), (b"tf.data", b"\x0ctf.data")])
 def test_old_line_ends_and_form_feeds(old: bytes, new: bytes, tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_bytes(FIXABLE.encode().replace(old, new) + new.replace(b"tf.data", b"def f():\n  pass\n"))
-    done = tflint("check", "--select", CODE, "--output-format", "concise", "--no-cache")
+    done = tflint("check", *CHOSEN, "--output-format", "concise", "--no-cache")
     assert (done.returncode, done.stderr) == (1, "")
     assert f"a.py:5:13: {CODE}" in done.stdout
 
@@ -170,16 +171,16 @@ def test_old_line_ends_and_form_feeds(old: bytes, new: bytes, tmp_path: Path, tf
 def test_results_come_from_the_cache_and_are_never_stale(tmp_path: Path, tflint: Any) -> None:
     path = tmp_path / "a.py"
     path.write_text(FIXABLE)
-    first = tflint("check", "--select", CODE)
+    first = tflint("check", *CHOSEN)
     entries_before = set((tmp_path / ".tflint_gpu_cache").rglob("*.json"))
     assert len(entries_before) == 1
-    assert tflint("check", "--select", CODE).stdout == first.stdout
+    assert tflint("check", *CHOSEN).stdout == first.stdout
     assert set((tmp_path / ".tflint_gpu_cache").rglob("*.json")) == entries_before
     assert tflint("check", "--ignore", "TFG").returncode == 0, "other settings, other results"
     path.write_text(FIXED)
-    assert tflint("check", "--select", CODE).returncode == 0
+    assert tflint("check", *CHOSEN).returncode == 0
     path.write_text(FIXABLE)
-    moved = tflint("check", "--select", CODE, "--cache-dir", "elsewhere")
+    moved = tflint("check", *CHOSEN, "--cache-dir", "elsewhere")
     assert (moved.stdout, (tmp_path / "elsewhere" / "CACHEDIR.TAG").exists()) == (first.stdout, True)
 
 
@@ -197,8 +198,8 @@ def test_a_file_without_tensorflow_costs_no_import(tmp_path: Path) -> None:
 
 def test_colour_only_where_it_is_seen(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
-    assert "\x1b[" not in tflint("check", "--select", CODE).stdout
-    assert "\x1b[" in tflint("check", "--select", CODE, FORCE_COLOR="1").stdout
+    assert "\x1b[" not in tflint("check", *CHOSEN).stdout
+    assert "\x1b[" in tflint("check", *CHOSEN, FORCE_COLOR="1").stdout
 
 
 def test_shown_files_and_settings(tmp_path: Path, tflint: Any) -> None:
@@ -209,9 +210,9 @@ def test_shown_files_and_settings(tmp_path: Path, tflint: Any) -> None:
 
 def test_quiet_and_statistics(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text(FIXABLE)
-    quiet = tflint("check", "--select", CODE, "--quiet", "--output-format", "concise").stdout
+    quiet = tflint("check", *CHOSEN, "--quiet", "--output-format", "concise").stdout
     assert quiet.count("\n") == 1
-    counted = tflint("check", "--select", CODE, "--statistics", "--quiet").stdout
+    counted = tflint("check", *CHOSEN, "--statistics", "--quiet").stdout
     assert counted.startswith(f"1\t{CODE}\t[*] ")
 
 
@@ -234,7 +235,7 @@ def test_several_processes_end_quietly(tmp_path: Path, tflint: Any) -> None:
     for number in range(6):
         (tmp_path / f"f{number}.py").write_text(FIXABLE)
     for _ in range(5):
-        done = tflint("check", "--select", CODE, "--no-cache", "--jobs", "2", "--output-format", "concise")
+        done = tflint("check", *CHOSEN, "--no-cache", "--jobs", "2", "--output-format", "concise")
         assert (done.returncode, done.stderr) == (1, "")
         assert [line.partition(":")[0] for line in done.stdout.splitlines()[:6]] == [f"f{n}.py" for n in range(6)]
 

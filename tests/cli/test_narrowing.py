@@ -27,8 +27,10 @@ CLEAN = "All checks passed!\n"
 
 @pytest.fixture
 def check(tmp_path: Path, tflint: Any) -> Any:
-    """`tflint-gpu check` for one rule, a line a finding."""
-    (tmp_path / "tflint-gpu.toml").write_text(f'select = ["{CODE}"]\noutput-format = "concise"\n')
+    """`tflint-gpu check` for one rule, a line a finding; for TensorFlow 2.9, where the rule is no mere advice."""
+    (tmp_path / "tflint-gpu.toml").write_text(
+        f'select = ["{CODE}"]\ntarget-tensorflow = "2.9"\noutput-format = "concise"\n'
+    )
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return tflint("check", *arguments, **options)
@@ -179,7 +181,7 @@ def test_a_baseline_named_in_the_settings(tmp_path: Path, check: Any) -> None:
     assert json.loads((tmp_path / "known.json").read_text())["findings"][0]["file"] == "sub/a.py"
     assert check().returncode == 0
     assert check("--no-baseline").returncode == 1
-    assert check("--isolated", "--select", CODE).returncode == 1
+    assert check("--isolated", "--select", CODE, "--target-tensorflow", "2.9").returncode == 1
 
 
 def test_a_run_that_makes_findings_known_mends_nothing(tmp_path: Path, check: Any) -> None:

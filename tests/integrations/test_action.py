@@ -29,6 +29,7 @@ def train(model, xs):
     model.fit(ds, epochs=2)
 """
 CODE = "TFG302"
+SETTINGS = f'[tool.tflint-gpu]\nselect = ["{CODE}"]\ntarget-tensorflow = "2.9"\n'  # from 2.11 on it is advice
 ANNOTATION = re.compile(r"^::(error|warning|notice) (.*?)::(.*)$", re.MULTILINE)
 
 
@@ -84,7 +85,7 @@ def runner(tmp_path: Path) -> Runner:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     # An upper folder's settings or repository are none of this job's.
-    (workspace / "pyproject.toml").write_text(f'[tool.tflint-gpu]\nselect = ["{CODE}"]\n')
+    (workspace / "pyproject.toml").write_text(SETTINGS)
     command = Path(sys.executable).with_name("tflint-gpu")
     return Runner(workspace, tmp_path / "runner", outputs={"steps.install.outputs.command": str(command)})
 

@@ -13,7 +13,12 @@ from checkout import ROOT, copy_checkout, git
 
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
 CODE = "TFG302"
-SETTINGS = f'[tool.tflint-gpu]\nselect = ["{CODE}"]\nextend-exclude = ["generated.py"]\n'
+SETTINGS = f"""\
+[tool.tflint-gpu]
+select = ["{CODE}"]
+target-tensorflow = "2.9"
+extend-exclude = ["generated.py"]
+"""  # from 2.11 on it is advice
 TRAIN = """\
 import tensorflow as tf
 
