@@ -165,6 +165,22 @@ def test_inputs_reach_the_command(runner: Runner) -> None:
     assert "target-tensorflow" in done.stderr
 
 
+def test_the_settings_and_an_input_say_what_fails_the_job(runner: Runner) -> None:
+    """Protects pull requests from a red cross for advice, which is still shown beside its line."""
+    (runner.workspace / "train.py").write_text(TRAIN)
+    newest = {"target_tensorflow": "2.21"}
+    done = runner.job(**newest)
+    assert (done.returncode, annotations(done)) == (0, [("train.py", "5")]), done.stderr
+    assert "::notice " in done.stdout
+    assert runner.job(**newest, fail_on="advice").returncode == 1
+    assert runner.job(fail_on="error").returncode == 0
+    (runner.workspace / "pyproject.toml").write_text(SETTINGS + 'fail-on = "error"\n')
+    assert runner.job().returncode == 0
+    assert runner.job(fail_on="warning").returncode == 1, "the input wins"
+    done = runner.job(fail_on="never")
+    assert (done.returncode, annotations(done), "'advice'" in done.stderr) == (2, [], True)
+
+
 def test_inputs_are_no_commands(runner: Runner) -> None:
     """A workflow may hand over what others wrote, such as the name of a file in a pull request."""
     lure = '$(touch lured); touch lured; "; touch lured; `touch lured` #'

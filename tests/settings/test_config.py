@@ -53,6 +53,10 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
         ("jobs = 0", ["`jobs`"]),
         ("jobs = true", ["`jobs`"]),
         ('output-format = "xml"', ["`output-format` must be one of full"]),
+        ('fail-on = "never"', ["`fail-on` must be one of error, warning, advice, not 'never'"]),
+        ('fail-on = ["error"]', ["`fail-on` must be one of error, warning, advice"]),
+        ('fail-no = "error"', ["fail-no", "did you mean `fail-on`?"]),
+        ('show-advice = "yes"', ["`show-advice` must be true or false"]),
         ('target-tensorflow = "two"', ["target-tensorflow"]),
         ("target-tensorflow = 2.1", ["target-tensorflow"]),
         ("select = [", ["TOML"]),
@@ -66,6 +70,18 @@ def test_mistakes_are_named_with_file_and_key(text: str, parts: list[str], tmp_p
     for part in ["tflint-gpu.toml", *parts]:
         assert part in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_fail_on_comes_from_the_nearest_file_and_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
+    """Protects the strictness of each folder: a file that says nothing has the default, not what stands above."""
+    write_files(
+        {"tflint-gpu.toml": 'fail-on = "advice"\n', "a/tflint-gpu.toml": 'fail-on = "error"\n', "b/tflint-gpu.toml": ""}
+    )
+    resolver = SettingsResolver(working_directory=tmp_path)
+    levels = {name: resolver.for_directory(tmp_path / name).fail_on for name in ("", "in", "a", "b")}
+    assert levels == {"": "advice", "in": "advice", "a": "error", "b": "warning"}
+    strict = SettingsResolver(Options(fail_on="advice"), working_directory=tmp_path)
+    assert strict.for_directory(tmp_path / "a").fail_on == "advice"
 
 
 def test_our_table_must_be_a_table(tmp_path: Path, write_files: Write) -> None:
@@ -84,7 +100,7 @@ def test_all_keys_are_understood() -> None:
         "select": [CODE], "ignore": [], "extend-select": ["TFG"], "extend-ignore": ["ALL"],
         "per-file-ignores": {"!a/*": [CODE]}, "exclude": [], "extend-exclude": [], "respect-gitignore": False,
         "force-exclude": True, "target-tensorflow": "2.9.1", "output-format": "github", "fix": True,
-        "unsafe-fixes": True, "cache-dir": "x", "jobs": 2,
+        "show-advice": True, "fail-on": "advice", "unsafe-fixes": True, "cache-dir": "x", "jobs": 2,
     }  # fmt: skip
     options = parse_options(table, "here")
     assert all(getattr(options, key.replace("-", "_")) is not None for key in table)

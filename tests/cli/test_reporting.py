@@ -1,0 +1,184 @@
+"""Protects the exit code and what people see first: advice is told, at the end and briefly, and fails nothing unasked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.settings.config import OUTPUT_FORMATS
+
+ADVICE = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile(loss="mse")
+model.fit(x, y)
+"""
+WARNING = """\
+import tensorflow as tf
+
+def load():
+    numbers = tf.data.Dataset.range(9)
+    numbers.shuffle(9)
+    return numbers
+"""
+ERROR = ADVICE + "x = (\n"  # of which nothing else is told
+MENDABLE = """\
+import tensorflow as tf
+
+def train(model, xs):
+    ds = tf.data.Dataset.from_tensor_slices(xs)
+    ds = ds.prefetch(1).map(lambda x: x + 1).batch(32)
+    model.fit(ds, epochs=2)
+"""
+PROGRAMS = {"advice": ADVICE, "warning": WARNING, "error": ERROR}
+
+
+@pytest.fixture
+def check(tmp_path: Path, tflint: Any) -> Any:
+    """`tflint-gpu check` with settings of the test's own directory."""
+    (tmp_path / "tflint-gpu.toml").write_text("")
+
+    def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        done: subprocess.CompletedProcess[str] = tflint("check", "--no-cache", *arguments, **options)
+        assert done.returncode in (0, 1), done.stderr
+        return done
+
+    return run
+
+
+def severities(done: subprocess.CompletedProcess[str]) -> set[str]:
+    return {one["severity"] for one in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("how", ["option", "setting"])
+@pytest.mark.parametrize(
+    ("fail_on", "failing"),
+    [
+        (None, {"error", "warning"}),
+        ("error", {"error"}),
+        ("warning", {"error", "warning"}),
+        ("advice", {"error", "warning", "advice"}),
+    ],
+)
+def test_fail_on_decides_which_severities_fail(
+    how: str, fail_on: str | None, failing: set[str], tmp_path: Path, check: Any
+) -> None:
+    """Protects CI from red runs for advice, and from green ones for what the user said must fail."""
+    options = [f"--fail-on={fail_on}"] if fail_on is not None and how == "option" else []
+    if fail_on is not None and how == "setting":
+        (tmp_path / "tflint-gpu.toml").write_text(f'fail-on = "{fail_on}"\n')
+    for severity, program in PROGRAMS.items():
+        (tmp_path / "a.py").write_text(program)
+        done = check(*options, "--output-format", "json")
+        assert severities(done) == {severity}, "told in any case"
+        assert done.returncode == (severity in failing), severity
+
+
+def test_one_failing_finding_among_advice_is_enough(tmp_path: Path, check: Any) -> None:
+    (tmp_path / "a.py").write_text(ADVICE)
+    (tmp_path / "b.py").write_text(WARNING)
+    (tmp_path / "c.py").write_text(ADVICE)
+    assert check().returncode == 1
+    assert check("--fail-on", "error").returncode == 0
+
+
+def test_each_file_fails_by_its_own_settings(tmp_path: Path, check: Any) -> None:
+    """Protects a strict folder in a lax project, and the other way round."""
+    for folder, level in (("strict", "advice"), ("lax", "error")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "tflint-gpu.toml").write_text(f'fail-on = "{level}"\n')
+    (tmp_path / "lax" / "a.py").write_text(WARNING)
+    (tmp_path / "a.py").write_text(ADVICE)
+    assert check().returncode == 0
+    assert check("--fail-on", "warning").returncode == 1, "the command line wins"
+    (tmp_path / "strict" / "a.py").write_text(ADVICE)
+    assert check().returncode == 1
+    assert check("--fail-on", "error").returncode == 0, "the command line wins"
+    (tmp_path / "strict" / "a.py").unlink()
+    assert check("-", stdin=ADVICE).returncode == 0
+    assert check("--stdin-filename", "strict/new.py", "-", stdin=ADVICE).returncode == 1, "unsaved text, too"
+
+
+def test_other_options_keep_their_say(tmp_path: Path, check: Any) -> None:
+    """Protects `--exit-zero`, `--statistics` and `--quiet` beside `--fail-on`."""
+    (tmp_path / "a.py").write_text(ADVICE)
+    assert check("--fail-on", "advice", "--exit-zero").returncode == 0
+    counted = check("--statistics")
+    assert (counted.returncode, counted.stdout.startswith("1\tTFG401\t")) == (0, True)
+    assert check("--statistics", "--fail-on", "advice").returncode == 1
+    assert check("--quiet", "--fail-on", "advice").returncode == 1
+
+
+def test_advice_that_a_baseline_knows_does_not_fail(tmp_path: Path, check: Any) -> None:
+    (tmp_path / "a.py").write_text(ADVICE)
+    assert "1 known problem" in check("--write-baseline=known.json", "--fail-on", "advice").stderr
+    known = ("--baseline", "known.json", "--fail-on", "advice")
+    assert check(*known).returncode == 0
+    (tmp_path / "b.py").write_text(ADVICE)
+    assert check(*known).returncode == 1
+    assert check("--baseline", "known.json").returncode == 0
+
+
+def test_changes_are_told_by_the_exit_code_whatever_they_were_for(tmp_path: Path, check: Any) -> None:
+    """Protects `--diff` and `--exit-non-zero-on-fix`, which speak of files and not of findings."""
+    path = tmp_path / "a.py"
+    path.write_text(MENDABLE)
+    assert severities(check("--output-format", "json")) == {"advice"}
+    assert check("--diff").returncode == 1
+    assert check("--diff", "--fail-on", "error").returncode == 1
+    done = check("--fix", "--fail-on", "advice")
+    assert (done.returncode, done.stdout) == (0, "Found 1 problem (1 fixed, 0 remaining).\n"), "nothing is left"
+    path.write_text(MENDABLE)
+    assert check("--fix", "--exit-non-zero-on-fix").returncode == 1
+
+
+def test_a_wrong_level_is_named_with_the_right_ones(tmp_path: Path, tflint: Any) -> None:
+    done = tflint("check", "--fail-on", "never")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'error', 'warning', 'advice'" in done.stderr
+
+
+def test_equal_advice_is_one_line_at_the_end(tmp_path: Path, check: Any) -> None:
+    """Protects what a user of a large project sees: what matters, undisturbed, and then that there is advice."""
+    for name in "abcde":
+        (tmp_path / f"{name}.py").write_text(ADVICE)
+    (tmp_path / "f.py").write_text(WARNING)
+    done = check("--output-format", "concise")
+    first, second, last, _ = done.stdout.splitlines()
+    assert first.startswith("f.py:5:13: TFG308 [*] ")
+    assert second.startswith("a.py:5:7: TFG401 this program reserves ")
+    assert second.endswith(" (5 times, also b.py:5:7, c.py:5:7, ...; --show-advice lists all)")
+    assert last == "Found 6 problems: 1 warning, 5 pieces of advice."
+    full = check().stdout.split("\n\n")
+    assert [part.partition(" ")[0] for part in full[:2]] == ["warning[TFG308", "advice[TFG401"]
+    assert full[1].endswith(" (5 times: a.py:5:7, b.py:5:7, c.py:5:7, ...; --show-advice lists all)")
+    assert full[2].startswith(f"{last}\n")
+
+
+def test_all_advice_can_be_listed(tmp_path: Path, check: Any) -> None:
+    """Protects the way that the folded line names: as an option, as a setting, and the option against the setting."""
+    for name in "abcde":
+        (tmp_path / f"{name}.py").write_text(ADVICE)
+    for output_format in ("concise", "full"):
+        chosen = ("--output-format", output_format)
+        assert check(*chosen).stdout.count("TFG401") == 1
+        assert check(*chosen, "--show-advice").stdout.count("TFG401") == 5
+    (tmp_path / "tflint-gpu.toml").write_text("show-advice = true\n")
+    assert check().stdout.count(" --> ") == 5
+    assert check("--no-show-advice").stdout.count("TFG401") == 1
+
+
+@pytest.mark.parametrize("output_format", sorted(set(OUTPUT_FORMATS) - {"full", "concise"}))
+def test_what_programs_read_has_each_piece_of_advice(output_format: str, tmp_path: Path, check: Any) -> None:
+    """Protects dashboards and editors, which do their own folding."""
+    for name in "abcde":
+        (tmp_path / f"{name}.py").write_text(ADVICE)
+    done = check("--output-format", output_format)
+    assert done.returncode == 0
+    assert {name for name in "abcde" if f"{name}.py" in done.stdout} == set("abcde")
+    assert "--show-advice" not in done.stdout
