@@ -26,6 +26,8 @@ _INDENTED_LINE = re.compile(rf"([ \t\f]*)((?:\\{_NEWLINE}|[^\r\n])*)")
 _ESCAPES = tuple("%!?;,/")
 _CERTAIN = re.compile(
     r"!(?!=)|%%?[A-Za-z]|\?{1,2}[A-Za-z_%*]|(?:pip|conda|mamba|micromamba|uv)[ \t]+(?:pip[ \t]+)?install\b"
+    r"|(?:cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|run)[ \t]+(?:--?[A-Za-z]|[~/.])"
+    r"|(?:load_ext|reload_ext|matplotlib)[ \t]+[A-Za-z]"
 )
 _CERTAIN_HELP = re.compile(r"[ \t]*(?:[^\s=]+[ \t]*=[ \t]*)?[^\s=?]+\?{1,2}")
 _ASSIGNED = re.compile(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")

@@ -69,7 +69,7 @@ class IPythonScript(SourceFile):
         pieces: list[str] = []
         while position < len(text):
             magic = _CELL_MAGIC.match(text, position)
-            if magic is not None and python_start(text[position:]) is None:
+            if magic is not None and python_start(magic[0]) is None:
                 start = _CELL_START.search(text, magic.end())
                 piece = comment_out(text[position : start.start() if start else len(text)])
                 foreign = foreign or magic[0]
