@@ -16,6 +16,10 @@ class UnreadableFile(Rule):
     that is nested so deeply that the parser could fail on it (Python itself refuses more than 200 nested
     brackets) is reported and not parsed. A file without a word of TensorFlow is never opened.
 
+    Of two kinds of files the report is about a part, and the others are checked: a notebook's cells that do
+    not parse, and the IPython lines (`!nvidia-smi`, `%matplotlib inline`) of a Python file, which was
+    exported or pasted from a notebook. Python cannot run such a file.
+
     Measured: libcst 1.9.0's native parser ends its process on 3,000 nested parentheses and on a sum of
     20,000 terms; tests run such files.
     """

@@ -140,3 +140,52 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, write_files: Write, make_r
     monkeypatch.setattr(Path, "read_bytes", refuse)
     [result] = check(tmp_path, make_rule(), path=str(path))
     assert [one.message for one in result.diagnostics] == ["cannot be read: Permission denied"]
+
+
+def test_what_is_python_of_a_file_with_ipython_lines_is_checked(
+    tmp_path: Path, write_files: Write, make_rule: Make
+) -> None:
+    """Protects exported notebooks: one line that Python cannot run hides no finding, and can be silenced itself."""
+    text = "!nvidia-smi (\n" + TF + "x = !ls\nif x:\n    %cd ..\n    BAD\nBAD # noqa\n"
+    write_files({"a.py": text, "b.py": text.replace("(\n", "# noqa: TFG000\n", 1)})
+    results = check(tmp_path, make_rule())
+    assert found(results) == [("a.py", "TFG000", 1, 1), ("a.py", "TFG901", 6, 5), ("b.py", "TFG901", 6, 5)]
+    assert [error for result in results for error in result.errors] == []
+    assert results[0].diagnostics[0].message.startswith("`!nvidia-smi (` is an IPython line")
+    assert found(check(tmp_path, make_rule(), ignore=("TFG000",))) == [
+        ("a.py", "TFG901", 6, 5),
+        ("b.py", "TFG901", 6, 5),
+    ]
+
+
+def test_ipython_lines_do_not_hide_what_else_does_not_parse(
+    tmp_path: Path, write_files: Write, make_rule: Make
+) -> None:
+    """Protects the truth of "the rest was checked": if the rest does not parse, that is the one thing that is told."""
+    write_files({"a.py": "!ls\n" + TF + "print 'BAD'\n"})
+    [result] = check(tmp_path, make_rule())
+    assert found([result]) == [("a.py", "TFG000", 3, 1)]
+    assert result.diagnostics[0].message.startswith("does not parse: ")
+
+
+def test_python_is_not_searched_for_ipython_lines(
+    tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: Any
+) -> None:
+    """Protects the speed of what most files are, and their text, in which such lines can stand in strings."""
+    write_files({"a.py": TF + "x = (3\n% 2)\ns = '''\n!ls\n'''\nBAD\n"})
+
+    def refuse(_: SourceFile) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("tflint_gpu.text.scripts.IPythonScript.of", refuse)
+    assert found(check(tmp_path, make_rule())) == [("a.py", "TFG901", 7, 1)]
+
+
+def test_an_imported_file_with_ipython_lines_is_read(tmp_path: Path, write_files: Write) -> None:
+    """Protects projects of exported notebooks: one file's finding may rest on what another one defines."""
+    write_files({"names.py": "!ls\nimport tensorflow\nGPU = '/GUP:0'\n"})
+    write_files({"a.py": TF + "from names import GPU\nwith tf.device(GPU):\n    pass\n"})
+    resolver = SettingsResolver(Options(select=("TFG502",)), working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path)
+    results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["."])]
+    assert [one[:2] for one in found(results)] == [("a.py", "TFG502")]

@@ -198,6 +198,8 @@ def test_files_that_python_refuses_are_left_to_flake8(tmp_path: Path, flake8: Fl
     assert codes(flake8("broken.py")) == ["E999"]
     assert codes(flake8("-", stdin="import tensorflow as tf (\n")) == ["E999"]
     assert codes(flake8("nowhere.py")) == ["E902"]
+    (tmp_path / "exported.py").write_text("!nvidia-smi\n" + FLAGGED)
+    assert set(codes(flake8("exported.py"))) == {"E999"}
     (tmp_path / "bytes.py").write_bytes(b"import tensorflow\n# \xff\n")  # flake8 reads it as Latin-1, Python does not
     assert linted(flake8("--select=TFG", "bytes.py"), tmp_path) == checked(["bytes.py"], tmp_path) != Counter()
 

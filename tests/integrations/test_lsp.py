@@ -104,6 +104,15 @@ async def test_a_text_that_does_not_parse_is_told_of_when_it_is_saved(editor: Ed
     assert codes(await editor.open("other.py", broken)) == [("TFG000", 7)]
 
 
+async def test_the_rest_of_a_text_with_ipython_lines_is_checked(editor: Editor) -> None:
+    """Protects exported notebooks in an editor; as for other texts, that it does not parse is told when it is saved."""
+    await editor.start()
+    exported = "!echo (it's\n%matplotlib inline\n" + LAYER
+    assert codes(await editor.open("train.py", exported)) == [("TFG000", 1), ("TFG101", 9)]
+    assert codes(await editor.change("train.py", "\n" + exported)) == [("TFG101", 10)]
+    assert codes(await editor.save("train.py")) == [("TFG000", 2), ("TFG101", 10)]
+
+
 async def test_closing_clears(editor: Editor) -> None:
     await editor.start()
     assert await editor.open("train.py", LAYER) != []

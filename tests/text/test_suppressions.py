@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location
+from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.text.suppressions import Suppressions, noqa_row, suppression
 
@@ -91,3 +92,15 @@ def test_where_a_new_comment_goes(line: str, expected: str | None) -> None:
     expected += f"{end}  # noqa: TFG101" if end else ""
     assert text == f"a = 1\r\n{expected}\r\nc = 3\r\n"
     assert hidden(text, 2)
+
+
+def test_a_new_comment_behind_a_shell_lines_quotes() -> None:
+    """Protects the editor's "Suppress here": what a shell line opens makes no string of the comments below it."""
+    text = "!echo ''' (\nb = 2  # noqa: E501\ns = '''\n'''\n"
+    source = readable(SourceFile(Path("x.py"), "x.py", text))
+    place = Location(2, 1)
+    diagnostic = Diagnostic("TFG101", "n", "m", "x.py", place, place, noqa_row(source, 2), "warning")
+    assert noqa_row(source, 2) == 2
+    edit = suppression(source, diagnostic)
+    assert edit is not None
+    assert text[: edit.start] + edit.content + text[edit.end :] == text.replace("E501", "E501, TFG101")

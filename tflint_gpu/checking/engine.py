@@ -128,7 +128,8 @@ class Engine:
                 raise
             errors.append(InternalError(file.name, "model", traceback.format_exc()))
             return FileResult(file, (), tuple(errors))
-        diagnostics = (*self._refused(file, source, source.refusals), *self._run(rules, model, file.name, errors))
+        refused = self._refused(file, model.source, model.source.refusals)
+        diagnostics = (*refused, *self._run(rules, model, file.name, errors))
         return FileResult(file, tuple(sorted(diagnostics, key=lambda one: one.sort_key)), tuple(errors))
 
     def _refused(

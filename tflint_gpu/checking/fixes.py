@@ -60,6 +60,9 @@ def mend(
     Raises:
         FixError: a result that does not parse or cannot be encoded.
     """
+    from tflint_gpu.text.scripts import readable  # only to mend: it takes milliseconds to import
+
+    source = readable(source)
     fixed: list[Diagnostic] = []
     seen = {source.text}
     for _ in range(MAX_PASSES):

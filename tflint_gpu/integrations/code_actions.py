@@ -12,6 +12,7 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.integrations.editor import Checked, Document
 from tflint_gpu.integrations.messages import NAME, Messages, touches
 from tflint_gpu.rule import UNREADABLE_FILE
+from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.text.suppressions import suppression
 
@@ -78,7 +79,7 @@ class CodeActions:
     def _silence(self, diagnostic: Diagnostic, shown: types.Diagnostic) -> Iterator[types.CodeAction]:
         if diagnostic.code == UNREADABLE_FILE:
             return
-        edit = suppression(self._source, diagnostic)
+        edit = suppression(readable(self._source), diagnostic)
         if edit is not None:
             yield types.CodeAction(
                 f"{NAME} ({diagnostic.code}): Suppress here (# noqa: {diagnostic.code})",

@@ -53,6 +53,8 @@ class Model:
     def parse(cls, source: SourceFile, project: Project) -> Model:
         """Parse a file with libcst's native parser.
 
+        The model's source is an `IPythonScript` if the file can be parsed as one only.
+
         Raises:
             UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
         """
@@ -61,13 +63,25 @@ class Model:
             return cls(source, project.sources.parse(source.path, source.code), project, source.code)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
             refusal = _unreadable(source, error)
+            if not refusal.by_libcst_only:
+                return cls._parse_script(source, project, refusal.reason)
             expanded = expand_indentation(source.code)
-            if not refusal.by_libcst_only or expanded == source.code:
+            if expanded == source.code:
                 raise refusal.reason from error
         try:
             return cls(source, project.sources.parse(source.path, expanded), project, expanded)
         except Exception as error:
             raise refusal.reason from error
+
+    @classmethod
+    def _parse_script(cls, source: SourceFile, project: Project, reason: UnreadableSource) -> Model:
+        """Parse what is Python of a file with IPython lines; of one without them, raise why Python refused it."""
+        from tflint_gpu.text.scripts import IPythonScript  # few files need it, and it takes milliseconds to import
+
+        script = IPythonScript.of(source)
+        if script is None:
+            raise reason
+        return cls.parse(script, project)
 
     @property
     def target(self) -> Target:

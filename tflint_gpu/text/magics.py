@@ -1,7 +1,7 @@
 """IPython's additions to Python, put out of the way: magics, shell lines, help.
 
 What is not Python becomes a comment, or a name and a comment, of the same length, so that every offset stays. The
-syntax is that of IPython's `inputtransformer2`; `tests/core/test_magics.py` compares the two.
+syntax is that of IPython's `inputtransformer2`; `tests/text/test_magics.py` compares the two.
 """
 
 from __future__ import annotations
@@ -21,9 +21,15 @@ _PYTHON_BODIES = frozenset(
 _PYTHON_ARGUMENTS = frozenset("memit prun time timeit".split())
 _NEWLINE = r"(?:\r\n|\r|\n)"
 _CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]*%%(?P<name>\w+)[^\r\n]*")
-_REST_OF_LINE = re.compile(rf"(?:\\{_NEWLINE}|[^\r\n])*")
 _LINE = re.compile(r"[^\r\n]([^\r\n]*)")
-_ESCAPES = "%!?;,/"
+_INDENTED_LINE = re.compile(rf"([ \t\f]*)((?:\\{_NEWLINE}|[^\r\n])*)")
+_ESCAPES = tuple("%!?;,/")
+_CERTAIN = re.compile(
+    r"!(?!=)|%%?[A-Za-z]|\?{1,2}[A-Za-z_%*]|(?:pip|conda|mamba|micromamba|uv)[ \t]+(?:pip[ \t]+)?install\b"
+    r"|(?:cd|cat|cp|ls|ll|mkdir|mv|rm|rmdir|run)[ \t]+(?:--?[A-Za-z]|[~/.])"
+    r"|(?:load_ext|reload_ext|matplotlib)[ \t]+[A-Za-z]"
+)
+_CERTAIN_HELP = re.compile(r"[ \t]*(?:[^\s=]+[ \t]*=[ \t]*)?[^\s=?]+\?{1,2}")
 _ASSIGNED = re.compile(r"(?:[^=#'\"(\r\n]|'[^'\r\n]*'|\"[^\"\r\n]*\")+(?<![!<>:+\-*/%&|^@])=[ \t]*(?=!|%[A-Za-z])")
 _ARGUMENTS = re.compile(r"%(?P<name>\w+)(?:[ \t]+-{1,2}[A-Za-z]\w*(?:[ \t]+\d+)?)*[ \t]+(?P<code>\S.*)", re.DOTALL)
 _AUTOMAGIC = re.compile(
@@ -51,18 +57,25 @@ def python_of(cell: str) -> str:
     position = python_start(cell) or 0
     pieces = [comment_out(cell[:position])]
     while position < len(cell):
-        pieces.append(_python_line(cell, position))
+        pieces.append(python_line(cell, position))
         position += len(pieces[-1])
     return "".join(pieces)
 
 
-def _python_line(cell: str, position: int) -> str:
-    """What starts at an offset, a logical line of Python or a magic, as Python of the same length."""
-    logical = cell[position : end_of_logical_line(cell, position)]
-    indentation = logical[: len(logical) - len(logical.lstrip(" \t\f"))]
-    rest = _REST_OF_LINE.match(cell, position + len(indentation))
-    line = rest[0] if rest is not None else ""
-    if line and (line[0] in _ESCAPES or _AUTOMAGIC.match(line) or _asks_for_help(logical)):
+def python_line(cell: str, position: int, only_certain: bool = False) -> str:
+    """What starts at an offset, a logical line of Python or a magic, as Python of the same length.
+
+    Arguments:
+        cell: the text that it is in.
+        position: the offset.
+        only_certain: leave what may as well be broken Python, such as a line that starts with a comma.
+    """
+    match = _INDENTED_LINE.match(cell, position)
+    indentation, line = match.groups() if match is not None else ("", "")
+    is_magic = _is_certain(line) if only_certain else line.startswith(_ESCAPES) or _AUTOMAGIC.match(line) is not None
+    # What brackets and quotes a shell line opens, no later line closes: its logical line is not looked for.
+    logical = "" if is_magic else cell[position : end_of_logical_line(cell, position)]
+    if is_magic or _asks_for_help(logical, only_certain):
         return indentation + _without_magic(line, needed=indentation != "")
     if assigned := _ASSIGNED.match(line):
         magic = line[assigned.end() :]
@@ -86,10 +99,24 @@ def parse(code: str) -> None:
         ast.parse(code)
 
 
-def _asks_for_help(line: str) -> bool:
-    """`name?`, `name??` in a logical line: a question mark is nowhere in Python but in strings and comments."""
-    bare = bare_code(line).rstrip(" \t\r\n;") if "?" in line else ""
-    return bare.endswith("?") and "\n" not in bare
+def _is_certain(line: str) -> bool:
+    """Whether a line starts as IPython's do, and as nothing that a mistake leaves of Python or prose."""
+    if line[:1] == "%" and _AUTOMAGIC.match(line[1:].lstrip(" \t")):  # `% matplotlib inline`
+        return True
+    return _CERTAIN.match(line) is not None
+
+
+def _asks_for_help(logical: str, only_certain: bool) -> bool:
+    """`name?`, `name??` in a logical line: a question mark is nowhere in Python but in strings and comments.
+
+    Arguments:
+        logical: the line.
+        only_certain: whether it must not be prose.
+    """
+    bare = bare_code(logical).rstrip(" \t\r\n;") if "?" in logical else ""
+    if not bare.endswith("?") or "\n" in bare:
+        return False
+    return not only_certain or _CERTAIN_HELP.fullmatch(bare) is not None
 
 
 def _without_magic(text: str, needed: bool, assigned: bool = False) -> str:

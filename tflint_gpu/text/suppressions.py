@@ -89,4 +89,4 @@ def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
 
 
 def _is_comment(source: SourceFile, offset: int) -> bool:
-    return any(start <= offset < end for start, end in comment_spans(source.text))
+    return any(start <= offset < end for start, end in comment_spans(source.code))
