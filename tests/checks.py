@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tflint_gpu.checking.engine import may_fire, placed
 from tflint_gpu.model import Model, Project
-from tflint_gpu.model.targets import Target
 from tflint_gpu.rule import Finding, Rule, entries, load
+from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
 NEWEST = Target(tensorflow=(2, 21), keras=3, source="newest")

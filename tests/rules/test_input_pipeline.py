@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import NEWEST, codes, findings, fixed, found
 
-from tflint_gpu.model.targets import Target
+from tflint_gpu.targets import Target
 
 HEAD = """
 import tensorflow as tf

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checking.cache import Cache, rules_fingerprint
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
-from tflint_gpu.model.targets import Target, find_target
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
+from tflint_gpu.targets import Target, find_target
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource, is_test_path
 from tflint_gpu.text.suppressions import Suppressions, noqa_row

@@ -25,7 +25,6 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
     from tflint_gpu.model.python.project import Project
-    from tflint_gpu.model.targets import Target
     from tflint_gpu.model.tensorflow.execution import Execution
     from tflint_gpu.model.tensorflow.guards import Guards
     from tflint_gpu.model.tensorflow.keras_models import KerasModels
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.program import Program
     from tflint_gpu.model.tensorflow.runtime import Runtime
     from tflint_gpu.model.tensorflow.training import Training
+    from tflint_gpu.targets import Target
 
 
 class Model:

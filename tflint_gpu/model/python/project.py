@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tflint_gpu.model.model import Model
     from tflint_gpu.model.python.tree import Binding
-    from tflint_gpu.model.targets import Target
+    from tflint_gpu.targets import Target
 
 _OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
     (

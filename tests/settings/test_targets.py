@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.model.targets import NEWEST, find_target, newest_allowed
+from tflint_gpu.targets import NEWEST, find_target, newest_allowed
 
 Write = Callable[..., list[Path]]
 
