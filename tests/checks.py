@@ -17,7 +17,7 @@ ALL_RULES = load([entry.code for entry in entries()])
 
 def model_of(code: str, folder: Path) -> Model:
     """The model of a piece of code that lies in `folder`."""
-    return Project(folder, NEWEST).open(SourceFile.decode(code.encode(), folder / "x.py", "x.py"))
+    return Model.open(SourceFile.decode(code.encode(), folder / "x.py", "x.py"), Project(folder, NEWEST))
 
 
 def findings(code: str, folder: Path, name: str = "train.py", target: Target = NEWEST) -> list[tuple[Rule, Finding]]:
@@ -30,7 +30,7 @@ def findings(code: str, folder: Path, name: str = "train.py", target: Target = N
     rules = [rule for rule in ALL_RULES if may_fire(rule, text.encode(), path, project)]
     if not rules:
         return []
-    model = project.open(SourceFile.decode(text.encode(), path, name))
+    model = Model.open(SourceFile.decode(text.encode(), path, name), project)
     return [(rule, finding) for rule in rules for finding in rule.check(model)]
 
 
@@ -38,8 +38,8 @@ def found(code: str, folder: Path, name: str = "train.py", target: Target = NEWE
     """(code, row) of each finding in this file; advice about memory growth is left out unless asked for."""
     result = set()
     for rule, finding in findings(code, folder, name, target):
-        source = finding.model.source
-        row = source.locate(finding.model.span(finding.node)[0]).row
+        source = finding.file.source
+        row = source.locate(finding.file.span(finding.node)[0]).row
         result.add((rule.code, row) if source.path.name == name else (f"{rule.code} {source.path.name}", row))
     return result
 
@@ -55,7 +55,7 @@ def fixed(code: str, folder: Path, only: str) -> str:
     edits = []
     for rule, finding in findings(text, folder):
         if rule.code == only and finding.fix is not None:
-            edits.extend(placed(finding.fix, finding.model).edits)
+            edits.extend(placed(finding.fix, finding.file).edits)
     for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
         text = text[: edit.start] + edit.content + text[edit.end :]
     return text

@@ -17,13 +17,11 @@ def cases_of(path: Path, *, synthetic: bool = False) -> list[Case]:
     engine = Engine(resolver, here)
     found, models = {}, []
     for file in Discovery(resolver, here).find([str(path)]):
-        for rule, finding, diagnostic in engine.findings(file):
-            current = finding.model.project.current
-            assert current is not None
-            found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, current))
-        model = engine.model_of(file)
-        if model is not None:
-            models.append(model)
+        for rule, finding, diagnostic, model in engine.findings(file):
+            found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
+        program = engine.model_of(file)
+        if program is not None:
+            models.append(program)
     return list(plan([found[key] for key in sorted(found)], models, synthetic=synthetic))
 
 

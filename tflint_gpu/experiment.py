@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tflint_gpu.finding import Finding
     from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
     from tflint_gpu.model.python.syntax import LoopNode
 
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
@@ -26,7 +27,7 @@ Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 class Change:
     """An edit in some file of the program: replace the node, or put text around it or below its statement."""
 
-    model: Model
+    file: File
     node: CSTNode
     text: str
     where: Literal["replace", "before", "after", "below"] = "replace"
@@ -63,7 +64,7 @@ class Experiment:
     """One way to see what a finding predicts.
 
     Arguments:
-        model: the file of `node`.
+        file: of `node`.
         node: what the program must reach: a loop, a call, or a function that must be called.
         probes: edits in both programs: they measure, and end the program when that is done.
         flaw: edits in the flagged program only, for a probe that must look different there.
@@ -80,7 +81,7 @@ class Experiment:
         calibrates: the program measures first how long its producer takes, and is told in later runs.
     """
 
-    model: Model
+    file: File
     node: CSTNode
     probes: tuple[Change, ...] = ()
     flaw: tuple[Change, ...] = ()
@@ -101,24 +102,26 @@ class NoExperiment(Exception):
     """A finding cannot be run; the text says why, as a sentence without a full stop."""
 
 
-def wrap(model: Model, node: CSTNode, function: str, *arguments: str) -> tuple[Change, ...]:
+def wrap(file: File, node: CSTNode, function: str, *arguments: str) -> tuple[Change, ...]:
     """Put a call of `tflint_measure` around an expression: `model.fit` becomes `tflint_measure.fit(model.fit)`."""
     closing = "".join(f", {argument}" for argument in arguments) + ")"
-    return Change(model, node, f"tflint_measure.{function}(", "before"), Change(model, node, closing, "after")
+    return Change(file, node, f"tflint_measure.{function}(", "before"), Change(file, node, closing, "after")
 
 
-def measured_loop(model: Model, loop: LoopNode, samples: int = 1, *, reads: bool = False) -> tuple[Change, ...]:
+def measured_loop(
+    model: Model, file: File, loop: LoopNode, samples: int = 1, *, reads: bool = False
+) -> tuple[Change, ...]:
     """Time the turns of a loop; see `tflint_measure.steps` for the arguments."""
     import libcst as cst  # late: who only asks which rules there are need not wait for it
 
-    sources = (wrap(*source, "endless") for source in model.training.iterated_by_next(loop))
+    sources = (wrap(*source, "endless") for source in model.consumers.iterated_by_next(file, loop))
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):
-        return (*wrap(model, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
-    return (Change(model, loop.test, f"tflint_measure.turn({samples})"), *endless)
+        return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
+    return (Change(file, loop.test, f"tflint_measure.turn({samples})"), *endless)
 
 
 def fix_changes(finding: Finding) -> tuple[Change, ...]:
     """The edits of a finding's own fix; none where it has no fix."""
     edits = finding.fix.edits if finding.fix is not None else ()
-    return tuple(Change(finding.model, edit.node, edit.text, edit.where) for edit in edits)
+    return tuple(Change(finding.file, edit.node, edit.text, edit.where) for edit in edits)

@@ -10,7 +10,7 @@ from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 if TYPE_CHECKING:
     from libcst import CSTNode
 
-    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A related place: a node of some file's model, and what it has to do with the finding."""
+    """A related place: a node of some file, and what it has to do with the finding."""
 
-    model: Model
+    file: File
     node: CSTNode
     message: str
 
@@ -45,14 +45,14 @@ class Finding:
     """What a rule found.
 
     Arguments:
-        model: the model of the file in which the finding lies (not always the file being checked).
+        file: in which the finding lies (not always the file being checked).
         node: the syntax node that the user must change.
-        message: one sentence that is true for the model's target version.
+        message: one sentence that is true for the target version.
         prediction: what will happen, testable by `verify`.
         help: one line that says what to do instead.
     """
 
-    model: Model
+    file: File
     node: CSTNode
     message: str
     prediction: Prediction

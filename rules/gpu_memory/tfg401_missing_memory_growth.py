@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import method_name
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 
 class MissingMemoryGrowth(Rule):
@@ -45,40 +45,40 @@ class MissingMemoryGrowth(Rule):
     code = "TFG401"
     name = "missing-memory-growth"
     severity = "advice"
-    markers = (
-        (b"tensorflow",),
-        (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize(", b"assign_sub"),
-    )
+    near_markers = (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize(", b"assign_sub")
     fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first place at which a program trains, when nothing sets up its GPUs."""
-        if model.target.tensorflow < (2, 0) or model.runtime.is_graph_mode:
+        if model.target.tensorflow < (2, 0) or model.runtime.is_graph_program(model.file):
             return
         if not model.program.imports_tensorflow or model.program.uses_tpu:
             return
+        if model.runtime.sets_memory():
+            return
         first = model.program.first_training
-        if first is None or model.runtime.sets_memory():
+        if first is None:
             return
         yield Finding(
-            model,
-            first,
+            model.file,
+            first.place,
             "this program reserves nearly all memory of every visible GPU: no memory growth or limit is set",
             Prediction("memory", ("gpu",), basis="TensorFlow's default allocator, tensorflow/python/eager/context.py"),
             help="turn memory growth on before the first operation, if the GPU is shared; it adds no memory",
             fix=_fix(model),
+            notes=() if first.file is model.file else (Note(first.file, first.node, "the training"),),
         )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The program up to its first training: what it holds on the card, as it is and with growth turned on."""
-        call = model.call_at(finding.node)
+        call = model.file.call_at(finding.node)
         assert call is not None
-        held = Change(model, model.tree.statement(call), "tflint_measure.reached(hold=2.0)", "below")
+        held = Change(model.file, model.file.tree.statement(call), "tflint_measure.reached(hold=2.0)", "below")
         yield Experiment(
-            model,
+            model.file,
             call,
-            probes=wrap(model, call.func, "fit") if method_name(call) == "fit" else (held,),
+            probes=wrap(model.file, call.func, "fit") if method_name(call) == "fit" else (held,),
             opening_of_repair="tflint_measure.grow_memory()",
             requires="a GPU",
             unit="bytes",
@@ -100,11 +100,11 @@ _WORKLOAD = Workload(
 def _fix(model: Model) -> Fix | None:
     """Insert the guarded loop behind the imports at the top."""
     last = model.program.last_import
-    tensorflow = model.names.spelled("tf", last) if last is not None else None
+    tensorflow = model.file.names.spelled("tf", last) if last is not None else None
     if last is None or tensorflow is None:
         return None
-    gpu = model.names.free("gpu", "physical_gpu")
-    row = model.source.row(model.span(last)[1])
+    gpu = model.file.names.free("gpu", "physical_gpu")
+    row = model.source.row(model.file.span(last)[1])
     blank = "" if not model.source.line(row + 1).strip() else "\n"
     loop = (
         f'\nfor {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'

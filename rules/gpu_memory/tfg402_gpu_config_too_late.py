@@ -56,7 +56,7 @@ class GpuConfigTooLate(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the configuring calls that something surely precedes which makes them fail."""
         for call in model.calls(*GROWTH, *LOGICAL, *VISIBLE):
-            before = model.runtime.initialiser_before(call)
+            before = model.runtime.initialiser_before(model.file, call)
             changed_on = _machine(model, call)
             if before is not None and changed_on is not None:
                 yield _too_late(model, call, *before, changed_on)
@@ -66,13 +66,13 @@ class GpuConfigTooLate(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The program up to the call, as it is and with the call left out."""
         assert isinstance(finding.node, cst.Call)
-        statement = model.tree.statement(finding.node)
+        statement = model.file.tree.statement(finding.node)
         several = "two or more" in (_machine(model, finding.node) or "")
         yield Experiment(
-            model,
+            model.file,
             finding.node,
-            probes=(Change(model, statement, "tflint_measure.reached()", "below"),),
-            repair=(Change(model, finding.node, "None"),),
+            probes=(Change(model.file, statement, "tflint_measure.reached()", "below"),),
+            repair=(Change(model.file, finding.node, "None"),),
             exceptions=("RuntimeError", "ValueError"),
             requires="two GPUs" if several else "a GPU",
             workload=_WORKLOAD,
@@ -97,21 +97,21 @@ def _machine(model: Model, call: cst.Call) -> str | None:
     devices = argument(call, 0, "devices")
     if model.name(call.func) not in VISIBLE or devices is None:
         return "a machine with a GPU"
-    if isinstance(devices, cst.Subscript) and model.runtime.is_gpu_list(devices.value):
+    if isinstance(devices, cst.Subscript) and model.kinds.is_gpu_list(model.file, devices.value):
         return "a machine with two or more GPUs"
-    return None if model.runtime.is_gpu_list(devices) else "a machine with a GPU"
+    return None if model.kinds.is_gpu_list(model.file, devices) else "a machine with a GPU"
 
 
 def _too_late(model: Model, call: cst.Call, initialiser: cst.CSTNode, name: str, machine: str) -> Finding:
     what = _WHAT[model.name(call.func) or ""]
     return Finding(
-        model,
+        model.file,
         call,
         f"too late: `{name}` has initialised the runtime, so this raises RuntimeError "
         f"({what} devices cannot be modified after being initialized) on {machine}",
         Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
         help="configure the GPUs right behind the imports",
-        notes=(Note(model, initialiser, "the runtime is initialised here"),),
+        notes=(Note(model.file, initialiser, "the runtime is initialised here"),),
     )
 
 
@@ -123,22 +123,22 @@ def _both_ways(model: Model, call: cst.Call) -> Iterator[Finding]:
     for other in model.calls(*LOGICAL):
         target = argument(other, 0, "device")
         same = (dotted_name(target) or _subscript(model, target)) == device
-        if not same or model.tree.function(other) is not model.tree.function(call):
+        if not same or model.file.tree.function(other) is not model.file.tree.function(call):
             continue
-        if model.tree.block(other) is not model.tree.block(call):
+        if model.file.tree.block(other) is not model.file.tree.block(call):
             continue
-        late = model.tree.order[other] < model.tree.order[call]
+        late = model.file.tree.order[other] < model.file.tree.order[call]
         yield Finding(
-            model,
+            model.file,
             call,
             "memory growth and a logical configuration on the same device: "
             + ("this raises ValueError on a machine with a GPU" if late else "the growth is ignored"),
             Prediction("crash" if late else "no-effect", ("gpu",), basis="tensorflow/python/eager/context.py"),
             help="keep one of the two",
-            notes=(Note(model, other, "the logical configuration"),),
+            notes=(Note(model.file, other, "the logical configuration"),),
         )
         return
 
 
 def _subscript(model: Model, node: cst.BaseExpression | None) -> str | None:
-    return model.code(node) if isinstance(node, cst.Subscript) else None
+    return model.file.code(node) if isinstance(node, cst.Subscript) else None

@@ -47,31 +47,31 @@ class PartialMemoryGrowth(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the growth calls on one element of the list of GPUs, where no other element gets it."""
-        single = [(call, gpus) for call in model.calls(*GROWTH) if (gpus := _single_gpu(model, call)) is not None]
-        if len(single) != 1 or len(list(model.calls(*GROWTH))) != 1 or model.runtime.narrows_visibility:
+        single = [(call, gpu) for call in model.calls(*GROWTH) if (gpu := _single_gpu(model, call)) is not None]
+        if len(single) != 1 or len(list(model.calls(*GROWTH))) != 1 or model.runtime.narrows_visibility():
             return
-        call, gpus = single[0]
-        if any(model.guards.compares_count(test) for test in model.guards.conditions(call)):
+        call, device = single[0]
+        if any(model.guards.compares_count(model.file, test) for test in model.guards.conditions(model.file, call)):
             return
         yield Finding(
-            model,
+            model.file,
             call,
             "memory growth on one GPU while all are visible: with two GPUs the first operation raises "
             "ValueError (Memory growth cannot differ between GPU devices)",
             Prediction("crash", ("gpu", "two or more GPUs"), basis="measured with 2.21 and simulated GPU entries"),
             help="set it on every GPU in a loop",
-            fix=_fix(model, call, gpus),
+            fix=_fix(model, call, device),
         )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The program up to the call and a first operation, as it is and with the growth on every GPU."""
         assert isinstance(finding.node, cst.Call)
-        statement = model.tree.statement(finding.node)
+        statement = model.file.tree.statement(finding.node)
         yield Experiment(
-            model,
+            model.file,
             finding.node,
-            probes=(Change(model, statement, "tflint_measure.reached()", "below"),),
-            repair=fix_changes(finding) or (Change(model, finding.node, "tflint_measure.grow_memory()"),),
+            probes=(Change(model.file, statement, "tflint_measure.reached()", "below"),),
+            repair=fix_changes(finding) or (Change(model.file, finding.node, "tflint_measure.grow_memory()"),),
             exceptions=("ValueError",),
             requires="two GPUs",
             workload=_WORKLOAD,
@@ -92,30 +92,21 @@ _WORKLOAD = Workload(
 
 
 def _single_gpu(model: Model, call: cst.Call) -> cst.BaseExpression | None:
-    """For growth on `gpus[0]`, given True: the expression `gpus`."""
+    """For growth on `gpus[0]`, given True: the expression `gpus[0]`, or the name that stands for it."""
     device, enable = argument(call, 0, "device"), argument(call, 1, "enable")
-    if model.value(enable) is not True:
+    if device is None or model.value(enable) is not True:
         return None
-    if isinstance(device, cst.Name):
-        origins = model.functions.origins(device)
-        device = origins[0].node if len(origins) == 1 and origins[0] is not None and origins[0].model is model else None
-    if not isinstance(device, cst.Subscript) or not model.runtime.is_gpu_list(device.value):
-        return None
-    index = device.slice[0].slice
-    if len(device.slice) != 1 or not isinstance(index, cst.Index) or not isinstance(model.value(index.value), int):
-        return None
-    return device.value
+    return device if model.kinds.is_one_gpu(model.file, device) else None
 
 
-def _fix(model: Model, call: cst.Call, gpus: cst.BaseExpression) -> Fix | None:
+def _fix(model: Model, call: cst.Call, device: cst.BaseExpression) -> Fix | None:
     """Turn the statement into a loop over the list."""
-    statement = model.tree.statement(call)
-    device = argument(call, 0, "device")
-    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1 or device is None:
+    statement = model.file.tree.statement(call)
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
     small = statement.body[0]
     if not isinstance(small, cst.Expr) or small.value is not call or not isinstance(device, cst.Subscript):
         return None
-    gpu = model.names.free("gpu", "physical_gpu")
-    loop = f"for {gpu} in {model.code(gpus)}:\n{model.indentation(statement)}    "
+    gpu = model.file.names.free("gpu", "physical_gpu")
+    loop = f"for {gpu} in {model.file.code(device.value)}:\n{model.file.indentation(statement)}    "
     return Fix("Set it on every GPU", "safe", (Edit(call, loop, "before"), Edit(device, gpu)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.pipelines import Consumption, Operation
+from tflint_gpu.model.tensorflow.chains import Operation
+from tflint_gpu.model.tensorflow.consumers import Consumption
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 _INJECTED_SINCE = (2, 11)
@@ -54,7 +55,7 @@ class MissingPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last operation of each training pipeline that lacks a prefetch and needs one."""
-        if model.training.distributes:
+        if model.training.distributes(model.file):
             return
         for item in _unprefetched(model):
             reason = _reason(model, item)
@@ -64,12 +65,12 @@ class MissingPrefetch(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time, as it is and with a prefetch at its end."""
         item = next(i for i in _unprefetched(model) if i.chain.work and i.chain.work.place is finding.node)
-        data_model, data = item.dataset
+        data_file, data = model.consumers.dataset_of(item)
         yield Experiment(
-            data_model,
+            data_file,
             data,
-            probes=wrap(data_model, data, "consume"),
-            repair=(Change(data_model, data, ".prefetch(-1)", "after"),),
+            probes=wrap(data_file, data, "consume"),
+            repair=(Change(data_file, data, ".prefetch(-1)", "after"),),
             workload=_WORKLOAD,
             unit="seconds per element",
             calibrates=True,
@@ -94,7 +95,7 @@ _WORKLOAD = Workload(
 
 def _unprefetched(model: Model) -> Iterator[Consumption]:
     """The training pipelines that end without a prefetch."""
-    for item in model.pipelines.consumptions:
+    for item in model.consumers.consumptions:
         if item.kind == "train" and not item.chain.is_prefetched and item.chain.work is not None:
             yield item
 
@@ -116,7 +117,7 @@ def _reason(model: Model, item: Consumption) -> str | None:
 
 def _finding(item: Consumption, last: Operation, reason: str) -> Finding:
     return Finding(
-        last.model,
+        last.file,
         last.place,
         f"training waits for this pipeline: it ends without a prefetch, and {reason}",
         Prediction(
@@ -127,5 +128,5 @@ def _finding(item: Consumption, last: Operation, reason: str) -> Finding:
             basis="producer and consumer of equal length, measured on a CPU; no more than the shorter of the two",
         ),
         help="end the pipeline with `.prefetch(tf.data.AUTOTUNE)`",
-        notes=(Note(item.model, item.node, "this training consumes it"),),
+        notes=(Note(item.file, item.node, "this training consumes it"),),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.pipelines import Consumption, Operation
+from tflint_gpu.model.tensorflow.chains import Operation
+from tflint_gpu.model.tensorflow.consumers import Consumption
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -69,19 +70,19 @@ class MisplacedPrefetch(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time, as it is and with the prefetch moved to its end."""
         item, prefetch, _ = next(found for found in _misplaced(model) if found[1].place is finding.node)
-        data_model, data = item.dataset
+        data_file, data = model.consumers.dataset_of(item)
         repair = fix_changes(finding)
         if not repair and prefetch.receiver is not None:
             repair = (
-                Change(prefetch.model, prefetch.call, prefetch.model.code(prefetch.receiver)),
-                Change(data_model, data, ".prefetch(-1)", "after"),
+                Change(prefetch.file, prefetch.call, prefetch.file.code(prefetch.receiver)),
+                Change(data_file, data, ".prefetch(-1)", "after"),
             )
         for optimized in (True, False):
             slower = optimized and finding.prediction.kind == "no-effect"
             yield Experiment(
-                data_model,
+                data_file,
                 data,
-                probes=wrap(data_model, data, "consume", f"optimized={optimized}"),
+                probes=wrap(data_file, data, "consume", f"optimized={optimized}"),
                 repair=repair,
                 prediction=finding.prediction if slower or finding.prediction.kind == "slowdown" else _WHERE_OFF,
                 variant="" if optimized else "with tf.data's default optimizations off",
@@ -119,14 +120,14 @@ def _workload(optimized: bool) -> Workload:
 
 def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation]]:
     """Each consumed chain with its last prefetch and the first work behind it."""
-    items = model.pipelines.consumptions
+    items = model.consumers.consumptions
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
     for item in items:
         found = item.chain.misplaced_prefetch
         if found is None or item.chain.is_distributed or item.is_glance:
             continue
         prefetch, follower = found
-        if item.kind == "unused" and not prefetch.model.tree.within(prefetch.call, item.node):
+        if item.kind == "unused" and not prefetch.file.tree.within(prefetch.call, item.node):
             continue  # a dataset made on the way, of which nobody knows who reads it
         ends_another = any(last == prefetch and node is not item.node for last, node in well_placed)
         if not ends_another:  # else this pipeline only branches off behind the end of that one
@@ -155,11 +156,11 @@ def _finding(model: Model, item: Consumption, prefetch: Operation, follower: Ope
             high=1.8,
             basis="371 against 232 ms with a producer as long as the consumer, on a CPU",
         )
-    notes = [Note(follower.model, follower.place, f"`{follower.name}` is not covered")]
+    notes = [Note(follower.file, follower.place, f"`{follower.name}` is not covered")]
     if item.kind != "unused":
-        notes.append(Note(item.model, item.node, "consumed here"))
+        notes.append(Note(item.file, item.node, "consumed here"))
     return Finding(
-        prefetch.model,
+        prefetch.file,
         prefetch.place,
         text,
         prediction,
@@ -178,9 +179,9 @@ def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
     """Move the call behind the last operation, when both stand in one expression."""
     last = item.chain.operations[-1]
     receiver = prefetch.receiver
-    if last.model is not prefetch.model or receiver is None or not prefetch.model.tree.within(prefetch.call, last.call):
+    if last.file is not prefetch.file or receiver is None or not prefetch.file.tree.within(prefetch.call, last.call):
         return None
-    call, head, gap = prefetch.model.code(prefetch.call), prefetch.model.code(receiver), _gap(prefetch)
+    call, head, gap = prefetch.file.code(prefetch.call), prefetch.file.code(receiver), _gap(prefetch)
     moved = call[len(head) + len(gap) + 1 :]
     comment = gap.rstrip() if "#" in gap else ""
     line_break = _line_break(gap) or _line_break(_gap(last))
@@ -195,7 +196,7 @@ def _gap(operation: Operation) -> str:
     """What stands between a receiver and the dot of the method."""
     if operation.receiver is None:
         return ""
-    call, head = operation.model.code(operation.call), operation.model.code(operation.receiver)
+    call, head = operation.file.code(operation.call), operation.file.code(operation.receiver)
     return call[len(head) :].partition(".")[0]
 
 

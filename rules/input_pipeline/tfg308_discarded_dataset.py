@@ -56,16 +56,16 @@ class DiscardedDataset(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last operation of each expression statement that is a chain of a dataset."""
-        for statement in model.tree.expression_statements:
+        for statement in model.file.tree.expression_statements:
             call = statement.value
             if not isinstance(call, cst.Call) or method_name(call) not in TRANSFORMATIONS:
                 continue
-            chains = model.pipelines.chains(call)
+            chains = model.pipelines.chains(model.file, call)
             if not all(chain.certain and chain.operations for chain in chains):
                 continue
             assert isinstance(call.func, cst.Attribute)
             yield Finding(
-                model,
+                model.file,
                 call.func.attr,
                 f"the dataset that `{method_name(call)}` returns is thrown away: datasets are immutable, "
                 "so the data stays as it was",
@@ -76,18 +76,18 @@ class DiscardedDataset(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Is the variable still the same dataset behind the statement?"""
-        call = model.call_at(finding.node)
+        call = model.file.call_at(finding.node)
         assert call is not None
-        statement = model.tree.statement(call)
+        statement = model.file.tree.statement(call)
         if finding.fix is None:
             raise NoExperiment("the chain does not start from a variable")
         name = finding.fix.edits[0].text.partition(" =")[0]
-        kept = f"tflint_before = {name}\n{model.indentation(statement)}"
-        asked = f'tflint_measure.unchanged("{name}", tflint_before, {name}, "{model.code(finding.node)}")'
+        kept = f"tflint_before = {name}\n{model.file.indentation(statement)}"
+        asked = f'tflint_measure.unchanged("{name}", tflint_before, {name}, "{model.file.code(finding.node)}")'
         yield Experiment(
-            model,
+            model.file,
             call,
-            probes=(Change(model, statement, kept, "before"), Change(model, statement, asked, "below")),
+            probes=(Change(model.file, statement, kept, "before"), Change(model.file, statement, asked, "below")),
             repair=fix_changes(finding),
             workload=_WORKLOAD,
         )

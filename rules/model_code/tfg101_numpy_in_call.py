@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.python.file import File
 from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY
 from tflint_gpu.model.tensorflow.execution import Trace
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Note, Prediction, Rule, Workload, wrap
 
 
 class NumpyInCall(Rule):
@@ -68,7 +69,9 @@ class NumpyInCall(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the NumPy calls on tensors in the traced functions that start in this file."""
         for trace, call, name in _numpy_calls(model):
-            yield _finding(trace, call, name)
+            yield _finding(model, trace, call, name)
+        for call, name in _symbolic_calls(model):
+            yield _symbolic_finding(model, call, name)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The function at its first call in the program: eager, with gradients, traced; as it is and repaired.
@@ -76,14 +79,16 @@ class NumpyInCall(Rule):
         The program's other calls of NumPy on tensors are repaired in both: they would raise, too.
         """
         found = list(_numpy_calls(model))
-        own = next(trace for trace, call, _ in found if call.func is finding.node)
+        own = next((trace for trace, call, _ in found if call.func is finding.node), None)
+        if own is None:
+            raise NoExperiment("it stands where a functional model is built, and raises at once")
         function = own.function.node
-        repairs = {call: (trace.function.node, _repaired(trace, call, name)) for trace, call, name in found}
+        repairs = {call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in found}
         others = (c for where, changes in repairs.values() if where is not function for c in changes)
         yield Experiment(
-            own.tensors.model,
+            own.file,
             function,
-            probes=(*_examined(own.tensors.model, function), *others),
+            probes=(*_examined(own.file, function), *others),
             repair=tuple(c for where, changes in repairs.values() if where is function for c in changes),
             exceptions=(TRACING_ERROR,),
             workload=_WORKLOAD,
@@ -108,50 +113,90 @@ _WORKLOAD = Workload(
 
 def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
     """The NumPy calls on tensors that raise when TensorFlow traces them, each with its function's trace."""
-    if model.program.uses_another_backend:
+    if model.program.uses_another_backend or not _numpy_in_functions(model):
         return
     for trace in model.execution.traces:
-        own = trace.tensors.model
-        for call in own.functions.calls_in.get(trace.function.node, ()):
+        own = trace.file
+        for call in trace.function.calls:
             name = own.name(call.func)
-            if name not in RAISES or own.guards.keeps_tensors_out(call):
+            if name not in RAISES or model.guards.keeps_tensors_out(own, call):
                 continue
-            arrays = [arg.value for arg in call.args if not _is_option(arg)]
-            if trace.tensors.holds_tensor(arrays) and not model.runtime.has_numpy_behaviour:
+            if trace.holds_tensor(*_arrays(call)) and not model.runtime.has_numpy_behaviour():
                 yield trace, call, name
 
 
-def _examined(model: Model, function: cst.FunctionDef | cst.Lambda) -> tuple[Change, ...]:
+def _numpy_in_functions(model: Model) -> bool:
+    """Whether this file, or one that it reaches, calls such a function of NumPy in a function at all."""
+    return any(
+        file.name(call.func) in RAISES and file.tree.function(call) is not None
+        for file in model.inference.files_with("numpy")
+        for call in file.calls("numpy.*")
+    )
+
+
+def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:
+    """The NumPy calls on symbolic Keras tensors, where a functional model is built."""
+    if model.program.uses_another_backend or not any(True for _ in model.calls("keras.Input", "keras.layers.Input")):
+        return
+    for name in sorted(RAISES):
+        for call in model.calls(name):
+            function = model.file.tree.function(call)
+            if function is not None and model.tracing.is_traced(model.file, function):
+                continue
+            if model.guards.keeps_tensors_out(model.file, call):
+                continue
+            if model.execution.symbolic.holds_tensor(model.file, _arrays(call), None):
+                yield call, name
+
+
+def _arrays(call: cst.Call) -> list[cst.BaseExpression]:
+    return [arg.value for arg in call.args if not _is_option(arg)]
+
+
+def _examined(file: File, function: cst.FunctionDef | cst.Lambda) -> tuple[Change, ...]:
     """Let `verify` run the function three ways at its first call: below the decorators that it has."""
     if isinstance(function, cst.Lambda):
-        return wrap(model, function, "examine")
+        return wrap(file, function, "examine")
     if function.decorators:
-        line = f"\n{model.indentation(function)}@tflint_measure.examine"
-        return (Change(model, function.decorators[-1], line, "after"),)
-    return (Change(model, function, f"@tflint_measure.examine\n{model.indentation(function)}", "before"),)
+        line = f"\n{file.indentation(function)}@tflint_measure.examine"
+        return (Change(file, function.decorators[-1], line, "after"),)
+    return (Change(file, function, f"@tflint_measure.examine\n{file.indentation(function)}", "before"),)
 
 
-def _repaired(trace: Trace, call: cst.Call, name: str) -> tuple[Change, ...]:
+def _repaired(model: Model, trace: Trace, call: cst.Call, name: str) -> tuple[Change, ...]:
     """The fix, or TensorFlow's own NumPy function of the same name."""
-    model, fix = trace.tensors.model, _fix(trace, call, name)
+    fix = _fix(model, trace, call, name)
     if fix is not None:
-        return tuple(Change(model, edit.node, edit.text, edit.where) for edit in fix.edits)
-    return (Change(model, call.func, name.replace("numpy.", "tflint_measure.tf.experimental.numpy.", 1)),)
+        return tuple(Change(trace.file, edit.node, edit.text, edit.where) for edit in fix.edits)
+    return (Change(trace.file, call.func, name.replace("numpy.", "tflint_measure.tf.experimental.numpy.", 1)),)
 
 
-def _finding(trace: Trace, call: cst.Call, name: str) -> Finding:
-    model = trace.tensors.model
+def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
     short = name.replace("numpy.", "np.", 1)
     where = "Keras traces the layer (`fit`, the functional API)" if trace.keras else "TensorFlow traces it"
+    eagerly = "; run eagerly, it computes on the host"
+    if trace.passes_gradients:
+        eagerly += " and passes no gradient on"
     return Finding(
-        model,
+        trace.file,
         call.func,
         f"`{short}` gets a tensor in {trace.entry}: it raises when {where}"
-        + ("" if name in RAISES_EAGERLY else "; run eagerly, it computes on the host and passes no gradient on"),
+        + ("" if name in RAISES_EAGERLY else eagerly),
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
         help=_advice(name),
-        notes=tuple(Note(step.model, step.node, step.text) for step in trace.path),
-        fix=_fix(trace, call, name),
+        notes=tuple(Note(step.file, step.node, step.text) for step in trace.path),
+        fix=_fix(model, trace, call, name),
+    )
+
+
+def _symbolic_finding(model: Model, call: cst.Call, name: str) -> Finding:
+    short = name.replace("numpy.", "np.", 1)
+    return Finding(
+        model.file,
+        call.func,
+        f"`{short}` gets a symbolic Keras tensor while a model is built: it raises at once",
+        Prediction("crash", (), basis="a Keras tensor has no values; measured with 2.15 and 2.21"),
+        help=_advice(name),
     )
 
 
@@ -167,29 +212,30 @@ def _is_option(arg: cst.Arg) -> bool:
     return arg.keyword is not None and arg.keyword.value in ("dtype", "axis", "keepdims", "out", "order")
 
 
-def _fix(trace: Trace, call: cst.Call, name: str) -> Fix | None:
+def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
     """Put the counterpart in place of the function's name, with an import that the file already has."""
-    model, known = trace.tensors.model, COUNTERPARTS.get(name)
+    file, known = trace.file, COUNTERPARTS.get(name)
     if known is None or not call.args or call.args[0].keyword is not None or any(arg.star for arg in call.args):
         return None
-    if any(model.value(arg.value) is None for arg in call.args):
+    if any(model.value(arg.value, file) is None for arg in call.args):
         return None
     replacement = None
-    if not known.tensor_first or trace.tensors.holds_tensor([call.args[0].value]):
-        replacement = model.names.spelled(known.tensorflow, call)
+    if not known.tensor_first or trace.holds_tensor(call.args[0].value):
+        replacement = file.names.spelled(known.tensorflow, call)
     use_keras = replacement is None
     if use_keras and known.keras_ops is not None and model.target.keras >= 3:
-        replacement = model.names.spelled(known.keras_ops, call)
+        replacement = file.names.spelled(known.keras_ops, call)
     keywords = [arg.keyword for arg in call.args if arg.keyword is not None]
     renamed = known.renamed(len(call.args) - len(keywords), [k.value for k in keywords], keras_ops=use_keras)
     if replacement is None or renamed is None:
         return None
     edits = [Edit(call.func, replacement)]
     edits += [Edit(keyword, renamed[keyword.value]) for keyword in keywords if renamed[keyword.value] != keyword.value]
-    safe = known.safe and not trace.is_shared and all(_is_tensor_or_number(trace, arg.value) for arg in call.args)
+    plain = all(_is_tensor_or_number(model, trace, arg.value) for arg in call.args)
+    safe = known.safe and not trace.is_shared and plain
     return Fix(f"Replace with `{replacement}`", "safe" if safe else "unsafe", tuple(edits))
 
 
-def _is_tensor_or_number(trace: Trace, expr: cst.BaseExpression) -> bool:
+def _is_tensor_or_number(model: Model, trace: Trace, expr: cst.BaseExpression) -> bool:
     """A tensor or a Python number: with a NumPy array beside it the result's dtype may differ."""
-    return trace.tensors.holds_tensor([expr]) or isinstance(trace.tensors.model.value(expr), int | float)
+    return trace.holds_tensor(expr) or isinstance(model.value(expr, trace.file, trace.context), int | float)

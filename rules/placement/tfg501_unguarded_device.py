@@ -47,35 +47,37 @@ class UnguardedDevice(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that stand under no question about GPUs."""
-        if model.runtime.is_graph_mode or model.target.tensorflow < (2, 0):
+        if model.target.tensorflow < (2, 0):
             return
-        strict = model.runtime.places_strictly
+        strict = model.runtime.places_strictly()
         for call, device in model.runtime.device_strings(
             "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
         ):
-            text = model.value(device)
-            if not isinstance(text, str) or not parse_device(text).is_gpu or "job:" in text:
+            text = _gpu(model, device)
+            if text is None or "job:" in text:
                 continue
-            if not model.guards.depends_on_gpus(call) and not _is_guarded_value(model, device):
+            if model.runtime.is_graph_code(model.file, call):
+                continue
+            if not model.guards.depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
                 yield _finding(model, device, text, strict)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The block with the GPUs hidden: where do its operations land, and where behind a guard?"""
-        call = next((one for one in model.tree.ancestors(finding.node) if isinstance(one, cst.Call)), None)
+        call = next((one for one in model.file.tree.ancestors(finding.node) if isinstance(one, cst.Call)), None)
         if call is None or not call.args or call.args[0].value is not finding.node:
             raise NoExperiment("the device is chosen elsewhere")
         strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
-        blocks = [one for one in model.tree.ancestors(call) if isinstance(one, cst.With)][:1]
-        training = [loop for loop in model.tree.loops if blocks and model.tree.within(loop, blocks[0])]
-        short = (wrap(model, loop.iter, "few") for loop in training if isinstance(loop, cst.For))
+        blocks = [one for one in model.file.tree.ancestors(call) if isinstance(one, cst.With)][:1]
+        training = [loop for loop in model.file.tree.loops if blocks and model.file.tree.within(loop, blocks[0])]
+        short = (wrap(model.file, loop.iter, "few") for loop in training if isinstance(loop, cst.For))
         yield Experiment(
-            model,
+            model.file,
             call,
             probes=(
-                *wrap(model, call.func, "placed_strategy" if strategy else "placed"),
+                *wrap(model.file, call.func, "placed_strategy" if strategy else "placed"),
                 *(change for changes in short for change in changes),
             ),
-            repair=wrap(model, finding.node, "available"),
+            repair=wrap(model.file, finding.node, "available"),
             opening="tflint_measure.log_devices()",
             requires="no GPU",
             workload=_WORKLOAD,
@@ -93,11 +95,20 @@ _WORKLOAD = Workload(
 )
 
 
+def _gpu(model: Model, device: cst.BaseExpression) -> str | None:
+    """The device string if it names a GPU; with `...` for an index that is computed."""
+    text = model.value(device)
+    if isinstance(text, str):
+        return text if parse_device(text).is_gpu else None
+    beginning = model.constants.beginning(model.file, device)
+    return f"{beginning}..." if beginning.endswith(":") and parse_device(f"{beginning}0").is_gpu else None
+
+
 def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     """`device = "/GPU:0" if gpus else "/CPU:0"`, or a name bound under such a condition."""
     return any(
-        origin is not None and origin.model.guards.depends_on_gpus(origin.node)
-        for origin in model.functions.origins(device)
+        not origin.is_open and model.guards.depends_on_gpus(origin.file, origin.node)
+        for origin in model.inference.of(model.file, device)
     )
 
 
@@ -107,7 +118,7 @@ def _finding(model: Model, device: cst.BaseExpression, text: str, strict: bool) 
     else:
         message = f"`{text}` is not guarded: where there is no such GPU this silently runs on the CPU"
     return Finding(
-        model,
+        model.file,
         device,
         message,
         Prediction(

@@ -43,13 +43,13 @@ class InvalidDevice(Rule):
         """Yield the device strings that do not parse."""
         names = ("tf.device", "tf.compat.v1.device", "keras.device", "tf.distribute.OneDeviceStrategy")
         for call, device in model.runtime.device_strings(*names):
-            texts = [text for text in model.values.possible(device) if isinstance(text, str)]
+            texts = [text for text in model.constants.possible(model.file, device) if isinstance(text, str)]
             problem = next(filter(None, map(_problem, texts)), None)
-            if problem is None or model.guards.in_try(call):
+            if problem is None or model.guards.in_try(model.file, call):
                 continue
             text, reason = problem
             yield Finding(
-                model,
+                model.file,
                 device,
                 f"TensorFlow cannot parse the device `{text}`: {reason}; it raises ValueError",
                 Prediction("crash", (), basis="`DeviceSpec.from_string`, measured with 2.15 and 2.21"),
@@ -59,9 +59,9 @@ class InvalidDevice(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The device string alone: whether it parses depends on nothing else."""
         assert isinstance(finding.node, cst.BaseExpression)
-        text = next(t for t in model.values.possible(finding.node) if isinstance(t, str) and _problem(t))
+        text = next(t for t in model.constants.possible(model.file, finding.node) if isinstance(t, str) and _problem(t))
         yield Experiment(
-            model,
+            model.file,
             finding.node,
             exceptions=("ValueError",),
             workload=Workload(

@@ -42,14 +42,16 @@ class UnguardedGpuIndex(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the indexes into lists of GPUs that no condition protects."""
-        for subscript in model.tree.subscripts:
+        for subscript in model.file.tree.subscripts:
             index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
             if not isinstance(index, cst.Index) or not isinstance(model.value(index.value), int):
                 continue
-            if not model.runtime.is_gpu_list(subscript.value) or model.guards.protects_index(subscript):
+            if not model.kinds.is_gpu_list(model.file, subscript.value):
+                continue
+            if model.guards.protects_index(model.file, subscript):
                 continue
             yield Finding(
-                model,
+                model.file,
                 subscript,
                 "the list of GPUs may be empty: this index raises IndexError on a machine without a GPU",
                 Prediction("crash", ("machines without a GPU",), basis="the list is empty there; measured"),
@@ -60,15 +62,15 @@ class UnguardedGpuIndex(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The statement on a machine without a GPU, as it is and under `if gpus:`."""
         assert isinstance(finding.node, cst.Subscript)
-        statement = model.tree.statement(finding.node)
+        statement = model.file.tree.statement(finding.node)
         if not isinstance(statement, cst.SimpleStatementLine):
             raise NoExperiment("the index stands in the header of a block")
-        guard = f"if {model.code(finding.node.value)}:\n{model.indentation(statement)}    "
+        guard = f"if {model.file.code(finding.node.value)}:\n{model.file.indentation(statement)}    "
         yield Experiment(
-            model,
+            model.file,
             finding.node,
-            probes=(Change(model, statement, "tflint_measure.reached()", "below"),),
-            repair=(Change(model, statement, guard, "before"),),
+            probes=(Change(model.file, statement, "tflint_measure.reached()", "below"),),
+            repair=(Change(model.file, statement, guard, "before"),),
             exceptions=("IndexError",),
             requires="no GPU",
             workload=_WORKLOAD,
@@ -89,7 +91,7 @@ _WORKLOAD = Workload(
 
 def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:
     """Put a statement that binds nothing under `if gpus:`."""
-    statement = model.tree.statement(subscript)
+    statement = model.file.tree.statement(subscript)
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
     small = statement.body[0]
@@ -97,9 +99,9 @@ def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:
     index = subscript.slice[0].slice
     if not plain or not isinstance(index, cst.Index) or model.value(index.value) not in (0, -1):
         return None
-    if "\n" in model.code(small):
+    if "\n" in model.file.code(small):
         return None
-    guard = f"if {model.code(subscript.value)}:\n{model.indentation(statement)}    "
+    guard = f"if {model.file.code(subscript.value)}:\n{model.file.indentation(statement)}    "
     return Fix("Do it only where there is a GPU", "safe", (Edit(small, guard, "before"),))
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument, method_name
+from tflint_gpu.model.tensorflow.consumers import Consumption
+from tflint_gpu.model.tensorflow.rows import in_loop
 from tflint_gpu.rule import (
     Change,
     Experiment,
@@ -69,12 +72,10 @@ class BatchSizeOne(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that make training batches of one."""
-        if model.training.is_stateful:
-            return
-        for case in (*_fit_arguments(model), *_pipelines(model)):
+        for case in _cases(model):
             notes = () if case.consumer is None else (Note(*case.consumer, "this training consumes it"),)
             yield Finding(
-                case.model,
+                case.file,
                 case.node,
                 f"{case.text}: each step's fixed cost is paid once a sample",
                 _PREDICTION,
@@ -84,14 +85,16 @@ class BatchSizeOne(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's training with batches of one and of the suggested size, in seconds per sample."""
-        case = next(c for c in (*_fit_arguments(model), *_pipelines(model)) if c.node is finding.node)
-        consumer_model, consumer = case.consumer or (model, case.call)
-        flaw, repair = (_measured(consumer_model, consumer, samples) for samples in (1, _USUAL))
+        case = next(c for c in _cases(model) if c.node is finding.node)
+        if not case.larger:
+            raise NoExperiment("more rows a batch need another program")
+        consumer_file, consumer = case.consumer or (model.file, case.call)
+        flaw, repair = (_measured(model, consumer_file, consumer, samples) for samples in (1, _USUAL))
         yield Experiment(
-            consumer_model,
+            consumer_file,
             consumer,
             flaw=flaw,
-            repair=(*repair, Change(case.model, case.size, case.larger)),
+            repair=(*repair, Change(case.file, case.size, case.larger)),
             unit="seconds per sample",
             workload=_WORKLOAD,
         )
@@ -103,17 +106,17 @@ class _Case:
 
     Arguments:
         node: what the finding points at; text: what it says of it.
-        call: the call that gets the size; size: what to replace in it by `larger`.
+        call: the call that gets the size; size: what to replace in it by `larger`, empty where that is not enough.
         consumer: the training that gets the batches, where that is not `call`.
     """
 
-    model: Model
+    file: File
     node: cst.CSTNode
     text: str
     call: cst.Call
     size: cst.CSTNode
     larger: str
-    consumer: tuple[Model, cst.CSTNode] | None = None
+    consumer: tuple[File, cst.CSTNode] | None = None
 
 
 _AS_ARGUMENT = "training with `batch_size=1`"
@@ -131,49 +134,83 @@ _WORKLOAD = Workload(
 )
 
 
+def _cases(model: Model) -> Iterator[_Case]:
+    yield from _fit_arguments(model)
+    yield from _pipelines(model)
+    yield from _single_rows(model)
+
+
 def _fit_arguments(model: Model) -> Iterator[_Case]:
     for call in model.method_calls("fit"):
-        source = model.values.keyword_source(call, "batch_size")
+        source = model.constants.keyword_source(model.file, call, "batch_size")
         value: cst.BaseExpression | None = source.value if source is not None else argument(call, 2, "batch_size")
-        size = model.values.keyword(call, "batch_size") if source is not None else model.value(value)
+        by_name = source is not None
+        size = model.constants.keyword(model.file, call, "batch_size") if by_name else model.value(value)
         if value is None or type(size) is not int or size != 1:
             continue
-        if model.keras_models.receiver(call, "fit") is None or _is_dataset(model, call):
+        receiver = model.kinds.receiver(model.file, call, "fit")
+        if receiver is None or model.kinds.is_stateful(model.file, receiver) or _is_dataset(model, call):
             continue
         larger = str(_USUAL)
         if source is not None and source.star:
-            larger = f'{{**{model.code(value)}, "batch_size": {_USUAL}}}'
-        yield _Case(model, source if source is not None else value, _AS_ARGUMENT, call, value, larger)
+            larger = f'{{**{model.file.code(value)}, "batch_size": {_USUAL}}}'
+        yield _Case(model.file, source if source is not None else value, _AS_ARGUMENT, call, value, larger)
 
 
 def _pipelines(model: Model) -> Iterator[_Case]:
-    for item in model.pipelines.consumptions:
-        if item.kind != "train":
+    for item in model.consumers.consumptions if model.consumers.may_batch_one else ():
+        if item.kind != "train" or item.chain.is_short or _trains_stateful(model, item):
             continue
-        operation, consumer = item.chain.batching, (item.model, item.node)
+        operation, consumer = item.chain.batching, (item.file, item.node)
         if operation is not None and operation.argument(0, "batch_size") == 1:
             text = f"`{operation.name}` makes training batches of a single element"
             size = argument(operation.call, 0, "batch_size")
             assert size is not None
-            yield _Case(operation.model, operation.place, text, operation.call, size, str(_USUAL), consumer)
-        elif operation is None and item.chain.loaded_batch_size == 1 and item.chain.source_call is not None:
-            call = item.chain.source_call
-            size = argument(call, -1, "batch_size")
+            yield _Case(operation.file, operation.place, text, operation.call, size, str(_USUAL), consumer)
+        elif operation is None and item.chain.loaded_batch_size == 1 and item.chain.made is not None:
+            made = item.chain.made
+            size = argument(made.call, -1, "batch_size")
             if size is not None:
-                yield _Case(item.chain.source_model or model, size, _AS_ARGUMENT, call, size, str(_USUAL), consumer)
+                yield _Case(made.file, size, _AS_ARGUMENT, made.call, size, str(_USUAL), consumer)
 
 
-def _measured(model: Model, consumer: cst.CSTNode, samples: int) -> tuple[Change, ...]:
+def _single_rows(model: Model) -> Iterator[_Case]:
+    """Training on one row at a time: `train_on_batch(x[i:i + 1], ...)` in a loop, `fit` on a generator of such."""
+    for call in model.method_calls("train_on_batch", "fit", "fit_generator"):
+        data = argument(call, 0, "generator" if method_name(call) == "fit_generator" else "x")
+        if data is None or model.kinds.receiver(model.file, call, "train_on_batch", "fit", "fit_generator") is None:
+            continue
+        if method_name(call) == "train_on_batch":
+            if in_loop(model.file, call) and model.rows.is_single(model.file, data):
+                text = "`train_on_batch` gets one row in every turn of a loop"
+                yield _Case(model.file, data, text, call, data, "")
+        elif (loader := model.rows.size_of_one(model.file, data)) is not None:
+            file, made, size = loader
+            yield _Case(file, size, _AS_ARGUMENT, made, size, str(_USUAL), (model.file, call))
+        elif model.rows.yields_single(model.file, data):
+            text = f"`{method_name(call)}` gets a generator whose batches have one row"
+            yield _Case(model.file, data, text, call, data, "")
+
+
+def _trains_stateful(model: Model, item: Consumption) -> bool:
+    """Whether a stateful RNN is trained, whose batch size is part of its shape."""
+    if isinstance(item.node, cst.Call) and isinstance(item.node.func, cst.Attribute) and item.loop is None:
+        return model.kinds.is_stateful(item.file, item.node.func.value)
+    calls = item.file.calls_below.get(item.loop, ()) if item.loop is not None else ()
+    return any(model.kinds.is_stateful(item.file, c.func) for c in calls if model.kinds.is_model(item.file, c.func))
+
+
+def _measured(model: Model, file: File, consumer: cst.CSTNode, samples: int) -> tuple[Change, ...]:
     """Time a training per sample: a call of `fit`, or the loop that takes the batches."""
     if isinstance(consumer, cst.Call) and method_name(consumer) == "fit":
-        return wrap(model, consumer.func, "fit", f"samples={samples}")
-    loop = model.training.loop_of(consumer)
+        return wrap(file, consumer.func, "fit", f"samples={samples}")
+    loop = model.training.loop_of(file, consumer)
     if loop is None:
         raise NoExperiment("the training is neither `fit` nor a loop over the batches")
-    return measured_loop(model, loop, samples, reads=True)
+    return measured_loop(model, file, loop, samples, reads=True)
 
 
 def _is_dataset(model: Model, call: cst.Call) -> bool:
     """`fit(dataset, batch_size=1)`: Keras ignores the size there, so it makes no batch of one."""
     data = argument(call, 0, "x")
-    return data is not None and any(chain.certain for chain in model.pipelines.chains(data))
+    return data is not None and model.pipelines.is_dataset(model.file, data)

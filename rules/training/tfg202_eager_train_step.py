@@ -8,7 +8,8 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.outlines import outline
-from tflint_gpu.model.tensorflow.training import UPDATES, EagerStep
+from tflint_gpu.model.tensorflow.eager_loops import EagerStep
+from tflint_gpu.model.tensorflow.training import UPDATES
 from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, measured_loop
 
 
@@ -71,9 +72,9 @@ class EagerTrainStep(Rule):
         """Yield the tapes of training steps that a loop of this file runs eagerly."""
         if model.target.tensorflow < (2, 0):
             return
-        for step in model.training.eager_steps:
+        for step in model.loops.steps:
             yield Finding(
-                step.model,
+                step.file,
                 step.tape,
                 "this training step runs eagerly in every turn of a loop: nothing on the way to it is a `tf.function`",
                 Prediction(
@@ -83,34 +84,42 @@ class EagerTrainStep(Rule):
                     high=36.0,
                     basis="a step of small dense networks, eager against tf.function, on a CPU; less if large",
                 ),
-                help="put the step into a function of its own under `@tf.function`",
+                help=_help(step),
                 notes=(
-                    Note(model, step.loop, "the loop that runs it"),
-                    *(Note(place.model, place.node, place.text) for place in step.path),
+                    Note(step.loop_file, step.loop, "the loop that runs it"),
+                    *(Note(place.file, place.node, place.text) for place in step.path),
+                    *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
                 ),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the step as it is and under `tf.function`."""
-        step = next(step for step in model.training.eager_steps if step.tape is finding.node)
-        repair = _repair(model, step)
-        yield Experiment(model, step.loop, measured_loop(model, step.loop), repair=repair, workload=_WORKLOAD)
+        step = next(step for step in model.loops.steps if step.tape is finding.node)
+        repair = _repair(step)
+        probes = measured_loop(model, step.loop_file, step.loop)
+        yield Experiment(step.loop_file, step.loop, probes, repair=repair, workload=_WORKLOAD)
 
 
-def _repair(model: Model, step: EagerStep) -> tuple[Change, ...]:
+def _help(step: EagerStep) -> str:
+    if step.host_reads:
+        return "take the values that the host reads out of the step, then put it under `@tf.function`"
+    return "put the step into a function of its own under `@tf.function`"
+
+
+def _repair(step: EagerStep) -> tuple[Change, ...]:
     """Decorate the function that holds the tape, or make a function of the statements in the loop."""
-    function = step.model.tree.function(step.tape)
-    if isinstance(function, cst.FunctionDef) and not step.model.tree.within(step.tape, step.loop):
-        spelled = step.model.names.spelled("tf.function", function) or "tflint_measure.tf.function"
-        return (Change(step.model, function, f"@{spelled}\n{step.model.indentation(function)}", "before"),)
-    made = outline(model, step.loop, step.tape, UPDATES)
+    file, function = step.file, step.file.tree.function(step.tape)
+    if isinstance(function, cst.FunctionDef) and not file.tree.within(step.tape, step.loop):
+        spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
+        return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
+    made = outline(step.loop_file, step.loop, step.tape, UPDATES)
     if made is None:
         raise NoExperiment("the step cannot be moved into a function of its own")
     first, *others = made.statements
     return (
-        Change(model, step.loop, made.definition, "before"),
-        Change(model, first, made.call),
-        *(Change(model, other, "pass") for other in others),
+        Change(step.loop_file, step.loop, made.definition, "before"),
+        Change(step.loop_file, first, made.call),
+        *(Change(step.loop_file, other, "pass") for other in others),
     )
 
 

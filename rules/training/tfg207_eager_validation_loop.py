@@ -42,17 +42,21 @@ class EagerValidationLoop(Rule):
 
     code = "TFG207"
     name = "eager-validation-loop"
-    markers = ((b"for ", b"next(", *MARKERS),)
-    near_markers = MARKERS
+    markers = ((b"for ", b"while ", *MARKERS),)
+    near_markers = (*MARKERS, b"__iter__", b"__next__", b"__getitem__", b"yield", b"next(", b"training=")
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the model calls that a loop over a dataset runs eagerly."""
         if model.target.tensorflow < (2, 0):
             return
-        for forward in model.training.eager_forwards:
+        for forward in model.loops.forwards:
+            notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
+            notes += [Note(step.file, step.node, step.text) for step in forward.path]
+            if forward.evidence is not None:
+                notes.append(Note(forward.file, forward.evidence, "this shows that it is a Keras model"))
             yield Finding(
-                forward.model,
+                forward.file,
                 forward.call.func,
                 "the model runs eagerly for every batch of this loop: nothing traces the forward pass",
                 Prediction(
@@ -62,23 +66,28 @@ class EagerValidationLoop(Rule):
                     high=5.3,
                     basis="small dense networks against `evaluate`, on a CPU with TensorFlow 2.15 and 2.21",
                 ),
-                help="use `model.evaluate` or `model.predict`, or call the model in a function under `@tf.function`",
-                notes=(Note(forward.loop_model, forward.loop, "the loop over the dataset"),),
+                help=_HELP[forward.use],
+                notes=tuple(notes),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the model as it is and under `tf.function`."""
-        forward = next(one for one in model.training.eager_forwards if one.call.func is finding.node)
+        forward = next(one for one in model.loops.forwards if one.call.func is finding.node)
         yield Experiment(
-            forward.loop_model,
+            forward.loop_file,
             forward.loop,
-            probes=measured_loop(forward.loop_model, forward.loop),
-            flaw=wrap(forward.model, forward.call.func, "eager"),
-            repair=wrap(forward.model, forward.call.func, "traced"),
+            probes=measured_loop(model, forward.loop_file, forward.loop),
+            flaw=wrap(forward.file, forward.call.func, "eager"),
+            repair=wrap(forward.file, forward.call.func, "traced"),
             workload=_WORKLOAD,
         )
 
 
+_HELP = {
+    "metrics": "use `model.evaluate`, or call the model in a function under `@tf.function`",
+    "outputs": "use `model.predict`, or call the model in a function under `@tf.function`",
+    "other": "call the model in a function under `@tf.function`",
+}
 _WORKLOAD = Workload(
     before="""
         import tensorflow as tf

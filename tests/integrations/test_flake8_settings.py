@@ -93,7 +93,7 @@ class Everything(Rule):
 
     def check(self, model):
         """Find it."""
-        yield Finding(model, model.tree.module.body[0], "everything is wrong", Prediction("no-effect"))
+        yield Finding(model.file, model.file.tree.module.body[0], "everything is wrong", Prediction("no-effect"))
 '''
 
 

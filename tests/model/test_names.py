@@ -11,7 +11,7 @@ from checks import model_of
 
 def name_of_last_call(code: str, folder: Path) -> str | None:
     model = model_of(code, folder)
-    return model.name(model.tree.calls[-1].func)
+    return model.name(model.file.tree.calls[-1].func)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_names_agree_with_libcst(tmp_path: Path) -> None:
     """Protects the fast traversal: where libcst's QualifiedNameProvider knows one import, we know the same or nothing."""
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::5]:
         model = model_of(path.read_text(), tmp_path)
-        wrapper = cst.MetadataWrapper(model.tree.module, unsafe_skip_copy=True)
+        wrapper = cst.MetadataWrapper(model.file.tree.module, unsafe_skip_copy=True)
         resolved = wrapper.resolve(cst.metadata.QualifiedNameProvider)
-        for call in model.tree.calls:
+        for call in model.file.tree.calls:
             ours = model.name(call.func)
             found = resolved.get(call.func, set())
             names = found() if callable(found) else found  # libcst computes some names only when asked
@@ -76,11 +76,11 @@ def test_spans_agree_with_libcst(tmp_path: Path) -> None:
     compared = 0
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::3]:
         model = model_of(path.read_text(), tmp_path)
-        wrapper = cst.MetadataWrapper(model.tree.module, unsafe_skip_copy=True)
+        wrapper = cst.MetadataWrapper(model.file.tree.module, unsafe_skip_copy=True)
         positions = wrapper.resolve(cst.metadata.PositionProvider)
-        for call in model.tree.calls:
-            start = model.source.locate(model.span(call)[0])
-            end = model.source.locate(model.span(call)[1])
+        for call in model.file.tree.calls:
+            start = model.source.locate(model.file.span(call)[0])
+            end = model.source.locate(model.file.span(call)[1])
             theirs = positions[call]
             assert (start.row, start.column - 1) == (theirs.start.line, theirs.start.column)
             assert (end.row, end.column - 1) == (theirs.end.line, theirs.end.column)
@@ -91,7 +91,7 @@ def test_spans_agree_with_libcst(tmp_path: Path) -> None:
 def test_spans_with_form_feeds_and_returns(tmp_path: Path) -> None:
     """Protects old files: libcst drops a form feed, the offsets must not."""
     model = model_of("x = 1\n\x0c\ndef f():\n    return g(2)\n", tmp_path)
-    assert model.code(model.tree.calls[0]) == "g(2)"
+    assert model.file.code(model.file.tree.calls[0]) == "g(2)"
 
 
 def test_mixed_tabs_and_spaces(tmp_path: Path) -> None:
@@ -101,14 +101,14 @@ def test_mixed_tabs_and_spaces(tmp_path: Path) -> None:
     with pytest.raises(cst.ParserSyntaxError):
         cst.parse_module(code)
     model = model_of(code, tmp_path)
-    assert [model.code(call) for call in model.tree.calls] == ["g(x, 2)", "h(\n\t  x)", "k(3)"]
-    assert model.source.locate(model.span(model.tree.calls[0])[0]).column == 7
+    assert [model.file.code(call) for call in model.file.tree.calls] == ["g(x, 2)", "h(\n\t  x)", "k(3)"]
+    assert model.source.locate(model.file.span(model.file.tree.calls[0])[0]).column == 7
 
 
 def test_an_annotation_that_names_what_is_bound_twice(tmp_path: Path) -> None:
     """Protects against a crash: annotations are no part of the traversal, so they have no place in its order."""
     code = "import tensorflow as tf\nclass T: pass\nclass T: pass\n@tf.function\ndef f(x: T):\n    return g(x)\n"
     model = model_of(code, tmp_path)
-    annotation = next(iter(model.tree.functions)).params.params[0].annotation
+    annotation = next(iter(model.file.tree.functions)).params.params[0].annotation
     assert annotation is not None
     assert model.name(annotation.annotation) is None

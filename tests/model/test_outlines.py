@@ -19,15 +19,15 @@ def moved(code: str, folder: Path, loop_code: str = "for ") -> str | None:
     """The code after moving the step of the loop that begins so; None where that cannot be."""
     text = textwrap.dedent(code).lstrip("\n")
     model = model_of(text, folder)
-    tape = next(call for call in model.tree.calls if model.name(call.func) == "tf.GradientTape")
-    loops = [node for node in model.tree.parents if isinstance(node, cst.For | cst.While)]
-    loop = max((one for one in loops if model.tree.within(tape, one)), key=lambda one: model.span(one)[0])
-    made = outline(model, loop, tape, UPDATES)
+    tape = next(call for call in model.file.tree.calls if model.name(call.func) == "tf.GradientTape")
+    loops = [node for node in model.file.tree.parents if isinstance(node, cst.For | cst.While)]
+    loop = max((one for one in loops if model.file.tree.within(tape, one)), key=lambda one: model.file.span(one)[0])
+    made = outline(model.file, loop, tape, UPDATES)
     if made is None:
         return None
-    edits = [(model.span(loop)[0], model.span(loop)[0], made.definition)]
+    edits = [(model.file.span(loop)[0], model.file.span(loop)[0], made.definition)]
     texts = [made.call, *("pass" for _ in made.statements[1:])]
-    edits += [(*model.span(node), new) for node, new in zip(made.statements, texts, strict=True)]
+    edits += [(*model.file.span(node), new) for node, new in zip(made.statements, texts, strict=True)]
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     ast.parse(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from checks import NEWEST, findings
 
-from tflint_gpu.model import Project
+from tflint_gpu.model import Model, Project
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -22,7 +22,7 @@ def definition(folder: Path, importer: str, dotted: str) -> str | None:
     project = Project(folder, NEWEST)
     model = project.open(SourceFile.decode(path.read_bytes(), path, importer))
     found = project.definition(model, dotted)
-    return None if found is None else found.model.source.path.relative_to(folder).as_posix()
+    return None if found is None else found.file.source.path.relative_to(folder).as_posix()
 
 
 @pytest.mark.parametrize(
@@ -109,5 +109,5 @@ def test_models_that_know_each_other_die_together(tmp_path: Path, monkeypatch: p
     for turn in range(12):
         path = tmp_path / f"layer{turn % 3}.py"
         path.write_text(layer)
-        model = project.open(SourceFile.decode(layer.encode(), path, path.name))
-        assert [f.model.source.path.name for f in rule.check(model)] == ["ops.py"], turn
+        model = Model.open(SourceFile.decode(layer.encode(), path, path.name), project)
+        assert [f.file.source.path.name for f in rule.check(model)] == ["ops.py"], turn

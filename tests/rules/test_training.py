@@ -133,7 +133,10 @@ FORWARD = {
 NOT_FORWARD = {
     "evaluate": "model.evaluate(dataset.batch(4))",
     "traced function": "@tf.function\ndef f(x):\n    return model(x)\nfor x, y in dataset:\n    f(x)",
-    "training loop": "@tf.function\ndef step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n    model(x)",
+    "training loop, every now and then": (
+        "@tf.function\ndef step(x, y):" + STEP + "for i, (x, y) in enumerate(dataset):\n    step(x, y)\n"
+        "    if i % 100 == 0:\n        print(model(x))"
+    ),
     "a few batches": "for x, y in dataset.take(3):\n    print(model(x))",
     "first batch": "for x, y in dataset:\n    print(model(x))\n    break",
     "a list": "for x in [1, 2]:\n    model(x)",

@@ -15,6 +15,7 @@ from checks import NEWEST
 
 from tflint_gpu.experiment import Change, Experiment, Workload, wrap
 from tflint_gpu.model import Model, Project
+from tflint_gpu.model.python.file import File
 from tflint_gpu.text.notebooks import Notebook
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair
@@ -58,14 +59,14 @@ class Files:
         for name in paths:
             path = folder / (name if name.endswith("ipynb") else f"{name}.py")
             kind = Notebook if name.endswith("ipynb") else SourceFile
-            self.models[name] = project.open(kind.decode(path.read_bytes(), path, path.name))
+            self.models[name] = Model.open(kind.decode(path.read_bytes(), path, path.name), project)
 
-    def call(self, text: str) -> tuple[Model, Any]:
+    def call(self, text: str) -> tuple[File, Any]:
         """The call that begins with a text, in whichever file it is."""
         for model in self.models.values():
-            for call in model.tree.calls:
-                if model.code(call).startswith(text):
-                    return model, call
+            for call in model.file.tree.calls:
+                if model.file.code(call).startswith(text):
+                    return model.file, call
         raise AssertionError(text)
 
     def experiment(self, **attributes: Any) -> Experiment:

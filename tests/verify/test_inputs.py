@@ -13,7 +13,7 @@ from tflint_gpu.verify.inputs import InputError, stands
 def replaced(code: str, folder: Path) -> str:
     """The code with what stands in."""
     model = model_of(code, folder)
-    for one in sorted(stands(model, "t"), key=lambda one: one.start, reverse=True):
+    for one in sorted(stands(model.file, "t"), key=lambda one: one.start, reverse=True):
         code = code[: one.start] + one.text + code[one.end :]
     return code
 

@@ -18,7 +18,9 @@ def opened(folder: Path, **files: str) -> dict[str, Model]:
     for name, text in files.items():
         (folder / f"{name}.py").write_text(f"import tensorflow\n{text}")
     return {
-        name: project.open(SourceFile.decode((folder / f"{name}.py").read_bytes(), folder / f"{name}.py", f"{name}.py"))
+        name: Model.open(
+            SourceFile.decode((folder / f"{name}.py").read_bytes(), folder / f"{name}.py", f"{name}.py"), project
+        )
         for name in files
     }
 
@@ -26,9 +28,9 @@ def opened(folder: Path, **files: str) -> dict[str, Model]:
 def routes(folder: Path, code: str, **others: str) -> list[list[str]]:
     """The stops of each route to the call `place()`, as code, with `...` where the way goes on by itself."""
     models = opened(folder, main=code, **others)
-    model, call = next((m, c) for m in models.values() for c in m.tree.calls if m.code(c) == "place()")
-    found = find_routes(model, call, models["main"])
-    return [[stop.model.code(stop.node) + (" ..." if stop.forward else "") for stop in route] for route in found]
+    model, call = next((m, c) for m in models.values() for c in m.file.tree.calls if m.file.code(c) == "place()")
+    found = find_routes(model.file, call, models["main"])
+    return [[stop.file.code(stop.node) + (" ..." if stop.forward else "") for stop in route] for route in found]
 
 
 ROUTES = {
@@ -77,14 +79,7 @@ def test_place_that_is_a_function(tmp_path: Path) -> None:
     """Protects functions that are examined at their first call: the way ends where they are called, whole as they are."""
     models = opened(tmp_path, main="def f(): return 1\nx = f()\n")
     main = models["main"]
-    function = next(node for node in main.tree.parents if isinstance(node, cst.FunctionDef))
-    assert [[main.code(stop.node) for stop in route] for route in find_routes(main, function, main)] == [["f()"]]
-
-
-def test_what_is_current_in_the_project_stays(tmp_path: Path) -> None:
-    """Protects the checks that follow: names are looked up from the file that is checked."""
-    models = opened(tmp_path, main="def f(): place()\nf()", other="x = 1")
-    project = models["main"].project
-    project.current = models["other"]
-    find_routes(models["main"], models["main"].tree.calls[0], models["main"])
-    assert project.current is models["other"]
+    function = next(node for node in main.file.tree.parents if isinstance(node, cst.FunctionDef))
+    assert [[main.file.code(stop.node) for stop in route] for route in find_routes(main.file, function, main)] == [
+        ["f()"]
+    ]

@@ -30,6 +30,7 @@ from tflint_gpu.text.suppressions import Suppressions, noqa_row
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
     from tflint_gpu.model import Model, Project, Sources
+    from tflint_gpu.model.python.file import File
     from tflint_gpu.rule import Finding, Rule
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -118,7 +119,9 @@ class Engine:
             ]
             if not rules:
                 return FileResult(file, (), tuple(errors))
-            model = project.open(source)
+            from tflint_gpu.model import Model
+
+            model = Model.open(source, project)
         except (UnreadableSource, RecursionError) as error:
             if isinstance(error, RecursionError):
                 error = UnreadableSource("is nested too deeply to be analysed")
@@ -140,7 +143,7 @@ class Engine:
         found = (unreadable(file.name, reason) for reason in reasons)
         return tuple(one for one in found if comments is None or not comments.hides(one))
 
-    def findings(self, file: FileToCheck) -> list[tuple[Rule, Finding, Diagnostic]]:
+    def findings(self, file: FileToCheck) -> list[tuple[Rule, Finding, Diagnostic, Model]]:
         """What the rules find in one file, with the syntax nodes that `check` leaves behind; nothing is cached.
 
         Raises:
@@ -161,12 +164,14 @@ class Engine:
         ]
         if not rules:
             return []
-        model = project.open(source)
+        from tflint_gpu.model import Model
+
+        model = Model.open(source, project)
         found = [(rule, finding, self.diagnostic(rule, finding)) for rule in rules for finding in rule.check(model)]
         return [
-            (rule, finding, diagnostic)
+            (rule, finding, diagnostic, model)
             for rule, finding, diagnostic in found
-            if self._allowed([diagnostic]) and not Suppressions(finding.model.source).hides(diagnostic)
+            if self._allowed([diagnostic]) and not Suppressions(finding.file.source).hides(diagnostic)
         ]
 
     def model_of(self, file: FileToCheck) -> Model | None:
@@ -174,8 +179,11 @@ class Engine:
         data = file.read()
         if not file.may_matter(data):
             return None
+        from tflint_gpu.model import Model
+
         try:
-            return self._project_for(file.root, self.target_for(file)).open(decode_source(data, file.path, file.name))
+            project = self._project_for(file.root, self.target_for(file))
+            return Model.open(decode_source(data, file.path, file.name), project)
         except (UnreadableSource, RecursionError):
             return None
 
@@ -189,7 +197,7 @@ class Engine:
             try:
                 for finding in rule.check(model):
                     diagnostic = self.diagnostic(rule, finding)
-                    source = finding.model.source
+                    source = finding.file.source
                     comments = suppressions.setdefault(source.path, Suppressions(source))
                     if self.ignore_noqa or not comments.hides(diagnostic):
                         found.setdefault(diagnostic.sort_key, diagnostic)
@@ -201,13 +209,13 @@ class Engine:
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
         """A finding with positions instead of nodes."""
-        source = finding.model.source
-        start, end = finding.model.span(finding.node)
+        source = finding.file.source
+        start, end = finding.file.span(finding.node)
         location = source.locate(start)
         related = []
         for note in finding.notes:
-            first, last = note.model.span(note.node)
-            where = note.model.source
+            first, last = note.file.span(note.node)
+            where = note.file.source
             related.append(Related(self._name(where), where.locate(first), where.locate(last), note.message))
         return Diagnostic(
             code=rule.code,
@@ -221,7 +229,7 @@ class Engine:
             prediction=finding.prediction,
             help=finding.help,
             related=tuple(related),
-            fix=None if finding.fix is None else placed(finding.fix, finding.model),
+            fix=None if finding.fix is None else placed(finding.fix, finding.file),
         )
 
     def _name(self, source: SourceFile) -> str:
@@ -315,12 +323,12 @@ def may_fire(rule: Rule, data: bytes, path: Path, project: Project) -> bool:
     return project.imports_mention(path, data, wanted)
 
 
-def placed(fix: rules_api.Fix, model: Model) -> Fix | None:
+def placed(fix: rules_api.Fix, file: File) -> Fix | None:
     """A fix with offsets instead of nodes; None if it spans cells of a notebook."""
-    source = model.source
+    source = file.source
     edits = []
     for edit in fix.edits:
-        start, end = model.span(edit.node)
+        start, end = file.span(edit.node)
         text = edit.text
         if edit.where == "below":
             start = end = source.end_of_line(end)

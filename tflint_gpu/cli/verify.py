@@ -239,16 +239,14 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
     models: dict[Path, Model] = {}
     for file in files:
         try:
-            for rule, finding, diagnostic in engine.findings(file):
-                current = finding.model.project.current
-                assert current is not None
-                found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, current))
-            model = engine.model_of(file)
+            for rule, finding, diagnostic, model in engine.findings(file):
+                found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
+            program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
             _tell(f"warning: {file.name} is left out: {error}")
             continue
-        if model is not None:
-            models[file.path] = model
+        if program is not None:
+            models[file.path] = program
     return [found[key] for key in sorted(found)], list(models.values())
 
 

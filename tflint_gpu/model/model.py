@@ -2,261 +2,150 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
-from tflint_gpu.diagnostics import Location
-from tflint_gpu.model.python.classes import Classes
-from tflint_gpu.model.python.flow import Flow
-from tflint_gpu.model.python.functions import Functions
-from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.names import Names
-from tflint_gpu.model.python.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.tree import Tree
-from tflint_gpu.model.python.values import Values
-from tflint_gpu.text.nesting import check_nesting
-from tflint_gpu.text.source import SourceFile, UnreadableSource
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference, Library
+from tflint_gpu.model.python.origins import Context
+from tflint_gpu.model.python.project import Project
+from tflint_gpu.model.python.syntax import Expression, Node
+from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.consumers import Consumers
+from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.execution import Execution
+from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.program import Program
+from tflint_gpu.model.tensorflow.rows import Rows
+from tflint_gpu.model.tensorflow.runtime import Runtime
+from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
+from tflint_gpu.model.tensorflow.training import Training
+from tflint_gpu.targets import Target
+from tflint_gpu.text.source import SourceFile
 
-if TYPE_CHECKING:
-    from tflint_gpu.model.python.project import Project
-    from tflint_gpu.model.tensorflow.execution import Execution
-    from tflint_gpu.model.tensorflow.guards import Guards
-    from tflint_gpu.model.tensorflow.keras_models import KerasModels
-    from tflint_gpu.model.tensorflow.pipelines import Pipelines
-    from tflint_gpu.model.tensorflow.program import Program
-    from tflint_gpu.model.tensorflow.runtime import Runtime
-    from tflint_gpu.model.tensorflow.training import Training
-    from tflint_gpu.targets import Target
+LIBRARY = Library(
+    passing=frozenset(
+        (
+            "tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.std.tqdm rich.progress.track "
+            "tqdm.autonotebook.tqdm tensorflow_datasets.as_numpy copy.copy copy.deepcopy "
+            "progressbar.progressbar alive_progress.alive_it fastprogress.progress_bar"
+        ).split()
+    ),
+    wrapping=TF_FUNCTIONS | {"functools.partial", "partial", "tf.autograph.experimental.do_not_convert"},
+)
 
 
 class Model:
-    """What one file means. Parts that not every rule needs are built when first asked for."""
+    """What one file means, seen as the program or module that is checked, with the files that it reaches.
 
-    def __init__(self, source: SourceFile, module: cst.Module, project: Project, parsed: str) -> None:
-        self.source = source
-        self._parsed = parsed
+    Each part is given what it asks, and is built when first asked for.
+
+    Arguments:
+        file: the file that is checked.
+        project: finds and opens the others.
+    """
+
+    def __init__(self, file: File, project: Project) -> None:
+        self.file = file
         self.project = project
-        self.tree = Tree(module)
-        self.flow = Flow(self.tree)
-        self.names = Names(self.tree, self.flow)
-        self.values = Values(self)
-        self.classes = Classes(self)
-        self.functions = Functions(self)
+        self.inference = Inference(project, LIBRARY, file)
+        self.constants = Constants(self.inference)
+        self.kinds = Kinds(self.inference, self.constants)
+        self.guards = Guards(self.inference)
 
     @classmethod
-    def parse(cls, source: SourceFile, project: Project) -> Model:
-        """Parse a file with libcst's native parser.
-
-        The model's source is an `IPythonScript` if the file can be parsed as one only.
+    def open(cls, source: SourceFile, project: Project) -> Model:
+        """Parse a file that is to be checked.
 
         Raises:
-            UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
+            UnreadableSource: it does not parse.
         """
-        check_nesting(source.code)
-        try:
-            return cls(source, project.sources.parse(source.path, source.code), project, source.code)
-        except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
-            refusal = _unreadable(source, error)
-            if not refusal.by_libcst_only:
-                return cls._parse_script(source, project, refusal.reason)
-            expanded = expand_indentation(source.code)
-            if expanded == source.code:
-                raise refusal.reason from error
-        try:
-            return cls(source, project.sources.parse(source.path, expanded), project, expanded)
-        except Exception as error:
-            raise refusal.reason from error
+        return cls(project.open(source), project)
 
-    @classmethod
-    def _parse_script(cls, source: SourceFile, project: Project, reason: UnreadableSource) -> Model:
-        """Parse what is Python of a file with IPython lines; of one without them, raise why Python refused it."""
-        from tflint_gpu.text.scripts import IPythonScript  # few files need it, and it takes milliseconds to import
-
-        script = IPythonScript.of(source)
-        if script is None:
-            raise reason
-        return cls.parse(script, project)
+    @property
+    def source(self) -> SourceFile:
+        """The file's text."""
+        return self.file.source
 
     @property
     def target(self) -> Target:
         """The TensorFlow version that findings speak about."""
         return self.project.target
 
-    def name(self, expr: Node | None) -> str | None:
-        """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
-        return self.names.of(expr)
-
-    def value(self, expr: Expression | None) -> Any:
-        """The constant that an expression is, or `values.UNKNOWN`."""
-        return self.values.of(expr)
-
-    def indentation(self, statement: Node) -> str:
-        """The whitespace in front of a statement's line."""
-        start = self.span(statement)[0]
-        text = self.source.line(self.source.row(start))
-        return text[: len(text) - len(text.lstrip())]
-
-    def code(self, node: Node) -> str:
-        """The text of a node, as it stands in the file."""
-        start, end = self.span(node)
-        return self.source.text[start:end]
-
-    def span(self, node: Node) -> tuple[int, int]:
-        """Character offsets of a node's own syntax: without surrounding whitespace."""
-        return self._spans[node]
-
-    @cached_property
-    def _spans(self) -> dict[Node, tuple[int, int]]:
-        from tflint_gpu.model.python.spans import spans_of
-
-        spans = spans_of(self.tree.module, self._parsed)
-        if self._parsed is self.source.code:
-            return spans
-        original = OriginalOffsets(self.source.code)
-        return {node: (original[start], original[end]) for node, (start, end) in spans.items()}
-
-    @cached_property
-    def _named_calls(self) -> dict[str, list[cst.Call]]:
-        result: dict[str, list[cst.Call]] = {}
-        for call in self.tree.calls:
-            name = self.names.of(call.func)
-            if name is not None:
-                result.setdefault(name, []).append(call)
-        return result
-
-    @cached_property
-    def _method_calls(self) -> dict[str, list[cst.Call]]:
-        result: dict[str, list[cst.Call]] = {}
-        for call in self.tree.calls:
-            name = method_name(call)
-            if name is not None:
-                result.setdefault(name, []).append(call)
-        return result
-
     def calls(self, *names: str) -> Iterator[cst.Call]:
-        """All calls of functions by canonical name; "numpy.*" means everything below numpy."""
-        for name in names:
-            if name.endswith("*"):
-                for known, calls in self._named_calls.items():
-                    if known.startswith(name[:-1]):
-                        yield from calls
-            else:
-                yield from self._named_calls.get(name, ())
-
-    def call_at(self, place: Node) -> cst.Call | None:
-        """The call whose function, or whose method's name, is at `place`; `place` itself if it is a call."""
-        if isinstance(place, cst.Call):
-            return place
-        return self._calls_by_function.get(place)
-
-    @cached_property
-    def _calls_by_function(self) -> dict[Node, cst.Call]:
-        functions: dict[Node, cst.Call] = {call.func: call for call in self.tree.calls}
-        return functions | {c.func.attr: c for c in self.tree.calls if isinstance(c.func, cst.Attribute)}
-
-    def calls_ending_with(self, name: str) -> list[cst.Call]:
-        """All calls `name(...)` and `anything.name(...)`."""
-        plain = self._plain_calls.get(name, [])
-        return [*plain, *self._method_calls.get(name, [])]
-
-    @cached_property
-    def _plain_calls(self) -> dict[str, list[cst.Call]]:
-        result: dict[str, list[cst.Call]] = {}
-        for call in self.tree.calls:
-            if isinstance(call.func, cst.Name):
-                result.setdefault(call.func.value, []).append(call)
-        return result
+        """All calls of functions by canonical name in the file; "numpy.*" means everything below numpy."""
+        return self.file.calls(*names)
 
     def method_calls(self, *methods: str) -> Iterator[cst.Call]:
-        """All calls `anything.method(...)`, whatever the receiver is."""
-        for method in methods:
-            yield from self._method_calls.get(method, ())
+        """All calls `anything.method(...)` in the file, whatever the receiver is."""
+        return self.file.method_calls(*methods)
 
-    @cached_property
-    def execution(self) -> Execution:
-        """Which functions TensorFlow traces."""
-        from tflint_gpu.model.tensorflow.execution import Execution
+    def name(self, expr: Node | None) -> str | None:
+        """Canonical name of an expression of the file: "tf.function", "keras.layers.Dense", "numpy.sin"."""
+        return self.file.name(expr)
 
-        return Execution(self)
+    def value(self, expr: Expression | None, file: File | None = None, context: Context | None = None) -> Any:
+        """The constant that an expression is, or `constants.UNKNOWN`; of this file, if no other is named."""
+        return self.constants.of(file or self.file, expr, context)
 
     @cached_property
     def pipelines(self) -> Pipelines:
-        """tf.data chains and who consumes them."""
-        from tflint_gpu.model.tensorflow.pipelines import Pipelines
-
-        return Pipelines(self)
+        """tf.data chains."""
+        return Pipelines(self.inference, self.constants, self.kinds)
 
     @cached_property
-    def keras_models(self) -> KerasModels:
-        """Which expressions are Keras models."""
-        from tflint_gpu.model.tensorflow.keras_models import KerasModels
+    def tracing(self) -> Tracing:
+        """Which functions run under `tf.function`."""
+        return Tracing(self.inference, self.kinds)
 
-        return KerasModels(self)
+    @cached_property
+    def execution(self) -> Execution:
+        """Which functions TensorFlow traces, with which tensors."""
+        return Execution(self.file, self.inference, self.constants, self.kinds, self.guards, self.tracing)
 
     @cached_property
     def training(self) -> Training:
-        """Which loops and functions train, validate or predict."""
-        from tflint_gpu.model.tensorflow.training import Training
-
-        return Training(self)
+        """Which code updates weights."""
+        return Training(self.inference, self.kinds)
 
     @cached_property
-    def guards(self) -> Guards:
-        """Under which conditions code runs."""
-        from tflint_gpu.model.tensorflow.guards import Guards
-
-        return Guards(self)
-
-    @cached_property
-    def program(self) -> Program:
-        """Whether the file is a program that is run, and where it trains."""
-        from tflint_gpu.model.tensorflow.program import Program
-
-        return Program(self)
+    def consumers(self) -> Consumers:
+        """Who consumes tf.data chains."""
+        return Consumers(self.file, self.inference, self.constants, self.pipelines, self.training)
 
     @cached_property
     def runtime(self) -> Runtime:
         """When TensorFlow's runtime is initialised, and how the GPUs are set up."""
-        from tflint_gpu.model.tensorflow.runtime import Runtime
+        return Runtime(self.inference, self.constants)
 
-        return Runtime(self)
+    @cached_property
+    def loops(self) -> EagerLoops:
+        """Loops that run steps or models eagerly."""
+        return EagerLoops(
+            self.file,
+            self.inference,
+            self.constants,
+            self.kinds,
+            self.guards,
+            self.tracing,
+            self.training,
+            self.runtime,
+            LoopData(self.inference, self.constants, self.pipelines),
+            self.rows,
+        )
 
-    def close(self) -> None:
-        """Drop everything, so that the tree dies now and not when the garbage collector runs."""
-        self.__dict__.clear()
+    @cached_property
+    def rows(self) -> Rows:
+        """Which batches have one row."""
+        return Rows(self.inference, self.constants)
 
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """Why a file could not be parsed, and whether only libcst is to blame."""
-
-    reason: UnreadableSource
-    by_libcst_only: bool = False
-
-
-def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
-    """What is wrong with a file that libcst refuses, in Python's own words where it refuses it too."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source.code)
-    except SyntaxError as refusal:
-        location = _clamped(source, refusal.lineno or 1, refusal.offset or 1)
-        return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
-    except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
-        return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
-    row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
-    text = "Python parses this file, but libcst does not, so it was not checked"
-    return _Refusal(UnreadableSource(text, _clamped(source, row, column)), by_libcst_only=True)
-
-
-def _clamped(source: SourceFile, row: int, column: int) -> Location:
-    row = min(max(row, 1), len(source.line_starts))
-    column = min(max(column, 1), len(source.line(row)) + 1)
-    return source.locate(source.line_starts[row - 1] + column - 1)
+    @cached_property
+    def program(self) -> Program:
+        """Whether the file is a program that is run, and where it trains."""
+        return Program(self.file, self.inference, self.kinds, self.training, self.runtime)

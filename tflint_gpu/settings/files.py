@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.patterns import any_matches
-from tflint_gpu.text.bytesearch import mentions_tensorflow
+from tflint_gpu.text.bytesearch import imported, mentions_tensorflow
 from tflint_gpu.text.decoding import NOTEBOOK_ENDING
 
 if TYPE_CHECKING:
@@ -51,8 +51,10 @@ class FileToCheck:
         return self.path.read_bytes() if self.content is None else self.content
 
     def may_matter(self, data: bytes) -> bool:
-        """Whether its bytes mention TensorFlow, or are JSON with escapes for small letters."""
+        """Whether its bytes mention TensorFlow, a program's imports do, or it is JSON with escapes for letters."""
         if mentions_tensorflow(data):
+            return True
+        if b"__main__" in data and any(mentions_tensorflow(other) for other in imported(data, self.path, self.root)):
             return True
         return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 

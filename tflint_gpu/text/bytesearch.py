@@ -6,8 +6,11 @@ flake8 loads this at each start, so it imports nothing that a Python process doe
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -15,6 +18,20 @@ OPT_IN_ENDING = "__opt_in"
 def mentions_tensorflow(data: bytes) -> bool:
     """Whether a file can have anything to do with us: the words are in it."""
     return b"tensorflow" in data or b"keras" in data
+
+
+def imported(data: bytes, path: Path, root: Path) -> Iterator[bytes]:
+    """The bytes of the files below a root that a file's import statements name, as far as plain paths lead to them."""
+    for match in _IMPORT.finditer(data):
+        parts = match[1].decode("ascii", "replace").split(".")
+        for folder in (path.parent, *path.parent.parents):
+            places = [folder.joinpath(*parts[: n + 1]) for n in range(len(parts))]
+            files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+            found = [file for file in files if file.is_file()]
+            for file in found:
+                yield file.read_bytes()
+            if found or folder == root:
+                break
 
 
 def opt_in_codes(folders: Iterable[str]) -> Iterator[str]:

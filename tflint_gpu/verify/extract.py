@@ -17,6 +17,7 @@ import libcst as cst
 
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
+from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Node, argument
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
@@ -122,7 +123,7 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
     refusals: list[NotExtractable] = []
     try:
         for entry in entries:
-            for route in find_routes(experiment.model, experiment.node, entry):
+            for route in find_routes(experiment.file, experiment.node, entry):
                 try:
                     cut = _Cut(entry, route, experiment, opening)
                     return Pair(cut.program(repaired=False), cut.program(repaired=True))
@@ -135,23 +136,23 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
         raise NotExtractable(reason) from error
     if refusals:
         raise refusals[0]
-    function = experiment.model.tree.function(experiment.node)
+    function = experiment.file.tree.function(experiment.node)
     name = getattr(getattr(experiment.node, "name", None) or getattr(function, "name", None), "value", "this code")
     raise NotExtractable(f"nothing in the checked files runs `{name}`")
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _Part:
     """One file of a program: the rows that go, and the expressions for which something else stands."""
 
-    model: Model
+    file: File
     tree: ast.Module
     dropped: frozenset[int]
     stands: tuple[Stand, ...]
 
     def holds(self, node: Node) -> bool:
         """Whether the row in which a node begins stays."""
-        return self.model.source.row(self.model.span(node)[0]) not in self.dropped
+        return self.file.source.row(self.file.span(node)[0]) not in self.dropped
 
 
 class _Cut:
@@ -159,14 +160,14 @@ class _Cut:
 
     def __init__(self, entry: Model, route: Route, experiment: Experiment, opening: str) -> None:
         self.entry, self.route, self.experiment, self.opening = entry, route, experiment, opening
-        self.files: dict[Path, _File] = {}
+        self.files: dict[Path, _Part] = {}
         self.roots: set[Path] = set()
         self._collect()
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
-        for file in self.files.values():
-            _check_sources(file)
-            _check_arguments(file)
+        for part in self.files.values():
+            _check_sources(part)
+            _check_arguments(self.entry, part)
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
@@ -175,56 +176,56 @@ class _Cut:
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
         wanted: dict[Path, set[str]] = {}
-        queue = list({m.source.path: m for m in (self.entry, *(stop.model for stop in self.route))}.values())
+        queue = list({m.source.path: m for m in (self.entry.file, *(stop.file for stop in self.route))}.values())
         while queue:
-            model = queue.pop(0)
-            path = model.source.path
+            file = queue.pop(0)
+            path = file.source.path
             names = wanted.setdefault(path, set())
-            file = self.files[path] = self._sliced(model, names)
+            part = self.files[path] = self._sliced(file, names)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
-            for found in imported_files(model, file.tree, file.dropped):
+            for found in imported_files(self.entry.project, file, part.tree, part.dropped):
                 self.roots |= {found.root} if found.root is not None else set()
-                known = wanted.setdefault(found.model.source.path, set())
-                if found.model.source.path not in self.files or not found.names <= known:
+                known = wanted.setdefault(found.file.source.path, set())
+                if found.file.source.path not in self.files or not found.names <= known:
                     known |= found.names
-                    queue.append(found.model)
+                    queue.append(found.file)
 
-    def _sliced(self, model: Model, names: set[str]) -> _File:
-        replaced = tuple(stands(model, HARNESS))
-        tree = ast.parse(masked(model.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
-        if "*" in names and model is not self.entry:
-            return _File(model, tree, frozenset(), replaced)
+    def _sliced(self, file: File, names: set[str]) -> _Part:
+        replaced = tuple(stands(file, HARNESS))
+        tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+        if "*" in names and file is not self.entry.file:
+            return _Part(file, tree, frozenset(), replaced)
         experiment = self.experiment
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
-            if change.model is model:
+            if change.file is file:
                 names = names | set(_NAME.findall(change.text))
-        ways = [self._way(stop) for stop in self.route if stop.model is model]
-        return _File(model, tree, slice_file(tree, ways, names), replaced)
+        ways = [self._way(stop) for stop in self.route if stop.file is file]
+        return _Part(file, tree, slice_file(tree, ways, names), replaced)
 
     def _way(self, stop: Stop) -> Way:
-        start, _ = stop.model.span(stop.node)
-        return Way(stop.model.source.row(start), stop.forward)
+        start, _ = stop.file.span(stop.node)
+        return Way(stop.file.source.row(start), stop.forward)
 
     def _check_change(self, change: Change) -> None:
-        file = self.files.get(change.model.source.path)
-        if file is None or not (file.holds(change.node) or _is_import(change.node)):
-            row = change.model.source.locate(change.model.span(change.node)[0])
-            place = f"{change.model.source.name}:{row}"
+        part = self.files.get(change.file.source.path)
+        if part is None or not (part.holds(change.node) or _is_import(change.node)):
+            row = change.file.source.locate(change.file.span(change.node)[0])
+            place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
 
     @property
     def _is_module(self) -> bool:
         """Whether the entry must be run as a module of its package."""
-        file = self.files[self.entry.source.path]
-        return is_relative(file.tree, file.dropped)
+        part = self.files[self.entry.source.path]
+        return is_relative(part.tree, part.dropped)
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
         texts = {f"{HARNESS}.py": harness_text()}
-        for path, file in self.files.items():
+        for path, part in self.files.items():
             name = self._name(path)
-            texts[name] = self._text(file, self._opening(file.model, name, repaired=repaired), repaired=repaired)
+            texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
         self._add_packages(texts)
         entry = self._name(self.entry.source.path)
         if self._is_module:
@@ -245,9 +246,9 @@ class _Cut:
         texts[runner] = f'import runpy\n\nrunpy.run_module("{module}", run_name="__main__")\n'
         return Program(runner, texts)
 
-    def _opening(self, model: Model, name: str, *, repaired: bool) -> str:
+    def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
-        if model is not self.entry:
+        if file is not self.entry.file:
             return f"import {HARNESS}\n"
         here = PurePosixPath(name).parent
         folders = [self.root, *sorted(self.roots - {self.root})]
@@ -259,22 +260,22 @@ class _Cut:
         lines += [f"import {HARNESS}", self.opening, self.experiment.opening]
         lines += [self.experiment.opening_of_repair if repaired else ""]
         # What a notebook's magics give is not known.
-        lines += [f"{STAND_IN} = None" if STAND_IN in model.source.code else ""]
+        lines += [f"{STAND_IN} = None" if STAND_IN in file.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
-    def _text(self, file: _File, opening: str, *, repaired: bool) -> str:
-        model, experiment = file.model, self.experiment
+    def _text(self, part: _Part, opening: str, *, repaired: bool) -> str:
+        file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
-        pieces = [replacing(one.start, one.end, one.text) for one in file.stands]
-        pieces += _shortened_fits(model, {change.node for change in (*experiment.probes, *edits)})
-        pieces = [one for one in pieces if model.source.row(one.around[0]) not in file.dropped]
-        pieces += [of_change(one, measures=False) for one in edits if one.model is model]
-        pieces += [of_change(one, measures=True) for one in experiment.probes if one.model is model]
-        text = put_in(model.source.code, [*pieces, *without_rows(model.source, file.dropped)])
+        pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
+        pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
+        pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
+        pieces += [of_change(one, measures=False) for one in edits if one.file is file]
+        pieces += [of_change(one, measures=True) for one in experiment.probes if one.file is file]
+        text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         try:
-            return tidy(with_opening(text, opening) if model is self.entry or HARNESS in text else text)
+            return tidy(with_opening(text, opening) if file is self.entry.file or HARNESS in text else text)
         except SyntaxError as error:
-            where = f"{model.source.name}, line {error.lineno} of what is left"
+            where = f"{file.source.name}, line {error.lineno} of what is left"
             raise NotExtractable(f"what was cut out does not parse: {error.msg} ({where})") from error
 
     def _name(self, path: Path) -> str:
@@ -286,52 +287,52 @@ def _is_import(node: Node) -> bool:
     return isinstance(node, cst.Import | cst.ImportFrom)
 
 
-def _check_sources(file: _File) -> None:
+def _check_sources(part: _Part) -> None:
     """Refuse what loads something from the network, or starts other programs.
 
     Raises:
         NotExtractable: naming the place and the remedy.
     """
-    model = file.model
-    for call in model.calls(*_DOWNLOADS):
-        start, end = model.span(call)
-        if file.holds(call) and not any(one.start <= start and end <= one.end for one in file.stands):
-            raise _loads_data(model, start, model.code(call.func))
-    for node in ast.walk(file.tree):
-        text = node.value if isinstance(node, ast.Constant) and node.lineno not in file.dropped else None
+    file = part.file
+    for call in file.calls(*_DOWNLOADS):
+        start, end = file.span(call)
+        if part.holds(call) and not any(one.start <= start and end <= one.end for one in part.stands):
+            raise _loads_data(file, start, file.code(call.func))
+    for node in ast.walk(part.tree):
+        text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
         if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
-            raise _loads_data(model, model.source.line_starts[node.lineno - 1], text)
+            raise _loads_data(file, file.source.line_starts[node.lineno - 1], text)
 
 
-def _check_arguments(file: _File) -> None:
+def _check_arguments(entry: Model, part: _Part) -> None:
     """Refuse a program that ends at once without arguments on its command line.
 
     Raises:
         NotExtractable: naming the place and the argument.
     """
-    model = file.model
-    for call in model.method_calls("add_argument"):
-        name = model.value(argument(call, 0, "name"))
-        if not isinstance(name, str) or not file.holds(call):
+    file = part.file
+    for call in file.method_calls("add_argument"):
+        name = entry.value(argument(call, 0, "name"), file)
+        if not isinstance(name, str) or not part.holds(call):
             continue
         is_positional = not name.startswith("-") and argument(call, 9, "nargs") is None
-        if is_positional or model.value(argument(call, 9, "required")) is True:
-            place = f"{model.source.name}:{model.source.locate(model.span(call)[0])}"
+        if is_positional or entry.value(argument(call, 9, "required"), file) is True:
+            place = f"{file.source.name}:{file.source.locate(file.span(call)[0])}"
             raise NotExtractable(f"{place} wants `{name}` on the command line, and programs are run without arguments")
 
 
-def _loads_data(model: Model, offset: int, what: str) -> NotExtractable:
+def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
     return NotExtractable(
-        f"{model.source.name}:{model.source.locate(offset)} loads data (`{what}`): say what the data is like with "
+        f"{file.source.name}:{file.source.locate(offset)} loads data (`{what}`): say what the data is like with "
         "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
     )
 
 
-def _shortened_fits(model: Model, changed: Container[Node]) -> Iterator[Piece]:
+def _shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
     """A training that only lies on the way to what is looked at is kept short."""
-    for call in model.method_calls("fit"):
-        if call.func not in changed and model.keras_models.receiver(call, "fit") is not None:
-            yield from wrapping(*model.span(call.func), f"{HARNESS}.brief(", ")")
+    for call in file.method_calls("fit"):
+        if call.func not in changed and entry.kinds.receiver(file, call, "fit") is not None:
+            yield from wrapping(*file.span(call.func), f"{HARNESS}.brief(", ")")
 
 
 def _relative(path: PurePosixPath, start: PurePosixPath) -> str:

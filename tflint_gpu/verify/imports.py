@@ -7,7 +7,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflint_gpu.model import Model
+from tflint_gpu.model import Project
+from tflint_gpu.model.python.file import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,12 @@ class Imported:
         root: the folder that must be in `sys.path` for it; None for a relative import.
     """
 
-    model: Model
+    file: File
     names: frozenset[str]
     root: Path | None
 
 
-def imported_files(model: Model, tree: ast.Module, dropped: Container[int]) -> Iterator[Imported]:
+def imported_files(project: Project, file: File, tree: ast.Module, dropped: Container[int]) -> Iterator[Imported]:
     """The project's files that the imports of a file load.
 
     Arguments:
@@ -34,22 +35,24 @@ def imported_files(model: Model, tree: ast.Module, dropped: Container[int]) -> I
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and node.lineno not in dropped:
             for alias in node.names:
-                found = model.project.imported(model, alias.name)
+                found = project.imported(file, alias.name)
                 if found is not None:
                     names = {found[1]} if found[1] else _attributes_read(tree, dropped, alias.asname or alias.name)
                     yield Imported(found[0], frozenset(names), _root(found[0].source.path, alias.name))
         elif isinstance(node, ast.ImportFrom) and node.lineno not in dropped:
-            yield from _from_imports(model, tree, dropped, node)
+            yield from _from_imports(project, file, tree, dropped, node)
 
 
-def _from_imports(model: Model, tree: ast.Module, dropped: Container[int], node: ast.ImportFrom) -> Iterator[Imported]:
+def _from_imports(
+    project: Project, file: File, tree: ast.Module, dropped: Container[int], node: ast.ImportFrom
+) -> Iterator[Imported]:
     package = "." * node.level + (node.module or "")
     for alias in node.names:
         if alias.name == "*":
             dotted = package
         else:
             dotted = package + ("" if package.endswith(".") else ".") + alias.name
-        found = model.project.imported(model, dotted)
+        found = project.imported(file, dotted)
         if found is None:
             continue
         names = {found[1]} if found[1] else _attributes_read(tree, dropped, alias.asname or alias.name)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model import Model
+from tflint_gpu.model.python.file import File
 from tflint_gpu.text.source import SourceFile
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
@@ -37,30 +37,30 @@ class Stand:
     text: str
 
 
-def stands(model: Model, harness: str) -> Iterator[Stand]:
+def stands(file: File, harness: str) -> Iterator[Stand]:
     """What is to be replaced in a file.
 
     Raises:
         InputError: a comment says nothing that can be read.
     """
-    said = list(_commented(model, harness)) if "tflint-gpu:" in model.source.text else []
+    said = list(_commented(file, harness)) if "tflint-gpu:" in file.source.text else []
     yield from said
-    for one in (*_datasets(model, harness), *_weights(model)):
+    for one in (*_datasets(file, harness), *_weights(file)):
         if not any(other.start <= one.start and one.end <= other.end for other in said):
             yield one
 
 
-def _datasets(model: Model, harness: str) -> Iterator[Stand]:
+def _datasets(file: File, harness: str) -> Iterator[Stand]:
     for name in _KERAS_DATASETS:
-        for call in model.calls(f"keras.datasets.{name}.load_data"):
-            yield Stand(*model.span(call), f'{harness}.keras_dataset("{name}")')
+        for call in file.calls(f"keras.datasets.{name}.load_data"):
+            yield Stand(*file.span(call), f'{harness}.keras_dataset("{name}")')
 
 
-def _commented(model: Model, harness: str) -> Iterator[Stand]:
+def _commented(file: File, harness: str) -> Iterator[Stand]:
     """The values of the assignments that have a comment: behind them, or in a row of its own above."""
-    source = model.source
-    values = [n.value for n in model.tree.parents if isinstance(n, cst.Assign | cst.AnnAssign) and n.value is not None]
-    spans = [(*model.span(value), value) for value in values]
+    source = file.source
+    values = [n.value for n in file.tree.parents if isinstance(n, cst.Assign | cst.AnnAssign) and n.value is not None]
+    spans = [(*file.span(value), value) for value in values]
     for row, is_alone, match in _comments(source):
         rows = (row, row + 1) if is_alone else (row,)
         at_row = [one for one in spans if source.row(one[0]) in rows or source.row(one[1]) == row]
@@ -68,7 +68,7 @@ def _commented(model: Model, harness: str) -> Iterator[Stand]:
             raise InputError(f"{source.name}:{row}: there is no assignment at `{match[0]}`: put it behind one")
         start, end, value = max(at_row, key=lambda one: one[0])
         arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
-        yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(model, value) else arrays)
+        yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(file, value) else arrays)
 
 
 def _comments(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
@@ -83,27 +83,27 @@ def _comments(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
         return
 
 
-def _weights(model: Model) -> Iterator[Stand]:
+def _weights(file: File) -> Iterator[Stand]:
     """Models come without their trained weights, which would be downloaded and do not change how long a step takes."""
-    for call in model.calls("keras.applications.*"):
-        if not (model.name(call.func) or "").rpartition(".")[2][:1].isupper() or any(arg.star for arg in call.args):
+    for call in file.calls("keras.applications.*"):
+        if not (file.name(call.func) or "").rpartition(".")[2][:1].isupper() or any(arg.star for arg in call.args):
             continue
         given = next(
             (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "weights"), None
         )
         if given is not None:
-            yield Stand(*model.span(given), "None")
+            yield Stand(*file.span(given), "None")
         elif len(call.args) < 2 or call.args[1].keyword is not None:
-            end = model.span(call)[1] - 1
-            last = model.span(call.args[-1].value)[1] if call.args else end
+            end = file.span(call)[1] - 1
+            last = file.span(call.args[-1].value)[1] if call.args else end
             comma = ", " if call.args else ""
             yield Stand(last, last, f"{comma}weights=None")
         else:
-            yield Stand(*model.span(call.args[1].value), "None")
+            yield Stand(*file.span(call.args[1].value), "None")
 
 
-def _is_dataset(model: Model, value: cst.BaseExpression) -> bool:
-    name = model.name(value.func) if isinstance(value, cst.Call) else None
+def _is_dataset(file: File, value: cst.BaseExpression) -> bool:
+    name = file.name(value.func) if isinstance(value, cst.Call) else None
     return (name or "").startswith(_DATASETS)
 
 

@@ -46,13 +46,13 @@ def of_change(change: Change, *, measures: bool) -> Piece:
     Arguments:
         measures: it is a probe, which goes around what else is put at the same code.
     """
-    model, text = change.model, change.text
-    start, end = around = model.span(change.node)
+    file, text = change.file, change.text
+    start, end = around = file.span(change.node)
     if change.where == "below":
-        statement = model.tree.statement(change.node)
-        place = model.source.end_of_line(max(end, model.span(statement)[1]))
-        gap = "" if model.source.code[:place].endswith(("\n", "\r")) else "\n"
-        return Piece(place, place, f"{gap}{model.indentation(statement)}{text}\n", (_BELOW,), around)
+        statement = file.tree.statement(change.node)
+        place = file.source.end_of_line(max(end, file.span(statement)[1]))
+        gap = "" if file.source.code[:place].endswith(("\n", "\r")) else "\n"
+        return Piece(place, place, f"{gap}{file.indentation(statement)}{text}\n", (_BELOW,), around)
     if change.where == "after":
         return Piece(end, end, text, (_CLOSING, end - start, int(measures)), around)
     if change.where == "before":

@@ -120,7 +120,6 @@ def plan(
     """
     for rule, finding, diagnostic, model in found:
         entries = (model, *(other for other in others if other is not model and other.project is model.project))
-        previous, model.project.current = model.project.current, model
         try:
             for experiment in rule.experiments(finding, model):
                 yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
@@ -128,8 +127,6 @@ def plan(
             yield Case(diagnostic, finding.prediction, reason=str(error))
         except Exception as error:  # one rule that fails must not keep the others from being verified
             yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
-        finally:
-            model.project.current = previous
 
 
 def _with_programs(

@@ -7,6 +7,7 @@ import libcst as cst
 from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.model.python.tree import Binding, Scope, Tree
 
+_SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _EXITS = (cst.Return, cst.Raise)
 
 
@@ -58,9 +59,10 @@ class Flow:
         found: list[Binding] = []
         covered: set[Node] = set()
         loop = self._loop_around(at)
-        before = [b for b in bindings if not b.remote and self._position(b) < here and not self._own_value(b, around)]
         dominator: Binding | None = None
-        for binding in reversed(before):
+        for binding in reversed(bindings):
+            if binding.remote or self._position(binding) >= here or self._own_value(binding, around):
+                continue
             block = self._block(binding)
             if self._excluded(block, around):
                 continue
@@ -153,9 +155,10 @@ class Flow:
         found = None
         child = node
         for parent in self.tree.ancestors(node):
-            if isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            kind = parent.__class__
+            if kind in _SCOPES:
                 break
-            if isinstance(parent, cst.While) or (isinstance(parent, cst.For) and child is not parent.iter):
+            if kind is cst.While or (kind is cst.For and child is not parent.iter):  # type: ignore[attr-defined]
                 found = parent
             child = parent
         return found

@@ -1,38 +1,57 @@
-"""Functions of the project: what a call calls, what it passes, and where a value comes from."""
+"""Functions and classes of a project: who is whose, what a class inherits, and which parameter an argument fills."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.classes import Class, is_static
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, dotted_name, positional_parameters
-from tflint_gpu.model.python.tree import Binding
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.project import Project
+from tflint_gpu.model.python.syntax import (
+    Expression,
+    FunctionNode,
+    Node,
+    dotted_name,
+    parameters,
+    positional_parameters,
+)
+from tflint_gpu.model.python.tree import Path
 
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
-
-_ORIGIN_DEPTH = 10
-_CALLER_LIMIT = 6
+_LINEAGE_LIMIT = 20
+_RECORDS = frozenset(
+    ["dataclasses.dataclass", "dataclass", "attr.s", "attr.attrs", "attr.dataclass", "flax.struct.dataclass"]
+)
+_RECORD_BASES = frozenset(["typing.NamedTuple", "NamedTuple"])
+# Decorators that leave a function what it is, by the last part of their names.
 _TRANSPARENT_DECORATORS = frozenset(
     (
-        "tf.function property cached_property staticmethod classmethod abstractmethod override configurable "
-        "with_name_scope do_not_convert default lru_cache cache wraps register_keras_serializable deprecated"
+        "function property cached_property staticmethod classmethod abstractmethod override configurable "
+        "with_name_scope do_not_convert default lru_cache cache wraps register_keras_serializable deprecated "
+        "contextmanager no_type_check typechecked beartype"
     ).split()
 )
-# Calls that hand their first argument on as a function.
-_WRAPPERS = frozenset(["tf.function", "functools.partial", "tf.autograph.experimental.do_not_convert", "partial"])
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class statement and its file."""
+
+    file: File
+    node: cst.ClassDef
+
+    @property
+    def name(self) -> str:
+        """The class's own name."""
+        return self.node.name.value
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function or lambda of the project; `owner` is its class where it is a method."""
 
-    model: Model
+    file: File
     node: FunctionNode
     owner: Class | None = None
 
@@ -42,249 +61,175 @@ class Function:
         return self.node.name.value if isinstance(self.node, cst.FunctionDef) else "lambda"
 
     @property
+    def is_method(self) -> bool:
+        """Whether its first parameter is the instance or the class."""
+        return self.owner is not None and not is_static(self.node)
+
+    @property
     def parameters(self) -> list[cst.Param]:
         """The parameters that positional arguments fill, without `self` or `cls`."""
         found = positional_parameters(self.node)
-        return found[1:] if self.owner is not None and not is_static(self.node) else found
+        return found[1:] if self.is_method else found
+
+    @property
+    def calls(self) -> list[cst.Call]:
+        """The calls of its own body, inner functions apart."""
+        return self.file.calls_in.get(self.node, [])
+
+    def parameter(self, name: str) -> cst.Param | None:
+        """The parameter of a name."""
+        return next((p for p in parameters(self.node) if p.name.value == name), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """An expression that some other expression stands for, and the file in which it is written."""
+class Attribute:
+    """One assignment to an attribute of a class's instances, or in the class body; `path` as in `Binding`."""
 
-    model: Model
-    node: Expression
+    file: File
+    value: Expression
+    path: Path
+    node: Node
 
 
-class Functions:
-    """Questions about the calls and functions of one file."""
+class Definitions:
+    """The functions and classes of a project's files.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._called: dict[Node, Function | None] = {}
+    Arguments:
+        project: finds what a file imports.
+    """
 
-    @cached_property
-    def calls_in(self) -> dict[Node | None, list[cst.Call]]:
-        """The calls of each function's own body, inner functions apart; None: of the module."""
-        result: dict[Node | None, list[cst.Call]] = {}
-        for call in self.model.tree.calls:
-            result.setdefault(self.model.tree.function(call), []).append(call)
-        return result
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._attributes: dict[File, dict[Node, dict[str, list[Attribute]]]] = {}
+        self._lineages: dict[Node, tuple[Class, ...]] = {}
 
-    def callers(self, function: FunctionNode) -> list[Origin]:
-        """The calls that run a function of this file: those in this file and in the file that is checked."""
-        name = function.name.value if isinstance(function, cst.FunctionDef) else ""
-        if name == "__init__":
-            owner = self.model.tree.class_of(function)
-            name = owner.name.value if owner is not None else name
-        found: list[Origin] = []
-        for model in {id(m): m for m in (self.model, self.model.project.current) if m is not None}.values():
-            for call in model.calls_ending_with(name):
-                called = model.functions.called(call) or model.functions.constructor(call)
-                if called is not None and called.node is function:
-                    found.append(Origin(model, call))
-        return found
+    def function(self, file: File, node: FunctionNode) -> Function:
+        """A function of a file, with its class where it is a method."""
+        owner = file.tree.class_of(node)
+        return Function(file, node, Class(file, owner) if owner is not None else None)
 
-    def constructor(self, call: cst.Call) -> Function | None:
-        """The `__init__` that a call of a project's class runs."""
-        cls = self.model.classes.named(call.func)
-        method = cls.model.classes.method(cls, "__init__") if cls is not None else None
-        return Function(method.owner.model, method.node, method.owner) if method is not None else None
-
-    def arguments_for(self, parameter: Node) -> Iterator[Origin]:
-        """What the known callers pass for a parameter of a function of this file."""
-        function = self.model.tree.parents[self.model.tree.parents[parameter]]
-        if not isinstance(function, cst.FunctionDef):
-            return
-        target = self.of(function)
-        for caller in self.callers(function)[:_CALLER_LIMIT]:
-            assert isinstance(caller.node, cst.Call)
-            for filled, value in caller.model.functions.passed(caller.node, target):
-                if filled is parameter:
-                    yield Origin(caller.model, value)
-
-    @cached_property
-    def returns_of(self) -> dict[Node | None, list[cst.Return]]:
-        """The return statements of each function."""
-        result: dict[Node | None, list[cst.Return]] = {}
-        for statement in self.model.tree.returns:
-            result.setdefault(self.model.tree.function(statement), []).append(statement)
-        return result
-
-    def returned(self, function: FunctionNode) -> list[Expression]:
-        """What a function may return; a lambda its body."""
-        if isinstance(function, cst.Lambda):
-            return [function.body]
-        return [r.value for r in self.returns_of.get(function, ()) if r.value is not None]
-
-    def of(self, node: FunctionNode) -> Function:
-        """A function of this file, with its class where it is a method."""
-        owner = self.model.tree.class_of(node)
-        return Function(self.model, node, Class(self.model, owner) if owner is not None else None)
-
-    def may_be_replaced(self, function: FunctionNode) -> bool:
-        """Whether a decorator that is not known may run something else, or run the function elsewhere."""
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        for decorator in function.decorators:
-            expr = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
-            name = self.model.name(expr) or dotted_name(expr) or ""
-            if name not in _TRANSPARENT_DECORATORS and name.rpartition(".")[2] not in _TRANSPARENT_DECORATORS:
-                return True
-        return False
-
-    def called(self, call: cst.Call) -> Function | None:
-        """The function of the project that a call runs; None where it is not certain."""
-        if call not in self._called:
-            self._called[call] = None
-            self._called[call] = self.named(call.func)
-        return self._called[call]
-
-    def named(self, expr: Node, depth: int = 0) -> Function | None:
-        """The function of the project that an expression means when it is called."""
-        if depth > _ORIGIN_DEPTH:
-            return None
-        if isinstance(expr, cst.Lambda):
-            return Function(self.model, expr)
-        if isinstance(expr, cst.Call):
-            return self._of_call(expr, depth)
+    def class_named(self, file: File, expr: Node | None) -> Class | None:
+        """The project's class that an expression names, in this file or in another."""
         if isinstance(expr, cst.Name):
-            bindings = self.model.flow.lookup(expr.value, expr)
-            if len(bindings) == 1:
-                found = self._of_binding(bindings[0], depth)
-                if found is not None:
-                    return found
-        elif isinstance(expr, cst.Attribute):
-            method = self._method(expr, depth)
-            if method is not None:
-                return method
-        dotted = self.model.name(expr)
-        if dotted is not None:
-            definition = self.model.project.definition(self.model, dotted)
-            if definition is not None:
-                return definition.model.functions._of_binding(definition.binding, depth + 1)
-        return None
-
-    def _of_binding(self, binding: Binding, depth: int) -> Function | None:
-        if isinstance(binding.node, cst.FunctionDef):
-            return self.of(binding.node)
-        plain = binding.kind == "assign" and binding.path == ()
-        if plain and isinstance(binding.value, cst.Lambda | cst.Call | cst.Name | cst.Attribute):
-            return self.named(binding.value, depth + 1)
-        return None
-
-    def _of_call(self, expr: cst.Call, depth: int) -> Function | None:
-        """The function that `tf.function(f)` or `functools.partial(f, ...)` stands for."""
-        if self.model.name(expr.func) in _WRAPPERS and expr.args and expr.args[0].keyword is None:
-            return self.named(expr.args[0].value, depth + 1)
-        if isinstance(expr.func, cst.Call) and self.model.name(expr.func.func) == "tf.function" and expr.args:
-            return self.named(expr.args[0].value, depth + 1)
-        return None
-
-    def _method(self, expr: cst.Attribute, depth: int) -> Function | None:
-        name = expr.attr.value
-        classes = self.model.classes
-        if isinstance(expr.value, cst.Call) and self.model.names.is_builtin(expr.value.func, "super"):
-            owner = classes.enclosing(expr)
-            found = owner and owner.model.classes.method(owner, name, skip_own=True)
-        else:
-            owner = self.instance_class(expr.value) or classes.named(expr.value)
-            found = owner and owner.model.classes.method(owner, name)
-            if owner is not None and not found:
-                return self._function_attribute(owner, name, depth)
-        if not found:
+            bindings = file.flow.lookup(expr.value, expr)
+            if len(bindings) == 1 and isinstance(bindings[0].node, cst.ClassDef):
+                return Class(file, bindings[0].node)
+            if not bindings:
+                starred = self.project.starred(file, expr.value)
+                if starred is not None and isinstance(starred.binding.node, cst.ClassDef):
+                    return Class(starred.file, starred.binding.node)
+        dotted = file.name(expr)
+        found = self.project.definition(file, dotted) if dotted is not None else None
+        if found is None or not isinstance(found.binding.node, cst.ClassDef):
             return None
-        return Function(found.owner.model, found.node, found.owner)
+        return Class(found.file, found.binding.node)
 
-    def _function_attribute(self, owner: Class, name: str, depth: int) -> Function | None:
-        """`self.step = tf.function(self._step)`."""
-        values = owner.model.classes.attributes(owner, name)
-        if len(values) == 1 and values[0].path == ():
-            return values[0].model.functions.named(values[0].value, depth + 1)
+    def enclosing(self, file: File, node: Node) -> Class | None:
+        """The class in one of whose methods `node` lies."""
+        found = next((parent for parent in file.tree.ancestors(node) if isinstance(parent, cst.ClassDef)), None)
+        return Class(file, found) if found is not None else None
+
+    def lineage(self, cls: Class) -> tuple[Class, ...]:
+        """The class and its bases inside the project, nearest first."""
+        known = self._lineages.get(cls.node)
+        if known is None:
+            seen: dict[Node, Class] = {}
+            queue = [cls]
+            for current in queue:  # grows meanwhile
+                if current.node in seen or len(seen) > _LINEAGE_LIMIT:
+                    continue
+                seen[current.node] = current
+                bases = (self.class_named(current.file, base.value) for base in current.node.bases)
+                queue.extend(base for base in bases if base is not None)
+            known = self._lineages[cls.node] = tuple(seen.values())
+        return known
+
+    def external_bases(self, cls: Class) -> set[str]:
+        """Canonical names of all bases outside the project."""
+        return {
+            name
+            for current in self.lineage(cls)
+            for base in current.node.bases
+            if (name := current.file.name(base.value)) is not None
+        }
+
+    def method(self, cls: Class, name: str, *, skip_own: bool = False) -> Function | None:
+        """The method that `instance.name` finds; with `skip_own` the one that `super().name` finds."""
+        for current in self.lineage(cls):
+            if skip_own and current.node is cls.node:
+                continue
+            bindings = current.file.tree.scopes[current.node].bindings.get(name, ())
+            if bindings:
+                node = bindings[-1].node
+                return Function(current.file, node, current) if isinstance(node, cst.FunctionDef) else None
         return None
 
-    def instance_class(self, expr: Node) -> Class | None:
-        """The project's class of which `expr` is an instance: `self`, or built by calling the class."""
-        if isinstance(expr, cst.Name):
-            owner = self.model.classes.self_class(expr)
-            if owner is not None:
-                return owner
-        if not isinstance(expr, cst.Name | cst.Attribute | cst.Call):
+    def own_methods(self, cls: Class) -> Iterator[Function]:
+        """The functions in the class's own body."""
+        for statement in cls.node.body.body:
+            if isinstance(statement, cst.FunctionDef):
+                yield Function(cls.file, statement, cls)
+
+    def self_class(self, file: File, expr: Node) -> Class | None:
+        """The class whose instance `expr` is when it is a method's `self` (or `cls`), also in inner functions."""
+        if not isinstance(expr, cst.Name):
             return None
-        found: set[tuple[int, Class]] = set()
-        for origin in self.origins(expr):
-            if origin is None or not isinstance(origin.node, cst.Call):
-                return None
-            cls = origin.model.classes.named(origin.node.func)
-            if cls is None:
-                return None
-            found.add((id(cls.node), cls))
-        return found.pop()[1] if len(found) == 1 else None
+        bindings = file.flow.lookup(expr.value, expr)
+        if len(bindings) != 1 or bindings[0].kind != "parameter":
+            return None
+        return self.class_of_self(file, bindings[0].node)
 
-    def origins(self, expr: Expression, depth: int = 0) -> list[Origin | None]:
-        """The expressions that `expr` may stand for, through names, attributes of self and branches.
+    def class_of_self(self, file: File, parameter: Node) -> Class | None:
+        """The class whose instance a parameter is: the first one of a method."""
+        function = file.tree.parents[file.tree.parents[parameter]]
+        if not isinstance(function, cst.FunctionDef) or is_static(function):
+            return None
+        owner = file.tree.class_of(function)
+        first = positional_parameters(function)[:1]
+        return Class(file, owner) if owner is not None and first and first[0] is parameter else None
 
-        None in the list: on some way the origin is unknown (a parameter, an element of something).
-        """
-        if depth > _ORIGIN_DEPTH:
-            return [None]
-        if isinstance(expr, cst.IfExp):
-            return self.origins(expr.body, depth + 1) + self.origins(expr.orelse, depth + 1)
-        if isinstance(expr, cst.NamedExpr):
-            return self.origins(expr.value, depth + 1)
-        if isinstance(expr, cst.Name):
-            return self._name_origins(expr, depth)
-        if isinstance(expr, cst.Attribute):
-            return self._attribute_origins(expr, depth)
-        return [Origin(self.model, expr)]
+    def attributes(self, cls: Class, name: str) -> list[Attribute]:
+        """All assignments to an attribute of a class, in its bodies and methods and those of its bases."""
+        return [a for current in self.lineage(cls) for a in self._own(current.file).get(current.node, {}).get(name, ())]
 
-    def _name_origins(self, expr: cst.Name, depth: int) -> list[Origin | None]:
-        bindings = self.model.flow.lookup(expr.value, expr)
-        if not bindings:
-            return [None]
-        result: list[Origin | None] = []
-        for binding in bindings:
-            result.extend(self._binding_origins(binding, depth))
-        return result
+    def _own(self, file: File) -> dict[Node, dict[str, list[Attribute]]]:
+        if file not in self._attributes:
+            result: dict[Node, dict[str, list[Attribute]]] = {}
+            for assignment in file.tree.attribute_assignments:
+                target = assignment.target
+                cls = self.self_class(file, target.value)
+                if cls is not None:
+                    attribute = Attribute(file, assignment.value, assignment.path, assignment.statement)
+                    result.setdefault(cls.node, {}).setdefault(target.attr.value, []).append(attribute)
+            for node in file.tree.classes:
+                for name, bindings in file.tree.scopes[node].bindings.items():
+                    for binding in bindings:
+                        if binding.kind == "assign" and binding.value is not None:
+                            attribute = Attribute(file, binding.value, binding.path, binding.node)
+                            result.setdefault(node, {}).setdefault(name, []).append(attribute)
+            self._attributes[file] = result
+        return self._attributes[file]
 
-    def _binding_origins(self, binding: Binding, depth: int) -> list[Origin | None]:
-        if binding.kind == "import":
-            found = self.model.project.definition(self.model, binding.target)
-            if found is None:
-                return [None]
-            return found.model.functions._binding_origins(found.binding, depth + 1)
-        if binding.kind == "parameter":
-            passed = list(self.arguments_for(binding.node))
-            return [o for a in passed for o in a.model.functions.origins(a.node, depth + 2)] or [None]
-        if binding.kind != "assign" or binding.value is None:
-            return [None]
-        value = element(binding.value, binding.path)
-        return [None] if value is None else self.origins(value, depth + 1)
+    def fields(self, cls: Class) -> tuple[str, ...]:
+        """The fields of a dataclass or NamedTuple, in the order of its constructor's arguments; else none."""
+        is_record = any(cls.file.name(base.value) in _RECORD_BASES for base in cls.node.bases) or any(
+            (dotted_name(_function_of(d)) or "") in _RECORDS or cls.file.name(_function_of(d)) in _RECORDS
+            for d in cls.node.decorators
+        )
+        if not is_record:
+            return ()
+        statements = [s for line in cls.node.body.body if isinstance(line, cst.SimpleStatementLine) for s in line.body]
+        found = (s.target for s in statements if isinstance(s, cst.AnnAssign))
+        return tuple(target.value for target in found if isinstance(target, cst.Name))
 
-    def _attribute_origins(self, expr: cst.Attribute, depth: int) -> list[Origin | None]:
-        values = self.model.classes.attribute_values(expr)
-        result: list[Origin | None] = []
-        for attribute in values:
-            value = element(attribute.value, attribute.path)
-            if isinstance(value, cst.Name) and value.value == "None":
-                continue  # `self.model = None` in __init__, built later
-            result.extend([None] if value is None else attribute.model.functions.origins(value, depth + 1))
-        if values:
-            return result or [None]
-        dotted = self.model.name(expr)
-        definition = self.model.project.definition(self.model, dotted) if dotted else None
-        if definition is not None:
-            return definition.model.functions._binding_origins(definition.binding, depth + 1)
-        return [None]
-
-    def passed(self, call: cst.Call, function: Function) -> Iterator[tuple[cst.Param, Expression]]:
+    def passed(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[cst.Param, Expression]]:
         """Which parameter each argument of `call` fills; arguments behind a `*` are left out."""
         by_name = {p.name.value: p for p in [*function.parameters, *function.node.params.kwonly_params]}
         positional = function.parameters
         unbound = (
             function.owner is not None
             and isinstance(call.func, cst.Attribute)
-            and self.model.classes.named(call.func.value) is not None
+            and self.class_named(file, call.func.value) is not None
         )
         if unbound:  # `Base.method(self, x)`
             positional = positional_parameters(function.node)
@@ -298,12 +243,34 @@ class Functions:
                 yield positional[index], arg.value
 
 
-def element(value: Expression, path: tuple[int | None, ...]) -> Expression | None:
-    """The part of a tuple or list display that an unpacking path names; None where it can't be told."""
-    for index in path:
-        if not isinstance(value, cst.Tuple | cst.List) or index is None or index >= len(value.elements):
-            return None
-        if any(isinstance(e, cst.StarredElement) for e in value.elements):
-            return None
-        value = value.elements[index].value
-    return value
+def may_be_replaced(file: File, function: FunctionNode) -> bool:
+    """Whether a decorator that is not known may run something else, or run the function elsewhere."""
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    for decorator in function.decorators:
+        expr = _function_of(decorator)
+        name = file.name(expr) or dotted_name(expr) or ""
+        if name.rpartition(".")[2] not in _TRANSPARENT_DECORATORS and not name.endswith((".setter", ".getter")):
+            return True
+    return False
+
+
+def is_static(function: FunctionNode) -> bool:
+    """Whether a function is a `@staticmethod`, and so has no `self`."""
+    return is_decorated(function, "staticmethod")
+
+
+def is_property(function: FunctionNode) -> bool:
+    """Whether reading the attribute runs the function."""
+    return is_decorated(function, "property", "cached_property")
+
+
+def is_decorated(function: FunctionNode, *names: str) -> bool:
+    """Whether a function has a decorator whose last name is one of these."""
+    return isinstance(function, cst.FunctionDef) and any(
+        (dotted_name(_function_of(d)) or "").rpartition(".")[2] in names for d in function.decorators
+    )
+
+
+def _function_of(decorator: cst.Decorator) -> Expression:
+    return decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator

@@ -8,6 +8,7 @@ TensorFlow answers to many names. Here `tensorflow.*` and `tensorflow.compat.v2.
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 
 import libcst as cst
 
@@ -56,27 +57,27 @@ def canonical(dotted: str) -> str:
 
 
 class Names:
-    """Canonical names of one file's expressions."""
+    """Canonical names of one file's expressions.
 
-    def __init__(self, tree: Tree, flow: Flow) -> None:
+    Arguments:
+        re_exported: what an imported name is outside the project, where a file of the project only hands it on.
+    """
+
+    def __init__(self, tree: Tree, flow: Flow, re_exported: Callable[[str], str] = str) -> None:
         self.tree = tree
         self.flow = flow
+        self._re_exported = re_exported
         self._known: dict[Node, str | None] = {}
         self._simple = self._unshadowed_imports()
 
     def of(self, node: Node | None) -> str | None:
         """The canonical name, such as "keras.layers.Dense"; None for anything that is not a fixed name."""
-        if isinstance(node, cst.Attribute):
-            parts = []
-            root: Node = node
-            while isinstance(root, cst.Attribute):
-                parts.append(root.attr.value)
-                root = root.value
-            if not isinstance(root, cst.Name):
-                return None
-            base = self.of(root)
-            return None if base is None else canonical(".".join([base, *reversed(parts)]))
-        if not isinstance(node, cst.Name):
+        if node.__class__ is cst.Attribute:  # asking an abstract base class is slow, and this is asked most
+            if node not in self._known:
+                base = self.of(node.value)
+                self._known[node] = None if base is None else canonical(f"{base}.{node.attr.value}")
+            return self._known[node]
+        if node.__class__ is not cst.Name:
             return None
         simple = self._simple.get(node.value, "")
         if simple != "":
@@ -100,7 +101,7 @@ class Names:
 
     def free(self, *candidates: str) -> str:
         """The first of some names that the file does not use; the last where it uses all."""
-        used = {node.value for node in self.tree.parents if isinstance(node, cst.Name)}
+        used = {node.value for node in self.tree.parents if node.__class__ is cst.Name}
         return next((name for name in candidates if name not in used), candidates[-1])
 
     def is_builtin(self, node: Node | None, name: str) -> bool:
@@ -116,7 +117,7 @@ class Names:
         simple: dict[str, str | None] = {}
         for name, found in bound.items():
             if all(scope is self.tree.root and b.kind == "import" for scope, b in found):
-                targets = {canonical(b.target) for _, b in found}
+                targets = {self._canonical(b.target) for _, b in found}
                 if len(targets) == 1:
                     simple[name] = targets.pop()
         return simple
@@ -135,9 +136,13 @@ class Names:
             targets.add(target)
         return targets.pop() if len(targets) == 1 else None
 
+    def _canonical(self, target: str) -> str:
+        """The canonical name of an import, also of one by which a file of the project hands a library on."""
+        return canonical(self._re_exported(target))
+
     def _target(self, binding: Binding) -> str | None:
         if binding.kind == "import":
-            return canonical(binding.target)
+            return self._canonical(binding.target)
         if binding.kind == "assign" and binding.path == () and isinstance(binding.value, cst.Name | cst.Attribute):
             return self.of(binding.value)
         return None

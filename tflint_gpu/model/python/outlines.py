@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.free_names import blocks, bound, free, free_of_block, stored
 from tflint_gpu.model.python.syntax import LoopNode, Node
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
 
 STEP = "tflint_step"
 
@@ -32,49 +29,49 @@ class Outline:
     statements: tuple[Node, ...]
 
 
-def outline(model: Model, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline | None:
+def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline | None:
     """The statements from a tape to the update of the weights as a function; None where they are not in one block.
 
     Arguments:
         updates: the methods that update weights.
     """
-    block = model.tree.block(model.tree.statement(tape))
-    first = next((one for one in block.children if model.tree.within(tape, one)), None)
-    if not isinstance(block, cst.IndentedBlock) or first is None or not model.tree.within(block, loop):
+    block = file.tree.block(file.tree.statement(tape))
+    first = next((one for one in block.children if file.tree.within(tape, one)), None)
+    if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
         return None
     behind = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
-    last = next((i for i in reversed(range(len(behind))) if _calls(model, behind[i], updates)), None)
+    last = next((i for i in reversed(range(len(behind))) if _calls(file, behind[i], updates)), None)
     if last is None:
         return None
-    return _written(model, loop, behind[: last + 1])
+    return _written(file, loop, behind[: last + 1])
 
 
-def _calls(model: Model, statement: Node, methods: frozenset[str]) -> bool:
-    return any(model.tree.within(call, statement) for call in model.method_calls(*methods))
+def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
+    return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
 
 
-def _written(model: Model, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
-    first, last = _rows(model, region[0])[0], _rows(model, region[-1])[1]
-    tree = ast.parse(model.source.code)
+def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
+    first, last = _rows(file, region[0])[0], _rows(file, region[-1])[1]
+    tree = ast.parse(file.source.code)
     inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
     if any(isinstance(node, _UNMOVABLE) for one in inside for node in ast.walk(one)):
         return None
-    around = next(n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(model, loop)[0])
-    moved = [one for one in inside if one.lineno in {_rows(model, node)[0] for node in region}]
+    around = next(n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0])
+    moved = [one for one in inside if one.lineno in {_rows(file, node)[0] for node in region}]
     given = ", ".join(sorted(free_of_block(moved) & bound(around)))
     returned = ", ".join(sorted(_made(moved) & _read_behind(tree, first, last, frozenset(inside))))
-    outer, inner = model.indentation(loop), model.indentation(region[0])
-    spelled = model.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
-    body = inner + model.source.code[model.span(region[0])[0] : model.span(region[-1])[1]]
+    outer, inner = file.indentation(loop), file.indentation(region[0])
+    spelled = file.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
+    body = inner + file.source.code[file.span(region[0])[0] : file.span(region[-1])[1]]
     end = f"\n{inner}return {returned}" if returned else ""
     definition = f"@{spelled}\n{outer}def {STEP}({given}):\n{body}{end}\n\n{outer}"
     call = f"{returned} = {STEP}({given})" if returned else f"{STEP}({given})"
     return Outline(definition, call, tuple(region))
 
 
-def _rows(model: Model, node: Node) -> tuple[int, int]:
-    start, end = model.span(node)
-    return model.source.row(start), model.source.row(end)
+def _rows(file: File, node: Node) -> tuple[int, int]:
+    start, end = file.span(node)
+    return file.source.row(start), file.source.row(end)
 
 
 def _is_between(node: ast.stmt, first: int, last: int) -> bool:

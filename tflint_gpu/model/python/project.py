@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.tree import Binding
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model.model import Model
-    from tflint_gpu.model.python.tree import Binding
     from tflint_gpu.targets import Target
 
 _OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
@@ -30,6 +30,19 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
     re.MULTILINE,
 )
+# `def f`, `class C`, `import x as f`, and at the beginning of a line `f = ...`, `a.f = ...` and `f: T = ...`.
+_GIVEN = re.compile(
+    rb"^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))"
+    rb"|\bas[ \t]+(\w+)",
+    re.MULTILINE,
+)
+# How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
+# `keras = tf.keras`.
+_HANDED_ON = (
+    rb"^[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)[ \t]+as[ \t]+%(name)s\b"
+    rb"|from[ \t]+((?:tensorflow|keras)[\w.]*)[ \t]+import[ \t]+(?:[^#\n]*[ ,(])?%(name)s[ \t,)\r\n]"
+    rb"|import[ \t]+((?=%(name)s\b)(?:keras|tensorflow|numpy))\b|%(name)s[ \t]*=[ \t]*(tf\.keras)\b)"
+)
 _MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
 _REEXPORT_LIMIT = 6
@@ -37,9 +50,9 @@ _REEXPORT_LIMIT = 6
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name of some file of the project: the file's model and the binding that defines it."""
+    """A name of some file of the project: the file and the binding that defines it."""
 
-    model: Model
+    file: File
     binding: Binding
 
 
@@ -61,7 +74,7 @@ class Sources:
 
 
 class Project:
-    """The files below one root. Opened models are kept while they are small enough together.
+    """The files below one root. Opened ones are kept while they are small enough together.
 
     Arguments:
         root: no file outside of it is read.
@@ -73,39 +86,37 @@ class Project:
         self.root = root
         self.target = target
         self.sources = sources or Sources()
-        self.current: Model | None = None
         self._asked: dict[Path, set[Path]] = {}
-        self._models: dict[Path, Model | None] = {}
+        self._files: dict[Path, File | None] = {}
         self._modules: dict[tuple[Path, str], tuple[tuple[Path, Path], Path | None]] = {}
         self._folders: dict[tuple[Path, str], bool] = {}
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
         self._mentions: dict[tuple[Path, bytes], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._imports: dict[Path, tuple[Path, ...]] = {}
+        self._reached: dict[Path, tuple[Path, ...]] = {}
+        self._given: dict[Path, frozenset[str]] = {}
+        self._libraries: dict[tuple[Path, str], str] = {}
 
-    def open(self, source: SourceFile) -> Model:
+    def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
 
         Raises:
             UnreadableSource: it does not parse.
         """
-        from tflint_gpu.model.model import Model
-
-        if sum(len(m.source.text) for m in self._models.values() if m is not None) > _KEPT_CHARACTERS:
+        if sum(len(file.source.text) for file in self._files.values() if file is not None) > _KEPT_CHARACTERS:
             self.let_go()
-        known = self._models.get(source.path)
+        known = self._files.get(source.path)
         if known is None or not known.source.equals(source):
-            known = self._models[source.path] = Model.parse(source, self)
-        self.current = known
+            known = self._files[source.path] = self._parsed(source)
         return known
 
     def let_go(self) -> None:
-        """Let all models go at once: they know each other, so none may outlive another."""
-        for model in self._models.values():
-            if model is not None:
-                model.close()
-        self._models.clear()
-        self.current = None
+        """Let all files go at once: what is known of one rests on others, so none may outlive another."""
+        for file in self._files.values():
+            if file is not None:
+                file.close()
+        self._files.clear()
 
     def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
         """The other files on which the answers about one file rest."""
@@ -120,20 +131,20 @@ class Project:
             queue.extend(self._asked.get(path, ()))
         return result
 
-    def definition(self, model: Model, dotted: str, constants: bool = False) -> Definition | None:
+    def definition(self, file: File, dotted: str, constants: bool = False) -> Definition | None:
         """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
 
         Arguments:
             constants: look into files, too, that mention neither TensorFlow nor NumPy.
         """
         for _ in range(_REEXPORT_LIMIT):
-            located = self._locate(model, dotted)
+            located = self._locate(file, dotted)
             if located is None:
                 return None
             path, rest = located
             if not rest or not (constants or self._may_matter(path)):
                 return None
-            other = self._model(path)
+            other = self.file_at(path)
             if other is None:
                 return None
             name, _, tail = rest.partition(".")
@@ -142,27 +153,35 @@ class Project:
                 return None
             binding = bindings[-1]
             if binding.kind == "import":
-                model, dotted = other, binding.target + ("." + tail if tail else "")
+                file, dotted = other, binding.target + ("." + tail if tail else "")
                 continue
             return None if tail else Definition(other, binding)
         return None
 
-    def imported(self, model: Model, dotted: str) -> tuple[Model, str] | None:
+    def starred(self, file: File, name: str) -> Definition | None:
+        """What `from module import *` of a file of the project brings under a name."""
+        for binding in file.tree.root.bindings.get("*", ()):
+            found = self.definition(file, f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}")
+            if found is not None:
+                return found
+        return None
+
+    def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
         """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
-        located = self._locate(model, dotted)
-        other = self._model(located[0]) if located is not None else None
+        located = self._locate(file, dotted)
+        other = self.file_at(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
 
     def imports_mention(self, path: Path, data: bytes, markers: Iterable[bytes]) -> bool:
         """Whether a file of the project that the file imports directly has one of some byte strings."""
         return any(self._mentions_in(found, marker) for found in self._imported_paths(path, data) for marker in markers)
 
-    def leads_to(self, model: Model, dotted: str | None, markers: Iterable[bytes]) -> bool:
+    def leads_to(self, file: File, dotted: str | None, markers: Iterable[bytes]) -> bool:
         """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.
 
         Spares a parse: the file that defines the name, or one that it imports, must have one of them.
         """
-        located = self._locate(model, dotted) if dotted is not None else None
+        located = self._locate(file, dotted) if dotted is not None else None
         if located is None:
             return True
         path, data = located[0], self._read(located[0]) or b""
@@ -182,17 +201,45 @@ class Project:
         own = source.text.encode("utf-8", "replace")
         if any(marker in own for marker in markers):
             return True
-        seen = {source.path}
-        queue = list(self._imported_paths(source.path, own))
-        while queue:
-            path = queue.pop()
-            if path in seen:
+        return any(self._mentions_in(path, marker) for path in self.reached(source) for marker in markers)
+
+    def reached(self, source: SourceFile) -> tuple[Path, ...]:
+        """The files of the project that a file's imports reach, itself left out, nearest first."""
+        known = self._reached.get(source.path)
+        if known is None:
+            seen: dict[Path, None] = {source.path: None}
+            queue = list(self._imported_paths(source.path, source.text.encode("utf-8", "replace")))
+            for path in queue:  # grows meanwhile
+                if path not in seen:
+                    seen[path] = None
+                    queue.extend(self._imported_paths(path, self._read(path) or b""))
+            known = self._reached[source.path] = tuple(seen)[1:]
+        return known
+
+    def names_given(self, source: SourceFile) -> frozenset[str]:
+        """The names of functions, classes, attributes and variables of modules in a file and those that it reaches."""
+        own = _names_given(source.code.encode("utf-8", "replace"))
+        return own.union(*(self._names_given_in(path) for path in self.reached(source)))
+
+    def _names_given_in(self, path: Path) -> frozenset[str]:
+        if path not in self._given:
+            self._given[path] = _names_given(self._read(path) or b"")
+        return self._given[path]
+
+    def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
+        """The files that a file's imports reach in which a word stands, and which may have to do with TensorFlow.
+
+        Arguments:
+            importing: only those that import this file.
+        """
+        marker = word.encode("utf-8", "replace")
+        for path in self.reached(source):
+            if importing is not None and importing not in self._imported_paths(path, self._read(path) or b""):
                 continue
-            seen.add(path)
-            if any(self._mentions_in(path, marker) for marker in markers):
-                return True
-            queue.extend(self._imported_paths(path, self._read(path) or b""))
-        return False
+            if marker in (self._read(path) or b"") and self._may_matter(path):
+                file = self.file_at(path)
+                if file is not None:
+                    yield file
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""
@@ -224,10 +271,10 @@ class Project:
                 if located is not None:
                     yield located[0]
 
-    def _locate(self, model: Model, dotted: str) -> tuple[Path, str] | None:
-        key = (model.source.name, dotted)
+    def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
+        key = (file.source.name, dotted)
         if key not in self._located:
-            self._located[key] = self._locate_from(model.source.path, dotted)
+            self._located[key] = self._locate_from(file.source.path, dotted)
         return self._located[key]
 
     def _locate_from(self, path: Path, dotted: str) -> tuple[Path, str] | None:
@@ -294,26 +341,57 @@ class Project:
                 self._data[path] = None
         return self._data[path]
 
-    def _model(self, path: Path) -> Model | None:
-        from tflint_gpu.model.model import Model
+    def file_at(self, path: Path) -> File | None:
+        """A file of the project; None where it cannot be read or does not parse."""
+        if path not in self._files:
+            data = self._read(path)
+            file: File | None = None
+            if data is not None:
+                try:
+                    file = self._parsed(SourceFile.decode(data, path, self._display_name(path)))
+                except (UnreadableSource, RecursionError):
+                    file = None
+            self._files[path] = file
+        return self._files[path]
 
-        data = self._read(path)
-        if path in self._models:
-            return self._models[path]
-        model: Model | None = None
-        if data is not None:
-            try:
-                model = Model.parse(SourceFile.decode(data, path, self._display_name(path)), self)
-            except (UnreadableSource, RecursionError):
-                model = None
-        self._models[path] = model
-        return model
+    def _parsed(self, source: SourceFile) -> File:
+        return File.parse(
+            source,
+            lambda text: self.sources.parse(source.path, text),
+            lambda dotted: self._re_exported_library(source.path, dotted),
+        )
+
+    def _re_exported_library(self, importer: Path, dotted: str) -> str:
+        """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
+
+        Told from the bytes alone: whether a file is worth a parse is known later.
+        """
+        top = dotted.partition(".")[0]
+        if top in _OUTSIDE:
+            return dotted
+        located = self._locate_from(importer, dotted)
+        name = located[1] if located is not None else ""
+        if located is None or not name.isidentifier():
+            return dotted
+        key = (located[0], name)
+        if key not in self._libraries:
+            pattern = _HANDED_ON % {b"name": name.encode()}
+            match = re.search(pattern, self._read(located[0]) or b"", re.MULTILINE)
+            whole, part = (match[1] or match[3] or match[4], match[2]) if match is not None else (None, None)
+            found = whole or (part + b"." + name.encode() if part else b"")
+            self._libraries[key] = found.decode().replace("tf.keras", "tensorflow.keras")
+        return self._libraries[key] or dotted
 
     def _display_name(self, path: Path) -> str:
         try:
             return str(path.relative_to(Path.cwd()))
         except ValueError:
             return str(path)
+
+
+def _names_given(data: bytes) -> frozenset[str]:
+    found = {name for match in _GIVEN.findall(data) for name in match if name}
+    return frozenset(name.decode("utf-8", "replace") for name in found)
 
 
 def _imported_names(data: bytes) -> Iterator[str]:

@@ -69,13 +69,13 @@ def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:
 
 
 def _dropped(written: str, text: str) -> list[int]:
-    """Where libcst left a character out: offsets in `written` before which one form feed or return is missing."""
+    """Where libcst left a character out: offsets in `written` before which a blank or a kind of line end is missing."""
     found: list[int] = []
     place = 0
     for character in text:
         if place < len(written) and written[place] == character:
             place += 1
-        elif character in "\f\r\n":
+        elif character in "\f\r\n \t":
             found.append(place)
         else:
             raise ValueError("libcst's tree does not reproduce the file's text")

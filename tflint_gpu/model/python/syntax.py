@@ -6,6 +6,13 @@ from typing import TypeAlias
 
 import libcst as cst
 
+# libcst hashes and compares its nodes by identity, and does so in Python. `object` does the same by itself, in C, and
+# every question to the model looks nodes up.
+for _kind in vars(cst).values():
+    if isinstance(_kind, type) and issubclass(_kind, cst.CSTNode):
+        _kind.__hash__ = object.__hash__  # type: ignore[method-assign]
+        _kind.__eq__ = object.__eq__  # type: ignore[method-assign]
+
 Node: TypeAlias = cst.CSTNode
 Expression: TypeAlias = cst.BaseExpression
 FunctionNode: TypeAlias = cst.FunctionDef | cst.Lambda
@@ -15,7 +22,7 @@ LoopNode: TypeAlias = cst.For | cst.While
 def dotted_name(node: Node | None) -> str | None:
     """`a.b.c` for a chain of attributes on a name, else None."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while node.__class__ is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
     if not isinstance(node, cst.Name):
@@ -56,4 +63,5 @@ def argument(call: cst.Call, position: int, keyword: str) -> Expression | None:
 
 def method_name(call: cst.Call) -> str | None:
     """`fit` for `anything.fit(...)`."""
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else None
+    func = call.func
+    return func.attr.value if func.__class__ is cst.Attribute else None

@@ -62,7 +62,37 @@ class _ChildFields(dict[type, tuple[str, ...]]):
         return self[cls]
 
 
+class _IsNode(dict[type, bool]):
+    """Whether a class is one of nodes: asking an abstract base class each time is slow."""
+
+    def __missing__(self, cls: type) -> bool:
+        self[cls] = issubclass(cls, cst.CSTNode)
+        return self[cls]
+
+
 _CHILD_FIELDS = _ChildFields()
+_IS_NODE = _IsNode()
+
+
+def children(node: Node) -> list[Node]:
+    """The parts of a node that mean something, in the order of the code; `node.children` visits whitespace, too."""
+    found: list[Node] = []
+    for name in reversed(_CHILD_FIELDS[node.__class__]):
+        child = getattr(node, name)
+        if child.__class__ is tuple or child.__class__ is list:
+            found.extend(child)
+        elif _IS_NODE[child.__class__]:
+            found.append(child)
+    return found
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all that is in it, in no particular order."""
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(children(one))
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +156,8 @@ class Tree:
         self.subscripts: list[cst.Subscript] = []
         self.returns: list[cst.Return] = []
         self.attribute_assignments: list[AttributeAssignment] = []
-        self.item_assignments: list[cst.Subscript] = []
+        self.item_assignments: list[tuple[cst.Subscript, Expression | None]] = []
+        self.yields: list[cst.Yield] = []
         self.expression_statements: list[cst.Expr] = []
         self.root = Scope("module", module, None)
         self.scopes[module] = self.root
@@ -189,7 +220,7 @@ class Tree:
         return node is outer or any(parent is outer for parent in self.ancestors(node))
 
     def _walk(self) -> None:
-        parents, child_fields, handlers = self.parents, _CHILD_FIELDS, _HANDLERS
+        parents, child_fields, handlers, is_node = self.parents, _CHILD_FIELDS, _HANDLERS, _IS_NODE
         stack: list[tuple[Node, Node, Scope]] = [
             (statement, self.module, self.root) for statement in reversed(self.module.body)
         ]
@@ -206,10 +237,11 @@ class Tree:
                     continue
             for name in child_fields[kind]:
                 child = getattr(node, name)
-                if child.__class__ is tuple or child.__class__ is list:
+                its_kind = child.__class__
+                if its_kind is tuple or its_kind is list:
                     for item in reversed(child):
                         push((item, node, scope))
-                elif isinstance(child, Node):
+                elif is_node[its_kind]:
                     push((child, node, scope))
 
     def bind(self, scope: Scope, binding: Binding) -> None:
@@ -250,7 +282,7 @@ class Tree:
             if value is not None and kind in ("assign", "augment"):
                 self.attribute_assignments.append(AttributeAssignment(target, value, path, node))
         elif isinstance(target, cst.Subscript):
-            self.item_assignments.append(target)
+            self.item_assignments.append((target, None if path or kind != "assign" else value))
 
     # One handler a node class that means more than its children; it returns the scope it opens.
 
@@ -353,10 +385,14 @@ class Tree:
     def _on_return(self, node: cst.Return, scope: Scope) -> None:
         self.returns.append(node)
 
+    def _on_yield(self, node: cst.Yield, scope: Scope) -> None:
+        self.yields.append(node)
+
     def _on_expression_statement(self, node: cst.Expr, scope: Scope) -> None:
         self.expression_statements.append(node)
 
 
+_BODIED = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _HANDLERS: dict[type, Callable[[Tree, Any, Scope], Scope | None]] = {
     cst.Call: Tree._on_call,
     cst.FunctionDef: Tree._on_function,
@@ -381,6 +417,7 @@ _HANDLERS: dict[type, Callable[[Tree, Any, Scope], Scope | None]] = {
     cst.Nonlocal: Tree._on_nonlocal,
     cst.Subscript: Tree._on_subscript,
     cst.Return: Tree._on_return,
+    cst.Yield: Tree._on_yield,
     cst.Expr: Tree._on_expression_statement,
 }
 
@@ -396,6 +433,6 @@ def _scoped_children(node: Node, outer: Scope, inner: Scope) -> Iterator[tuple[N
 
 def _is_inside(scope_node: Node, child: Node) -> bool:
     """Whether a direct child of a scope's node is evaluated inside that scope."""
-    if isinstance(scope_node, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+    if scope_node.__class__ in _BODIED:
         return child is scope_node.body
     return True

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.python.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
-from tflint_gpu.model.python.values import UNKNOWN
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, HEAVY
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
 
 _FEW = 10
 _PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
@@ -20,11 +19,17 @@ _PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a chain: `batch` and its call, in the file where it is written."""
+    """One operation of a chain: `batch` and its call, in the file where it is written.
+
+    Arguments:
+        context: the call of a function in which it is reached.
+    """
 
     name: str
     call: cst.Call
-    model: Model
+    file: File
+    context: Context | None = None
+    constants: Constants | None = None
 
     @property
     def place(self) -> Node:
@@ -38,7 +43,9 @@ class Operation:
 
     def argument(self, position: int, keyword: str) -> Any:
         """The value of an argument, UNKNOWN where it is not a constant or absent."""
-        return self.model.value(argument(self.call, position, keyword))
+        if self.constants is None:
+            return UNKNOWN
+        return self.constants.of(self.file, argument(self.call, position, keyword), self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +54,13 @@ class Chain:
 
     Arguments:
         source: canonical name of what made it; None where that is unknown.
-        source_call: the call that made it, in the file of `source_model`.
+        made: the call that made it, as an operation with nothing before it.
         inputs: the chains that a zip, or a similar source, joins.
         certain: whether this can be nothing but a tf.data dataset.
     """
 
     source: str | None = None
-    source_call: cst.Call | None = None
-    source_model: Model | None = None
+    made: Operation | None = None
     operations: tuple[Operation, ...] = ()
     inputs: tuple[Chain, ...] = ()
     certain: bool = False
@@ -77,11 +83,9 @@ class Chain:
     @property
     def loaded_batch_size(self) -> Any:
         """The `batch_size` given to a loader such as `image_dataset_from_directory`, UNKNOWN otherwise."""
-        if self.source_call is None or self.source_model is None:
+        if self.made is None or any(operation.name not in BATCH_NEUTRAL for operation in self.operations):
             return UNKNOWN
-        if any(operation.name not in BATCH_NEUTRAL for operation in self.operations):
-            return UNKNOWN
-        return self.source_model.value(argument(self.source_call, -1, "batch_size"))
+        return self.made.argument(-1, "batch_size")
 
     @property
     def work(self) -> Operation | None:
@@ -151,13 +155,15 @@ class Chain:
         for operation in reversed(self.operations):
             if operation.name == "with_options":
                 options = argument(operation.call, 0, "options")
-                for assignment in operation.model.tree.attribute_assignments:
+                for assignment in operation.file.tree.attribute_assignments:
                     target = assignment.target
                     if (
                         target.attr.value == name
                         and options is not None
                         and (dotted_name(target) or "").startswith(f"{dotted_name(options)}.")
-                        and operation.model.tree.function(target) is operation.model.tree.function(options)
+                        and operation.file.tree.function(target) is operation.file.tree.function(options)
                     ):
-                        return operation.model.value(assignment.value)
+                        return (
+                            operation.constants.of(operation.file, assignment.value) if operation.constants else UNKNOWN
+                        )
         return UNKNOWN

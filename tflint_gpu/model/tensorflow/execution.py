@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.classes import Class, KerasKind
-from tflint_gpu.model.python.functions import Function
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, method_name, parameters
+from tflint_gpu.model.python.calls import Callee
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Context
+from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name, parameters
+from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.kinds import KerasKind, Kinds
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tensors import Carry, Tensors
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
+from tflint_gpu.model.tensorflow.tracing import Tracing
 
 # The methods that Keras traces, with the parameters that always hold tensors (or containers of them).
-_TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
+TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
     "layer": {"call": ("*first",)},
     "model": {
         "call": ("*first",),
@@ -39,7 +42,7 @@ _PATH_LIMIT = 6
 class Step:
     """One step on the way from what TensorFlow traces to a helper: a call, or the traced function itself."""
 
-    model: Model
+    file: File
     node: Node
     text: str
 
@@ -49,288 +52,267 @@ class Trace:
     """A function that runs while TensorFlow traces.
 
     Arguments:
-        tensors: which of its expressions carry tensors.
+        function: the function itself, in the context of the call that leads to it.
+        tensors: which expressions carry tensors.
         entry: what is traced, in words: "`Scale.call`" or "the `tf.function` `step`".
         keras: whether Keras traces it (in `fit` and the functional API), not `tf.function` itself.
+        passes_gradients: whether a gradient is taken through it: not of metrics.
         path: the steps from the traced function to this one, empty for the traced one.
     """
 
+    function: Function
+    context: Context | None
     tensors: Tensors
     entry: str
     keras: bool
+    passes_gradients: bool = True
     path: tuple[Step, ...] = ()
 
     @property
-    def function(self) -> Function:
-        """The function itself."""
-        return self.tensors.function
+    def file(self) -> File:
+        """The file of the function."""
+        return self.function.file
+
+    def holds_tensor(self, *exprs: Expression) -> bool:
+        """Whether one of some expressions of the function carries a tensor."""
+        return self.tensors.holds_tensor(self.file, exprs, self.context)
 
     @property
     def is_shared(self) -> bool:
         """Whether it is a helper of a module, which other code may call with NumPy arrays."""
-        is_plain = self.function.owner is None and self.tensors.outer is None
+        inner = self.file.tree.function(self.function.node) is not None
+        is_plain = self.function.owner is None and not inner
         return bool(self.path) and is_plain and isinstance(self.function.node, cst.FunctionDef)
 
 
 class Execution:
-    """Questions about where one file's functions run."""
+    """Which functions run traced when they are reached from one file."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(
+        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, guards: Guards, tracing: Tracing
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.guards = guards
+        self.tracing = tracing
 
     @cached_property
     def traces(self) -> list[Trace]:
         """All traced functions that start in this file, and the helpers that they call."""
         found: list[Trace] = []
-        seen: set[tuple[Node, frozenset[str]]] = set()
+        seen: set[tuple[Node, frozenset[Node]]] = set()
         queue = list(self._entries())
-        while queue:
-            trace = queue.pop(0)
-            carrying = frozenset(n for n, c in trace.tensors.carrying.items() if c is Carry.TENSOR)
+        for trace in queue:  # grows meanwhile
+            carrying = trace.tensors.carrying(Callee(trace.function), trace.context)
             key = (trace.function.node, carrying)
             if key in seen or trace.function.node in self._host_functions:
                 continue
             seen.add(key)
             found.append(trace)
             if len(trace.path) < _PATH_LIMIT:
-                queue.extend(_called_from(trace))
+                queue.extend(self._called_from(trace))
         return found
 
-    def is_traced(self, function: FunctionNode) -> bool:
-        """Whether a function is, or may be, run under `tf.function`: itself or all that call it."""
-        return function in self._graph_functions
-
     @cached_property
-    def _graph_functions(self) -> frozenset[Node]:
-        """Functions that may run under tf.function: wrapped somewhere, or called from one that is."""
-        queue: list[Node] = list(self.wrapped)
-        for cls in self.model.tree.classes:
-            for kind in self.model.classes.keras_kinds(Class(self.model, cls)):
-                names = _TRACED_METHODS[kind]
-                queue.extend(m for m in self.model.classes.own_methods(Class(self.model, cls)) if m.name.value in names)
-        found: set[Node] = set()
-        while queue:
-            node = queue.pop()
-            if node in found:
-                continue
-            found.add(node)
-            for call in self.model.functions.calls_in.get(node, ()):
-                called = self.model.functions.called(call)
-                if called is not None and called.model is self.model:
-                    queue.append(called.node)
-                queue.extend(f.node for f in self._functions_passed(call) if f.model is self.model)
-            queue.extend(f for f in self.model.tree.functions if self.model.tree.function(f) is node)
-        return frozenset(found)
-
-    def _functions_passed(self, call: cst.Call) -> Iterator[Function]:
-        """Functions given to a call as arguments: `strategy.run(step, ...)`, `tf.map_fn(f, xs)`."""
-        for arg in call.args:
-            if isinstance(arg.value, cst.Name | cst.Attribute | cst.Lambda):
-                function = self.model.functions.named(arg.value)
-                if function is not None:
-                    yield function
-
-    @cached_property
-    def wrapped(self) -> dict[FunctionNode, Node]:
-        """Functions of this file under tf.function: by decorator, or passed to it; with that place."""
-        found: dict[FunctionNode, Node] = {}
-        for function in self.model.tree.functions:
-            if isinstance(function, cst.FunctionDef):
-                for decorator in function.decorators:
-                    if self._is_tf_function(decorator.decorator):
-                        found[function] = decorator
-        for call in self.model.tree.calls:
-            if self._is_tf_function(call.func):
-                target = argument(call, 0, "func")
-                function_given = self.model.functions.named(target) if target is not None else None
-                if function_given is not None and function_given.model is self.model:
-                    found.setdefault(function_given.node, call)
-        return found
-
-    def _is_tf_function(self, expr: Expression) -> bool:
-        """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
-        names = (
-            "tf.function",
-            "tf.compat.v1.function",
-            "tf.contrib.eager.defun",
-            "tf.compat.v1.wrap_function",
-        )
-        if self.model.name(expr) in names:
-            return True
-        if isinstance(expr, cst.Call):
-            if self.model.name(expr.func) in names:
-                return argument(expr, 0, "func") is None
-            if self.model.name(expr.func) == "functools.partial" and expr.args:
-                return self.model.name(expr.args[0].value) in names
-            return False
-        if isinstance(expr, cst.Name):  # `maybe_compile = tf.function if FLAGS.graph else lambda f: f`
-            bindings = self.model.flow.lookup(expr.value, expr)
-            return any(
-                b.kind == "assign" and isinstance(b.value, cst.IfExp | cst.Call) and self._mentions_tf_function(b.value)
-                for b in bindings
-            )
-        return False
-
-    def _mentions_tf_function(self, expr: Expression) -> bool:
-        if isinstance(expr, cst.IfExp):
-            return self._is_tf_function(expr.body) or self._is_tf_function(expr.orelse)
-        return self._is_tf_function(expr)
+    def symbolic(self) -> Tensors:
+        """The symbolic Keras tensors of code that builds functional models."""
+        return Tensors(self.inference, self.kinds, None, {})
 
     @cached_property
     def _host_functions(self) -> frozenset[Node]:
         """Functions that TensorFlow runs on the host, with real values: `tf.numpy_function(f, ...)`."""
-        found = set()
-        for call in self.model.calls(*PYTHON_FUNCTIONS):
+        found: set[Node] = set()
+        for call in self.file.calls(*PYTHON_FUNCTIONS):
             target = argument(call, 0, "func")
-            function = self.model.functions.named(target) if target is not None else None
-            if function is not None:
-                found.add(function.node)
+            if target is not None:
+                found.update(callee.function.node for callee in self.inference.callables(self.file, target))
         return frozenset(found)
+
+    def _trace(
+        self, function: Function, seeds: Mapping[Node, Carry], entry: str, keras: bool, gradients: bool = True
+    ) -> Trace:
+        tensors = Tensors(self.inference, self.kinds, function, seeds)
+        return Trace(function, tensors.context, tensors, entry, keras, gradients)
 
     def _entries(self) -> Iterator[Trace]:
         yield from self._keras_methods()
         yield from self._keras_functions()
-        for function in self.wrapped:
-            target = self.model.functions.of(function)
-            carrying = {p.name.value: Carry.TENSOR for p in target.parameters if self._is_tensor_like(target, p)}
-            yield Trace(Tensors(target, carrying), f"the `tf.function` `{target.name}`", keras=False)
+        for node in self.tracing.wrapped(self.file):
+            function = self.inference.definitions.function(self.file, node)
+            seeds: dict[Node, Carry] = {
+                p: Carry.TENSOR for p in function.parameters if self._is_tensor_like(function, p)
+            }
+            yield self._trace(function, seeds, f"the `tf.function` `{function.name}`", keras=False)
 
     def _keras_methods(self) -> Iterator[Trace]:
-        for node in self.model.tree.classes:
-            cls = Class(self.model, node)
-            kinds = self.model.classes.keras_kinds(cls)
+        for node in self.file.tree.classes:
+            cls = Class(self.file, node)
+            kinds = self.kinds.of_class(cls)
             if not kinds or self._is_dynamic(cls):
                 continue
-            traced = {name: params for kind in kinds for name, params in _TRACED_METHODS[kind].items()}
-            for method in self.model.classes.own_methods(cls):
-                if method.name.value not in traced or self.model.functions.may_be_replaced(method):
+            traced = {name: params for kind in kinds for name, params in TRACED_METHODS[kind].items()}
+            for method in self.inference.definitions.own_methods(cls):
+                if method.name not in traced or may_be_replaced(self.file, method.node):
                     continue
-                function = Function(self.model, method, cls)
-                carrying = _carrying(function, traced[method.name.value])
-                yield Trace(Tensors(function, carrying), f"`{cls.name}.{function.name}`", keras=True)
+                seeds = self._seeds(method, traced[method.name])
+                yield self._trace(method, seeds, f"`{cls.name}.{method.name}`", True, "metric" not in kinds)
 
     def _keras_functions(self) -> Iterator[Trace]:
         """Functions that Keras traces although they are no methods: Lambda layers, losses, metrics."""
-        for call in self.model.calls("keras.layers.Lambda"):
+        for call in self.file.calls("keras.layers.Lambda"):
             yield from self._given(argument(call, 0, "function"), ("*first",), "the `Lambda` layer's function")
-        for call in self.model.method_calls("compile"):
-            loss = argument(call, 1, "loss")
-            if argument(call, -1, "run_eagerly") is None and self._is_keras_compile(call):
-                yield from self._given(loss, ("*first", "*second"), "the loss")
+        for call in self.file.method_calls("compile"):
+            if argument(call, -1, "run_eagerly") is not None or not _is_keras_compile(call):
+                continue
+            both = ("*first", "*second")
+            yield from self._given(argument(call, 1, "loss"), both, "the loss")
+            metrics = argument(call, 2, "metrics")
+            for one in metrics.elements if isinstance(metrics, cst.List | cst.Tuple) else ():
+                yield from self._given(one.value, both, "the metric", gradients=False)
 
-    def _is_keras_compile(self, call: cst.Call) -> bool:
-        return any(a.keyword is not None and a.keyword.value in ("optimizer", "loss", "metrics") for a in call.args)
+    def _given(
+        self, expr: Expression | None, params: tuple[str, ...], what: str, *, gradients: bool = True
+    ) -> Iterator[Trace]:
+        """The trace of a function that Keras is given; a function that makes it for these arguments counts."""
+        if not isinstance(expr, cst.Name | cst.Lambda | cst.Call | cst.Attribute):
+            return
+        for callee in self.inference.callables(self.file, expr):
+            function = callee.function
+            if function.file is self.file and not function.is_method:
+                name = "" if function.name == "lambda" else f" `{function.name}`"
+                yield self._trace(function, self._seeds(function, params), f"{what}{name}", True, gradients)
 
-    def _given(self, expr: Expression | None, params: tuple[str, ...], what: str) -> Iterator[Trace]:
-        function = self.model.functions.named(expr) if isinstance(expr, cst.Name | cst.Lambda) else None
-        if function is not None and function.model is self.model:
-            name = "" if function.name == "lambda" else f" `{function.name}`"
-            yield Trace(Tensors(function, _carrying(function, params)), f"{what}{name}", keras=True)
+    def _seeds(self, function: Function, params: tuple[str, ...]) -> dict[Node, Carry]:
+        given = function.parameters
+        found: dict[Node, Carry] = {}
+        for wanted in params:
+            position = {"*first": 0, "*second": 1}.get(wanted)
+            if position is not None and position < len(given):
+                found[given[position]] = Carry.TENSOR
+            elif position is None:
+                found.update({p: Carry.TENSOR for p in given if p.name.value == wanted})
+        for parameter in parameters(function.node):
+            if self._is_annotated(function.file, parameter):
+                found[parameter] = Carry.TENSOR
+        return found
+
+    def _is_annotated(self, file: File, parameter: cst.Param) -> bool:
+        annotation = parameter.annotation
+        return annotation is not None and file.name(annotation.annotation) in _TENSOR_ANNOTATIONS
 
     def _is_dynamic(self, cls: Class) -> bool:
         """Keras 2 runs layers built with `dynamic=True` eagerly."""
-        for call in self.model.tree.calls:
-            if method_name(call) == "__init__" and self.model.tree.within(call, cls.node):
-                dynamic = argument(call, -1, "dynamic")
-                if dynamic is not None and self.model.value(dynamic) is not False:
-                    return True
+        for call in self.file.method_calls("__init__"):
+            dynamic = argument(call, -1, "dynamic")
+            if dynamic is not None and self.file.tree.within(call, cls.node):
+                return self.constants.of(self.file, dynamic) is not False
         return False
 
     def _is_tensor_like(self, function: Function, parameter: cst.Param) -> bool:
         """Whether a tf.function's parameter is certainly a tensor: Python values stay Python there."""
-        name = parameter.name.value
         if parameter.annotation is not None:
-            return self.model.name(parameter.annotation.annotation) in _TENSOR_ANNOTATIONS
+            return self._is_annotated(function.file, parameter)
         if parameter.default is not None:
             return False
-        place = self.wrapped[function.node]
+        place = self.tracing.wrapped(self.file)[function.node]
         decorator = place.decorator if isinstance(place, cst.Decorator) else place
         if isinstance(decorator, cst.Call) and argument(decorator, 1, "input_signature") is not None:
             return True
-        for node in self.model.functions.calls_in.get(function.node, ()):
-            if self._feeds_model(node, name):
-                return True
-        return (function.node, name) in self._shapes_asked
+        name = parameter.name.value
+        if (function.node, name) in self._shapes_asked or any(self._feeds_model(c, name) for c in function.calls):
+            return True
+        return self._gets_tensors(function, parameter)
+
+    def _gets_tensors(self, function: Function, parameter: cst.Param) -> bool:
+        """Whether some call passes a tensor or an array, which becomes one, and none passes a Python value."""
+        origins = [o for o in self.inference.parameter(function.file, parameter, None) if not o.is_none]
+        kinds = [self.kinds.of(origin) for origin in origins]
+        return bool(kinds) and all(
+            kind in ("tensor", "array") or (origin.parts and self._yields_tensors(origin.file, origin.node))
+            for kind, origin in zip(kinds, origins, strict=True)
+        )
+
+    def _yields_tensors(self, file: File, node: Node) -> bool:
+        """Whether the contents of a value are tensors: of a dataset."""
+        head = node
+        while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute) and file.name(head.func) is None:
+            head = head.func.value
+        return isinstance(head, cst.BaseExpression) and self.kinds.is_surely(file, head, "dataset")
 
     def _feeds_model(self, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""
         first = call.args[0].value if call.args else None
         if not (isinstance(first, cst.Name) and first.value == name):
             return False
-        return self.model.keras_models.is_model(call.func)
+        return self.kinds.is_model(self.file, call.func)
 
     @cached_property
     def _shapes_asked(self) -> frozenset[tuple[Node | None, str]]:
         """(function, name) for each `x.shape` or `x.dtype`: what tf.function makes a tensor of."""
         return frozenset(
-            (self.model.tree.function(node), node.value.value)
-            for node in self.model.tree.parents
+            (self.file.tree.function(node), node.value.value)
+            for node in self.file.tree.parents
             if isinstance(node, cst.Attribute)
             and node.attr.value in ("shape", "dtype", "get_shape")
             and isinstance(node.value, cst.Name)
         )
 
+    def _called_from(self, trace: Trace) -> Iterator[Trace]:
+        """The helpers that a traced function calls with a tensor, and the functions it has traced for it."""
+        file = trace.file
+        for call in trace.function.calls:
+            name = file.name(call.func)
+            if name in HIGHER_ORDER or (method_name(call) == "run" and argument(call, 1, "args") is not None):
+                yield from self._handed_on(trace, call)
+                continue
+            callees = self.inference.callees(file, call, trace.context)
+            if len(callees) != 1 or self.guards.keeps_tensors_out(file, call):
+                continue
+            (callee,) = callees
+            function = callee.function
+            if may_be_replaced(function.file, function.node) or self._is_keras_method(function):
+                continue
+            inside = self.inference.enter(file, call, trace.context, callee)
+            if inside is None:
+                continue
+            closes_over = function.file is file and trace.function.node in file.enclosing_functions(function.node)
+            if closes_over or trace.tensors.carrying(callee, inside):
+                yield self._follow(trace, call, function, inside, f"called from `{trace.function.name}`")
 
-def _carrying(function: Function, params: tuple[str, ...]) -> dict[str, Carry]:
-    names = [p.name.value for p in function.parameters]
-    found: dict[str, Carry] = {}
-    for wanted in params:
-        position = {"*first": 0, "*second": 1}.get(wanted)
-        if position is not None and position < len(names):
-            found[names[position]] = Carry.TENSOR
-        elif position is None and wanted in names:
-            found[wanted] = Carry.TENSOR
-    for parameter in parameters(function.node):
-        annotation = parameter.annotation
-        if annotation is not None and function.model.name(annotation.annotation) in _TENSOR_ANNOTATIONS:
-            found[parameter.name.value] = Carry.TENSOR
-    return found
+    def _handed_on(self, trace: Trace, call: cst.Call) -> Iterator[Trace]:
+        """`tf.map_fn(f, xs)`, `strategy.run(f, args=(x,))` in traced code."""
+        file = trace.file
+        given = next((a.value for a in call.args if a.keyword is None or a.keyword.value in ("fn", "body")), None)
+        callees = self.inference.callables(file, given, trace.context) if given is not None else ()
+        for callee in callees:
+            function = callee.function
+            text = f"passed on by `{trace.function.name}`"
+            if method_name(call) == "run":
+                inside = self.inference.enter(file, call, trace.context, callee)
+                if inside is not None:
+                    yield self._follow(trace, call, function, inside, text)
+                continue
+            seeds = dict(trace.tensors.seeds)
+            seeds.update((p, Carry.TENSOR) for p in function.parameters)
+            tensors = Tensors(self.inference, self.kinds, trace.tensors.function, seeds)
+            context = Context(function.node, caller=trace.context)
+            step = Step(file, call, text)
+            yield Trace(
+                function, context, tensors, trace.entry, trace.keras, trace.passes_gradients, (*trace.path, step)
+            )
 
+    def _follow(self, trace: Trace, call: cst.Call, function: Function, context: Context, text: str) -> Trace:
+        path = (*trace.path, Step(trace.file, call, text))
+        return Trace(function, context, trace.tensors, trace.entry, trace.keras, trace.passes_gradients, path)
 
-def _called_from(trace: Trace) -> Iterator[Trace]:
-    """The helpers that a traced function calls with a tensor, and the functions it has traced for it."""
-    model, tensors = trace.tensors.model, trace.tensors
-    for call in model.functions.calls_in.get(trace.function.node, ()):
-        if model.guards.keeps_tensors_out(call):
-            continue
-        called = model.functions.called(call)
-        if called is not None and not called.model.functions.may_be_replaced(called.node):
-            inner = tensors.enter(call, called)
-            closes_over = inner.outer is not None  # an inner function sees the tensors around it
-            if (closes_over or Carry.TENSOR in inner.carrying.values()) and not _is_keras_method(called):
-                yield _follow(trace, call, inner, f"called from `{trace.function.name}`")
-        name = model.name(call.func)
-        if name in HIGHER_ORDER or (method_name(call) == "run" and argument(call, 1, "args") is not None):
-            yield from _handed_on(trace, call)
-
-
-def _handed_on(trace: Trace, call: cst.Call) -> Iterator[Trace]:
-    """`tf.map_fn(f, xs)`, `strategy.run(f, args=(x,))` in traced code."""
-    model, tensors = trace.tensors.model, trace.tensors
-    given = next((a.value for a in call.args if a.keyword is None or a.keyword.value in ("fn", "body")), None)
-    if not isinstance(given, cst.Name | cst.Attribute | cst.Lambda):
-        return
-    function = model.functions.named(given)
-    if function is None:
-        return
-    if method_name(call) == "run":
-        passed = argument(call, 1, "args")
-        values = [e.value for e in passed.elements] if isinstance(passed, cst.Tuple | cst.List) else []
-        carrying = {p.name.value: tensors.of(v) for p, v in zip(function.parameters, values, strict=False)}
-    else:
-        carrying = {p.name.value: Carry.TENSOR for p in function.parameters}
-    inner = Tensors(function, carrying, tensors.around(function), tensors.depth + 1)
-    yield _follow(trace, call, inner, f"passed on by `{trace.function.name}`")
-
-
-def _follow(trace: Trace, call: cst.Call, inner: Tensors, text: str) -> Trace:
-    step = Step(trace.tensors.model, call, text)
-    return Trace(inner, trace.entry, trace.keras, (*trace.path, step))
+    def _is_keras_method(self, function: Function) -> bool:
+        """A layer's own `call` is traced for itself, whoever calls it."""
+        if function.owner is None:
+            return False
+        return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
 
 
-def _is_keras_method(function: Function) -> bool:
-    """A layer's own `call` is traced for itself, whoever calls it."""
-    if function.owner is None:
-        return False
-    kinds = function.owner.model.classes.keras_kinds(function.owner)
-    return any(function.name in _TRACED_METHODS[kind] for kind in kinds)
+def _is_keras_compile(call: cst.Call) -> bool:
+    return any(a.keyword is not None and a.keyword.value in ("optimizer", "loss", "metrics") for a in call.args)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.flow import exits
-from tflint_gpu.model.python.syntax import Expression, Node, dotted_name
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.tree import walk
 
 GPU_QUERIES = frozenset(
     (
@@ -34,41 +35,87 @@ _EAGER_TESTS = frozenset(
         "type is_symbolic_tensor is_keras_tensor is_tf_type"
     ).split()
 )
+_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
+    cst.Equal: operator.eq,
+    cst.NotEqual: operator.ne,
+    cst.LessThan: operator.lt,
+    cst.LessThanEqual: operator.le,
+    cst.GreaterThan: operator.gt,
+    cst.GreaterThanEqual: operator.ge,
+}
 _DEPTH_LIMIT = 5
 
 
 class Guards:
-    """Questions about the conditions under which one file's code runs."""
+    """Questions about the conditions under which code runs."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
 
-    def conditions(self, node: Node) -> Iterator[Expression]:
+    def conditions(self, file: File, node: Node) -> Iterator[Expression]:
         """The tests that decide whether `node` runs: ifs, ternaries, asserts, early exits, `and`."""
+        return (test for test, _ in self.branches(file, node))
+
+    def branches(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
+        """The tests that decide whether `node` runs, each with what it must be for that."""
         child = node
-        for parent in self.model.tree.ancestors(node):
+        for parent in file.tree.ancestors(node):
             if isinstance(parent, cst.If | cst.IfExp | cst.While) and child is not parent.test:
-                yield parent.test
+                yield parent.test, child is parent.body
             elif isinstance(parent, cst.BooleanOperation) and child is parent.right:
-                yield parent.left
+                yield parent.left, isinstance(parent.operator, cst.And)
             elif isinstance(parent, cst.CompFor):
-                yield from (condition.test for condition in parent.ifs)
+                yield from ((condition.test, True) for condition in parent.ifs)
             elif isinstance(parent, cst.BaseComp):
-                yield from (condition.test for condition in _comprehension_tests(parent))
+                yield from ((condition.test, True) for condition in _comprehension_tests(parent))
             elif isinstance(parent, cst.IndentedBlock | cst.Module):
                 yield from _earlier_exits(parent, child)
             if isinstance(parent, cst.FunctionDef | cst.ClassDef):
                 return
             child = parent
 
-    def keeps_tensors_out(self, node: Node) -> bool:
-        """Whether `node` runs only for values of a certain kind, only eagerly, or where its failure is expected."""
-        return self.in_try(node) or any(_asks_for_kind(test) for test in self.conditions(node))
+    def _protects(self, file: File, node: Node) -> bool:
+        """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""
+        return any(
+            self.asks_for_gpus(file, test) and self._without_gpus(file, test) in (None, not needed)
+            for test, needed in self.branches(file, node)
+        )
 
-    def in_try(self, node: Node) -> bool:
+    def _without_gpus(self, file: File, test: Expression) -> bool | None:
+        """What a condition is on a machine without a GPU; None where that depends on something else."""
+        value = self._value_without_gpus(file, test)
+        return None if value is None else bool(value)
+
+    def _value_without_gpus(self, file: File, expr: Expression) -> int | None:
+        if isinstance(expr, cst.Integer):
+            return expr.evaluated_value
+        if isinstance(expr, cst.UnaryOperation) and isinstance(expr.operator, cst.Not):
+            value = self._value_without_gpus(file, expr.expression)
+            return None if value is None else int(not value)
+        if isinstance(expr, cst.BooleanOperation):
+            sides = [self._value_without_gpus(file, side) for side in (expr.left, expr.right)]
+            decides = isinstance(expr.operator, cst.Or)
+            if any(side is not None and bool(side) is decides for side in sides):
+                return int(decides)
+            return None if None in sides else int(not decides)
+        if isinstance(expr, cst.Comparison) and len(expr.comparisons) == 1:
+            left = self._value_without_gpus(file, expr.left)
+            right = self._value_without_gpus(file, expr.comparisons[0].comparator)
+            compare = _COMPARISONS.get(type(expr.comparisons[0].operator))
+            return None if left is None or right is None or compare is None else int(compare(left, right))
+        if isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "len") and len(expr.args) == 1:
+            return self._value_without_gpus(file, expr.args[0].value)
+        origins = self.inference.of(file, expr)
+        return 0 if origins and all(_is_empty(origin) for origin in origins) else None
+
+    def keeps_tensors_out(self, file: File, node: Node) -> bool:
+        """Whether `node` runs only for values of a certain kind, only eagerly, or where its failure is expected."""
+        return self.in_try(file, node) or any(_asks_for_kind(test) for test in self.conditions(file, node))
+
+    def in_try(self, file: File, node: Node) -> bool:
         """Whether an exception from `node` is handled in the same function."""
         child = node
-        for parent in self.model.tree.ancestors(node):
+        for parent in file.tree.ancestors(node):
             if isinstance(parent, cst.Try) and child is parent.body and parent.handlers:
                 return True
             if isinstance(parent, cst.FunctionDef):
@@ -76,32 +123,31 @@ class Guards:
             child = parent
         return False
 
-    def depends_on_gpus(self, node: Node, depth: int = 0) -> bool:
+    def depends_on_gpus(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether `node` runs only where some test or loop has asked about GPUs, here or at its callers."""
-        if self.in_try(node) or any(self.asks_for_gpus(test) for test in self.conditions(node)):
+        if self.in_try(file, node) or self._protects(file, node):
             return True
-        if self._in_loop_over_gpus(node):
+        if self._in_loop_over_gpus(file, node):
             return True
-        for parent in self.model.tree.ancestors(node):
+        for parent in file.tree.ancestors(node):
             if isinstance(parent, cst.FunctionDef):
-                if self._decorated(parent) or any(self.asks_for_gpus(test) for test in self.conditions(parent)):
+                if self._decorated(file, parent) or self._protects(file, parent):
                     return True
                 return depth < _DEPTH_LIMIT and any(
-                    caller.model.guards.depends_on_gpus(caller.node, depth + 1)
-                    for caller in self.model.functions.callers(parent)
+                    self.depends_on_gpus(site, call, depth + 1) for site, call in self._callers(file, parent)
                 )
         return False
 
-    def _in_loop_over_gpus(self, node: Node) -> bool:
+    def _in_loop_over_gpus(self, file: File, node: Node) -> bool:
         """Whether `node` runs once for each GPU of some list: never, where there is none."""
         child = node
-        for parent in self.model.tree.ancestors(node):
-            if isinstance(parent, cst.For) and child is not parent.iter and self.asks_for_gpus(parent.iter):
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.For) and child is not parent.iter and self.asks_for_gpus(file, parent.iter):
                 return True
             if (
                 isinstance(parent, cst.BaseComp)
                 and child is not parent.for_in
-                and self.asks_for_gpus(parent.for_in.iter)
+                and self.asks_for_gpus(file, parent.for_in.iter)
             ):
                 return True
             if isinstance(parent, cst.FunctionDef):
@@ -109,93 +155,86 @@ class Guards:
             child = parent
         return False
 
-    def is_for_debugging(self, node: Node) -> bool:
+    def is_for_debugging(self, file: File, node: Node) -> bool:
         """Whether a condition says that the code is the eager or debugging variant: `if mode == "eager":`."""
         return any(
             _SUGGESTS_DEBUGGING.search(part.value)
-            for test in self.conditions(node)
-            for part in _walk(test)
+            for test in self.conditions(file, node)
+            for part in walk(test)
             if isinstance(part, cst.Name | cst.SimpleString)
         )
 
-    def protects_index(self, subscript: Node, depth: int = 0) -> bool:
+    def protects_index(self, file: File, subscript: Node, depth: int = 0) -> bool:
         """Whether a test, a `try` or an early exit keeps an index into a list of GPUs from an empty list."""
-        if self.in_try(subscript) or any(self.asks_for_gpus(test) for test in self.conditions(subscript)):
+        if self.in_try(file, subscript) or self._protects(file, subscript):
             return True
-        if self._in_loop_over_gpus(subscript):
+        if self._in_loop_over_gpus(file, subscript):
             return True
-        function = self.model.tree.function(subscript)
+        function = file.tree.function(subscript)
         if not isinstance(function, cst.FunctionDef):
             return False
-        if any(self.asks_for_gpus(test) for test in self.conditions(function)):
+        if self._protects(file, function):
             return True
-        callers = self.model.functions.callers(function)
+        callers = self._callers(file, function)
         return (
             depth < _DEPTH_LIMIT
             and bool(callers)
-            and all(c.model.guards.protects_index(c.node, depth + 1) for c in callers[:_DEPTH_LIMIT])
+            and all(self.protects_index(site, call, depth + 1) for site, call in callers)
         )
 
-    def compares_count(self, test: Expression) -> bool:
+    def _callers(self, file: File, function: cst.FunctionDef) -> tuple[tuple[File, cst.Call], ...]:
+        return self.inference.call_sites(self.inference.definitions.function(file, function))[:_DEPTH_LIMIT]
+
+    def compares_count(self, file: File, test: Expression) -> bool:
         """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""
         return any(
             isinstance(node, cst.Comparison)
             and any(isinstance(c.operator, cst.Equal | cst.LessThan | cst.LessThanEqual) for c in node.comparisons)
-            and any(
-                isinstance(inner, cst.Call) and self.model.names.is_builtin(inner.func, "len") for inner in _walk(node)
-            )
-            for node in _walk(test)
+            and any(isinstance(inner, cst.Call) and file.names.is_builtin(inner.func, "len") for inner in walk(node))
+            for node in walk(test)
         )
 
-    def _decorated(self, function: cst.FunctionDef) -> bool:
+    def _decorated(self, file: File, function: cst.FunctionDef) -> bool:
         """`@run_gpu_only`, `@pytest.mark.skipif(...)`: the decorator may be the guard."""
         for decorator in function.decorators:
-            text = self.model.tree.module.code_for_node(decorator.decorator)
+            text = file.tree.module.code_for_node(decorator.decorator)
             if _SUGGESTS_DEVICE.search(text) or "skip" in text:
                 return True
         return False
 
-    def asks_for_gpus(self, expr: Expression, depth: int = 0) -> bool:
+    def asks_for_gpus(self, file: File, expr: Expression, depth: int = 0) -> bool:
         """Whether an expression is derived from a query for devices, or is called as if it were."""
         if depth > _DEPTH_LIMIT:
             return False
-        for node in _walk(expr):
+        for node in walk(expr):
             if isinstance(node, cst.Call):
-                if self.model.name(node.func) in GPU_QUERIES or self._function_asks(node, depth):
+                if file.name(node.func) in GPU_QUERIES or self._function_asks(file, node, depth):
                     return True
             elif (
                 (isinstance(node, cst.Attribute) and _SUGGESTS_DEVICE.search(node.attr.value))
                 or (isinstance(node, cst.SimpleString) and _SUGGESTS_DEVICE.search(node.value))
                 or (
-                    isinstance(node, cst.Name) and (_SUGGESTS_DEVICE.search(node.value) or self._name_asks(node, depth))
+                    isinstance(node, cst.Name)
+                    and (_SUGGESTS_DEVICE.search(node.value) or self._name_asks(file, node, depth))
                 )
             ):
                 return True
         return False
 
-    def _name_asks(self, node: cst.Name, depth: int) -> bool:
+    def _name_asks(self, file: File, node: cst.Name, depth: int) -> bool:
         return any(
             binding.value is not None
             and binding.kind in ("assign", "for")
-            and self.asks_for_gpus(binding.value, depth + 1)
-            for binding in self.model.flow.lookup(node.value, node)
+            and self.asks_for_gpus(file, binding.value, depth + 1)
+            for binding in file.flow.lookup(node.value, node)
         )
 
-    def _function_asks(self, call: cst.Call, depth: int) -> bool:
+    def _function_asks(self, file: File, call: cst.Call, depth: int) -> bool:
         """A function of the project that returns what it learned from a query."""
-        function = self.model.functions.called(call)
+        function = self.inference.called(file, call)
         if function is None:
             return False
-        model = function.model
-        return any(model.name(inner.func) in GPU_QUERIES for inner in model.functions.calls_in.get(function.node, ()))
-
-
-def _walk(expr: Node) -> Iterator[Node]:
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(node.children)
+        return any(function.file.name(inner.func) in GPU_QUERIES for inner in function.calls)
 
 
 def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
@@ -205,17 +244,28 @@ def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
         clause = clause.inner_for_in
 
 
-def _earlier_exits(block: cst.IndentedBlock | cst.Module, child: Node) -> Iterator[Expression]:
-    """Asserts, and ifs that leave, which stand before `child` in its block."""
+def _earlier_exits(block: cst.IndentedBlock | cst.Module, child: Node) -> Iterator[tuple[Expression, bool]]:
+    """Asserts, and ifs that leave, which stand before `child` in its block, with what they must be to come to it."""
     for statement in block.body:
         if statement is child:
             return
         if isinstance(statement, cst.If) and (exits(statement.body) or _skips(statement.body)):
-            yield statement.test
+            yield statement.test, False
         elif isinstance(statement, cst.SimpleStatementLine):
             for small in statement.body:
                 if isinstance(small, cst.Assert):
-                    yield small.test
+                    yield small.test, True
+
+
+def _is_empty(origin: Origin) -> bool:
+    """Whether a value is an empty list, or False, on a machine without a GPU."""
+    call = origin.call
+    if call is None or origin.made_by not in GPU_QUERIES:
+        return False
+    if origin.made_by.startswith("tf.test."):
+        return not origin.made_by.startswith("tf.test.is_built")
+    kind = argument(call, 0, "device_type")
+    return isinstance(kind, cst.SimpleString) and kind.evaluated_value == "GPU"
 
 
 def _skips(block: cst.BaseSuite) -> bool:

@@ -3,35 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import FunctionNode, Node, method_name
-from tflint_gpu.model.tensorflow.training import TAPES, UPDATES
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Context
+from tflint_gpu.model.python.syntax import Node, method_name
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.runtime import Runtime
+from tflint_gpu.model.tensorflow.training import TAPES, UPDATES, Training
 
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
-
+_DEPTH_LIMIT = 8
+_ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
 _TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 
 
-class Program:
-    """Questions about one file as a program."""
+@dataclass(frozen=True, slots=True)
+class FirstTraining:
+    """Where a program starts to train.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    Arguments:
+        place: in the program's own file.
+        file, node: where the training itself stands.
+    """
+
+    place: Node
+    file: File
+    node: Node
+
+
+class Program:
+    """Questions about the file that is checked, as a program."""
+
+    def __init__(self, file: File, inference: Inference, kinds: Kinds, training: Training, runtime: Runtime) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.training = training
+        self.runtime = runtime
 
     @cached_property
     def imports_tensorflow(self) -> bool:
-        """Whether the file itself imports TensorFlow (Keras alone may run on another backend)."""
+        """Whether the file imports TensorFlow, or a file of the project that does; Keras alone may run elsewhere."""
         return any(
-            binding.kind == "import" and (self._is_tensorflow(binding.target))
-            for scope in self.model.tree.scopes.values()
+            binding.kind in ("import", "star") and self._is_tensorflow(binding.target)
+            for scope in self.file.tree.scopes.values()
             for bindings in scope.bindings.values()
             for binding in bindings
-        )
+        ) or self.inference.project.program_mentions(self.file.source, (b"import tensorflow", b"from tensorflow"))
 
     @staticmethod
     def _is_tensorflow(target: str) -> bool:
@@ -39,75 +63,106 @@ class Program:
 
     @cached_property
     def uses_tpu(self) -> bool:
-        """Whether the program is written for TPUs."""
-        return any(
-            True
-            for _ in self.model.calls(
-                "tf.distribute.TPUStrategy",
-                "tf.distribute.cluster_resolver.*",
-                "tf.tpu.*",
-                "tf.distribute.experimental.TPUStrategy",
-            )
-        )
+        """Whether the program is written for TPUs: it, or a file that it reaches, sets them up."""
+        markers = (b"TPUStrategy", b"TPUClusterResolver", b"initialize_tpu_system")
+        return self.inference.project.program_mentions(self.file.source, markers)
 
     @cached_property
     def uses_another_backend(self) -> bool:
         """Whether the file chooses a Keras backend that is not TensorFlow."""
-        return re.search(r"KERAS_BACKEND\W+(?:torch|jax|openvino)", self.model.source.text) is not None
+        return re.search(r"KERAS_BACKEND\W+(?:torch|jax|openvino)", self.file.source.text) is not None
 
     @cached_property
-    def first_training(self) -> Node | None:
-        """The first call that trains, evaluates or predicts when the file is run; None where none surely does."""
-        run = self._functions_run
-        for call in self.model.tree.calls:
-            function = self.model.tree.function(call)
-            if function is not None and function not in run:
+    def first_training(self) -> FirstTraining | None:
+        """The first place that trains when the file is run, else that predicts; None where none surely does.
+
+        In the order in which the file's top level gets there, into functions of the project, also of other files.
+        """
+        direct = self._trains_at_top_level()
+        if direct is not None:
+            return FirstTraining(direct, self.file, direct)
+        weaker: FirstTraining | None = None
+        for file, call, way in self._calls_run():
+            node = self._trains(file, call)
+            if node is None or self.runtime.is_graph_code(file, call):
                 continue
-            if self.model.keras_models.receiver(call, *_TRAINING_METHODS) is not None:
-                assert isinstance(call.func, cst.Attribute)
-                return call.func.attr
-            if self.model.name(call.func) in TAPES and self._updates_beside(call):
-                return call.func
-            if method_name(call) == "apply_gradients":
-                return call.func
+            found = FirstTraining(node if file is self.file else way.func, file, node)
+            if method_name(call) not in _ONLY_FORWARD:
+                return found
+            weaker = weaker or found
+        return weaker
+
+    def _trains_at_top_level(self) -> Node | None:
+        """The first training among the module's own statements: the place that a user would point at."""
+        tree = self.file.tree
+        calls = (*self.file.method_calls("fit", "train_on_batch", "apply_gradients"), *self.file.calls(*TAPES))
+        for call in sorted((c for c in calls if tree.function(c) is None), key=tree.order.__getitem__):
+            node = self._trains(self.file, call)
+            if node is not None and not self.runtime.is_graph_code(self.file, call):
+                return node
         return None
 
-    def _updates_beside(self, tape: cst.Call) -> bool:
+    def _trains(self, file: File, call: cst.Call) -> Node | None:
+        if self.kinds.receiver(file, call, *_TRAINING_METHODS) is not None:
+            assert isinstance(call.func, cst.Attribute)
+            return call.func.attr
+        if file.name(call.func) in TAPES and self._updates_beside(file, call):
+            return call.func
+        return call.func if method_name(call) == "apply_gradients" else None
+
+    def _updates_beside(self, file: File, tape: cst.Call) -> bool:
         """Whether weights are updated in the tape's loop, or without one in its function or block."""
-        tree = self.model.tree
+        tree = file.tree
         function = tree.function(tape)
         for parent in tree.ancestors(tape):
             if isinstance(parent, cst.For | cst.While) and tree.function(parent) is function:
-                return any(method_name(call) in UPDATES for call in self.model.training.calls_below(parent))
-        beside = self.model.functions.calls_in.get(function, ())
+                return any(method_name(call) in UPDATES for call in file.calls_below.get(parent, ()))
+        beside = file.calls_in.get(function, ())
         if function is not None:
             return any(method_name(call) in UPDATES for call in beside)
         block = tree.block(tree.statement(tape))
         return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in beside)
 
-    @cached_property
-    def _functions_run(self) -> frozenset[FunctionNode]:
-        """The functions of this file that its top level calls, directly or through others."""
-        found: set[FunctionNode] = set()
-        queue: list[Node | None] = [None]
-        while queue:
-            for call in self.model.functions.calls_in.get(queue.pop(), ()):
-                for function in self.model.training.functions_called(call):
-                    if function.model is self.model and function.node not in found:
-                        found.add(function.node)
-                        queue.append(function.node)
-                for arg in call.args:  # `app.run(main)`
-                    given = self.model.functions.named(arg.value) if isinstance(arg.value, cst.Name) else None
-                    if given is not None and given.model is self.model and given.node not in found:
-                        found.add(given.node)
-                        queue.append(given.node)
-        return frozenset(found)
+    def _calls_run(self) -> Iterator[tuple[File, cst.Call, cst.Call]]:
+        """The calls that running the file makes on some branch, in the order of the code.
+
+        Each with its file, and with the last call in the file that is run on the way to it.
+        """
+        seen: set[Node] = set()
+
+        def run(
+            file: File, node: Node | None, context: Context | None, way: cst.Call | None, depth: int
+        ) -> Iterator[tuple[File, cst.Call, cst.Call]]:
+            for call in file.calls_in.get(node, ()):
+                here = call if file is self.file or way is None else way
+                yield file, call, here
+                if depth < _DEPTH_LIMIT:
+                    for function, inside in self._entered(file, call, context):
+                        if function.node not in seen:
+                            seen.add(function.node)
+                            yield from run(function.file, function.node, inside, here, depth + 1)
+
+        yield from run(self.file, None, None, None, 0)
+
+    def _entered(
+        self, file: File, call: cst.Call, context: Context | None
+    ) -> Iterator[tuple[Function, Context | None]]:
+        for callee in self.training.functions_called(file, call, context):
+            yield callee.function, self.inference.enter(file, call, context, callee)
+        for arg in call.args:  # `app.run(main)`
+            if isinstance(arg.value, cst.Name):
+                for callee in self.inference.callables(file, arg.value, context):
+                    yield callee.function, None
+        cls = self.inference.class_called(file, call, context)
+        method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
+        if method is not None:
+            yield method, None
 
     @cached_property
     def last_import(self) -> cst.SimpleStatementLine | None:
         """The last import of the block of imports at the top of the file."""
         last = None
-        for statement in self.model.tree.module.body:
+        for statement in self.file.tree.module.body:
             if not isinstance(statement, cst.SimpleStatementLine):
                 break
             if any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body):

@@ -1,21 +1,20 @@
-"""Which expressions carry a tensor inside a traced function."""
+"""Which expressions carry a tensor while a function is traced: a view of the inference."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.classes import keras_kind
-from tflint_gpu.model.python.functions import Function, element
+from tflint_gpu.model.python.calls import Callee
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import ELEMENT, Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.tree import Binding, Path
+from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.tensor_functions import CONTAINER_METHODS, STATIC_ATTRIBUTES, returns_tensor
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.model import Model
 
 
 class Carry(enum.Enum):
@@ -34,311 +33,237 @@ _LITERALS = (
     cst.ConcatenatedString,
     cst.FormattedString,
     cst.Lambda,
+    cst.FunctionDef,
+    cst.ClassDef,
 )
-_HOST_BUILTINS = (
-    "len",
-    "int",
-    "float",
-    "str",
-    "bool",
-    "isinstance",
-    "hasattr",
-    "callable",
-    "range",
-    "type",
-    "id",
-)
-_PASSING_BUILTINS = ("list", "tuple", "reversed", "sorted", "zip", "enumerate")
-_DEPTH_LIMIT = 5
+_HOST_BUILTINS = frozenset("len int float str bool isinstance hasattr callable range type id".split())
+_COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
+_STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+_INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 
 
 class Tensors:
-    """The tensors of one traced function.
+    """The tensors of one traced function and of what it calls.
 
     Arguments:
-        function: the function that is traced.
-        carrying: what each of its parameters holds; parameters not named are unknown.
-        outer: the tensors of the traced function in which this one is defined.
+        function: the function that is traced; None for code that is not, in which only symbolic Keras tensors count.
+        seeds: what its parameters hold; parameters not named are unknown.
     """
 
     def __init__(
-        self, function: Function, carrying: Mapping[str, Carry], outer: Tensors | None = None, depth: int = 0
+        self, inference: Inference, kinds: Kinds, function: Function | None, seeds: Mapping[Node, Carry]
     ) -> None:
+        self.inference = inference
+        self.kinds = kinds
         self.function = function
-        self.model: Model = function.model
-        self.carrying = carrying
-        self.outer = outer
-        self.depth = depth
-        self._known: dict[Node, Carry | None] = {}
+        self.seeds = seeds
+        self.context = Context(function.node) if function is not None else None
+        self._known: dict[tuple[Node, Context | None], Carry | None] = {}
+        self._made: dict[tuple[Node, Context | None], Carry | None] = {}
 
-    def of(self, expr: Expression | None) -> Carry:
+    def of(self, file: File, expr: Expression, context: Context | None) -> Carry:
         """What `expr` holds; UNKNOWN unless every way to it agrees."""
-        if expr is None:
-            return Carry.UNKNOWN
-        if expr not in self._known:
-            self._known[expr] = None  # in work: a value that depends on itself adds nothing
-            self._known[expr] = self._evaluate(expr)
-        return self._known[expr] or Carry.UNKNOWN
+        return self._expression(file, expr, context) or Carry.UNKNOWN
 
-    def holds_tensor(self, exprs: Iterable[Expression]) -> bool:
+    def holds_tensor(self, file: File, exprs: Iterable[Expression], context: Context | None) -> bool:
         """Whether one of the expressions carries a tensor."""
-        return any(self.of(expr) is Carry.TENSOR for expr in exprs)
+        return any(self.of(file, expr, context) is Carry.TENSOR for expr in exprs)
 
-    def returned(self, path: Path = ()) -> Carry:
-        """What the function returns, or the part of it that an unpacking path names."""
-        ways = []
-        for value in self.model.functions.returned(self.function.node):
-            part = element(value, path) if path and isinstance(value, cst.Tuple | cst.List) else value
-            ways.append(self.of(part))
-        return _join(ways)
-
-    def _evaluate(self, expr: Expression) -> Carry:
-        if isinstance(expr, _LITERALS):
-            return Carry.HOST
-        if isinstance(expr, cst.Name):
-            return self._name(expr)
-        if isinstance(expr, cst.Attribute):
-            return self._attribute(expr)
-        if isinstance(expr, cst.Call):
-            return self._call(expr)
-        if isinstance(expr, cst.Subscript):
-            return self.of(expr.value)
-        if isinstance(expr, cst.BinaryOperation):
-            return self._operation(expr)
-        if isinstance(expr, cst.Comparison):
-            if any(isinstance(c.operator, cst.Is | cst.IsNot | cst.In | cst.NotIn) for c in expr.comparisons):
-                return Carry.HOST
-            return _combine([self.of(expr.left), *(self.of(c.comparator) for c in expr.comparisons)])
-        if isinstance(expr, cst.UnaryOperation):
-            return Carry.UNKNOWN if isinstance(expr.operator, cst.Not) else self.of(expr.expression)
-        if isinstance(expr, cst.BooleanOperation):
-            return _join([self.of(expr.left), self.of(expr.right)])
-        if isinstance(expr, cst.IfExp):
-            return _join([self.of(expr.body), self.of(expr.orelse)])
-        if isinstance(expr, cst.Tuple | cst.List | cst.Set):
-            return _combine([self.of(e.value) for e in expr.elements])
-        if isinstance(expr, cst.Dict):
-            return _combine([self.of(e.value) for e in expr.elements])
-        if isinstance(expr, cst.ListComp | cst.GeneratorExp | cst.SetComp):
-            return self.of(expr.elt)
-        if isinstance(expr, cst.DictComp):
-            return self.of(expr.value)
-        if isinstance(expr, cst.NamedExpr):
-            return self.of(expr.value)
-        return Carry.UNKNOWN
-
-    def _operation(self, expr: cst.BinaryOperation) -> Carry:
-        if isinstance(expr.operator, cst.Modulo) and isinstance(
-            expr.left, cst.SimpleString | cst.ConcatenatedString | cst.FormattedString
-        ):
-            return Carry.HOST
-        return _combine([self.of(expr.left), self.of(expr.right)])
-
-    def _name(self, expr: cst.Name) -> Carry:
-        if expr.value in ("None", "True", "False"):
-            return Carry.HOST
-        bindings = self.model.flow.lookup(expr.value, expr)
-        ways: list[Carry | None] = []
-        for binding in bindings:
-            home = self._home(binding)
-            if home is None:
-                return Carry.UNKNOWN
-            ways.append(home._binding(binding))
-        return _join(ways)
-
-    def _home(self, binding: Binding) -> Tensors | None:
-        """The traced function, this one or one around it, in which a binding lies."""
-        node = binding.node
-        if binding.kind == "parameter":
-            function: Node | None = self.model.tree.parents[self.model.tree.parents[node]]
-        else:
-            function = self.model.tree.function(node)
-        context: Tensors | None = self
-        while context is not None:
-            if context.function.node is function:
-                return context
-            context = context.outer
-        return None
-
-    def _binding(self, binding: Binding) -> Carry | None:
-        """What a binding gives its name; None while that is being found out (a loop)."""
-        if binding.kind == "parameter":
-            return self.carrying.get(binding.name, Carry.UNKNOWN)
-        if binding.value is None:
-            return Carry.UNKNOWN
-        if binding.kind == "for":
-            return self._elements(binding.value, binding.path)
-        if binding.kind == "augment":
-            assert isinstance(binding.node, cst.AugAssign)
-            return _combine([self.of(binding.node.target), self.of(binding.value)])
-        if binding.kind == "assign":
-            return self._part(binding.value, binding.path)
-        return Carry.UNKNOWN
-
-    def _part(self, value: Expression, path: Path) -> Carry | None:
-        if path and isinstance(value, cst.Tuple | cst.List):
-            return self.of(element(value, path))
-        if path and isinstance(value, cst.Call):
-            called = self._callee(value)
-            if called is not None:
-                return called.returned(path)
-        if value in self._known and self._known[value] is None:
-            return None
-        return self.of(value)
-
-    def _elements(self, iterable: Expression, path: Path) -> Carry | None:
-        """What a loop variable holds that runs over `iterable`."""
-        if isinstance(iterable, cst.Call) and isinstance(iterable.func, cst.Name):
-            name, args = iterable.func.value, [a.value for a in iterable.args]
-            if name == "enumerate" and args:
-                return Carry.HOST if path[:1] == (0,) else self._elements(args[0], path[1:])
-            if name == "zip" and path and path[0] is not None and path[0] < len(args):
-                return self._elements(args[path[0]], path[1:])
-            if name == "range":
-                return self._range(args)
-        if isinstance(iterable, cst.Call) and method_name(iterable) == "items" and path[:1] == (0,):
-            return Carry.HOST
-        if isinstance(iterable, cst.Name) and self._used_as_dictionary(iterable):
-            return Carry.UNKNOWN
-        if isinstance(iterable, cst.List | cst.Tuple):
-            return _join([self._part(e.value, path) for e in iterable.elements])
-        return self.of(iterable)
-
-    def _range(self, args: list[Expression]) -> Carry:
-        """`range` needs Python numbers; AutoGraph turns a range over a tensor into a tensor loop."""
-        return Carry.UNKNOWN if self.holds_tensor(args) else Carry.HOST
-
-    def _used_as_dictionary(self, name: cst.Name) -> bool:
-        """Whether the function asks the name for keys: then a loop over it yields strings."""
-        for call in self.model.functions.calls_in.get(self.function.node, ()):
-            if method_name(call) in ("keys", "items", "values", "get"):
-                assert isinstance(call.func, cst.Attribute)
-                if isinstance(call.func.value, cst.Name) and call.func.value.value == name.value:
-                    return True
-        return any(
-            isinstance(s.value, cst.Name)
-            and s.value.value == name.value
-            and isinstance(s.slice[0].slice, cst.Index)
-            and isinstance(s.slice[0].slice.value, cst.SimpleString)
-            for s in self.model.tree.subscripts
+    def carrying(self, callee: Callee, context: Context | None) -> frozenset[Node]:
+        """The parameters of a function that carry tensors in a context."""
+        function = callee.function
+        return frozenset(
+            parameter
+            for parameter in function.parameters
+            if self._joined(self.inference.parameter(function.file, parameter, context)) is Carry.TENSOR
         )
 
-    def _attribute(self, expr: cst.Attribute) -> Carry:
-        held = self.of(expr.value)
-        if held is Carry.TENSOR:
-            return Carry.HOST if expr.attr.value in STATIC_ATTRIBUTES else Carry.UNKNOWN
-        if held is Carry.HOST:
+    def _expression(self, file: File, expr: Expression, context: Context | None) -> Carry | None:
+        """None while that is being found out: a value that depends on itself adds nothing."""
+        key = (expr, context)
+        if key not in self._known:
+            self._known[key] = None
+            self._known[key] = self._joined(self.inference.of(file, expr, context))
+        return self._known[key]
+
+    def _joined(self, origins: Iterable[Origin]) -> Carry | None:
+        """What all known ways agree on."""
+        found = {self._origin(origin) for origin in origins if not origin.is_none}
+        found.discard(None)
+        if not found:
+            return None
+        return found.pop() if len(found) == 1 else Carry.UNKNOWN
+
+    def _origin(self, origin: Origin) -> Carry | None:
+        if origin.parts:
+            return self._part(origin)
+        node = origin.node
+        if isinstance(node, _LITERALS):
             return Carry.HOST
-        if self.model.name(expr) is not None:
-            return Carry.HOST if (self.model.name(expr) or "").startswith("numpy.") else Carry.UNKNOWN
-        return self._self_attribute(expr)
+        if isinstance(node, cst.Param):
+            return self.seeds.get(node, Carry.UNKNOWN)
+        if isinstance(node, cst.Name):
+            return Carry.HOST if node.value in ("None", "True", "False") else Carry.UNKNOWN
+        if isinstance(node, cst.Attribute):
+            return Carry.HOST if (origin.name or "").startswith("numpy.") else Carry.UNKNOWN
+        key = (node, origin.context)
+        if key not in self._made:
+            self._made[key] = None
+            self._made[key] = self._computed(origin.file, node, origin.context)
+        return self._made[key]
 
-    def _self_attribute(self, expr: cst.Attribute) -> Carry:
-        """`self.x` carries a tensor when this function alone assigns it, and assigns tensors."""
-        values = self.model.classes.attribute_values(expr)
-        ways: list[Carry | None] = []
-        for attribute in values:
-            if isinstance(attribute.value, cst.Name) and attribute.value.value == "None":
-                continue
-            if attribute.model is not self.model:
+    def _part(self, origin: Origin) -> Carry | None:
+        """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
+        whole = self._origin(Origin(origin.file, origin.node, origin.context))
+        if whole is Carry.TENSOR:
+            if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.parts):
+                return Carry.HOST
+            if any(part.kind == "attribute" for part in origin.parts):
                 return Carry.UNKNOWN
-            home = self.model.tree.function(attribute.node)
-            if home is not self.function.node:
+            if origin.parts[0] == ELEMENT and isinstance(origin.node, cst.Call) and self._counts(origin):
+                return Carry.HOST
+            if ELEMENT in origin.parts and self._is_used_as_dictionary(origin):
                 return Carry.UNKNOWN
-            ways.append(self._part(attribute.value, attribute.path))
-        return _join(ways)
+        return whole
 
-    def _call(self, expr: cst.Call) -> Carry:
-        name = self.model.name(expr.func)
-        if returns_tensor(name):
-            return Carry.TENSOR
+    def _is_traced(self, context: Context | None) -> bool:
+        """Whether code runs while the function is traced: what `__init__` makes has values."""
+        while self.function is not None and context is not None and context.function is not self.function.node:
+            context = context.caller
+        return self.function is None or context is not None
+
+    def _counts(self, origin: Origin) -> bool:
+        """The index of `enumerate`, the key of `items`."""
+        call = origin.node
+        assert isinstance(call, cst.Call)
+        numbers = origin.file.names.is_builtin(call.func, "enumerate") or method_name(call) == "items"
+        return numbers and len(origin.parts) > 1 and origin.parts[1].key == 0
+
+    def _is_used_as_dictionary(self, origin: Origin) -> bool:
+        """Whether the code asks a parameter for keys: then a loop over it yields strings."""
+        node, file = origin.node, origin.file
+        if not isinstance(node, cst.Param):
+            return False
+        name = node.name.value
+        for call in file.method_calls("keys", "items", "values", "get"):
+            if isinstance(call.func, cst.Attribute) and _is_name(call.func.value, name):
+                return True
+        return any(
+            _is_name(s.value, name)
+            and isinstance(s.slice[0].slice, cst.Index)
+            and isinstance(s.slice[0].slice.value, cst.SimpleString)
+            for s in file.tree.subscripts
+        )
+
+    def _computed(self, file: File, node: Node, context: Context | None) -> Carry | None:
+        def of(expr: Expression) -> Carry | None:
+            return self._expression(file, expr, context)
+
+        if isinstance(node, cst.Call):
+            found = self._call(file, node, context)
+            return Carry.UNKNOWN if found is Carry.TENSOR and not self._is_traced(context) else found
+        if isinstance(node, cst.BinaryOperation):
+            if isinstance(node.operator, cst.Modulo) and isinstance(node.left, _STRINGS):
+                return Carry.HOST
+            return _combine([of(node.left), of(node.right)])
+        if isinstance(node, cst.Comparison):
+            if any(isinstance(c.operator, cst.Is | cst.IsNot | cst.In | cst.NotIn) for c in node.comparisons):
+                return Carry.HOST
+            return _combine([of(node.left), *(of(c.comparator) for c in node.comparisons)])
+        if isinstance(node, cst.UnaryOperation):
+            return Carry.UNKNOWN if isinstance(node.operator, cst.Not) else of(node.expression)
+        if isinstance(node, cst.AugAssign):
+            return _combine([of(node.target), of(node.value)])
+        if isinstance(node, cst.Subscript):
+            return of(node.value)
+        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict):
+            return _combine([of(element.value) for element in node.elements])
+        if isinstance(node, cst.ListComp | cst.GeneratorExp | cst.SetComp):
+            return of(node.elt)
+        if isinstance(node, cst.DictComp):
+            return of(node.value)
+        return Carry.UNKNOWN
+
+    def _call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
+        name = file.name(call.func)
+        if returns_tensor(name) or name in _INPUTS:
+            return Carry.TENSOR if self.function is not None or name in _INPUTS else self._symbolic(file, call, context)
         if name is not None and name.startswith("numpy."):
             return Carry.HOST
-        args = [arg.value for arg in expr.args]
-        if isinstance(expr.func, cst.Name) and not self.model.flow.lookup(expr.func.value, expr.func):
-            if expr.func.value in _HOST_BUILTINS:
+        args = [arg.value for arg in call.args]
+        if isinstance(call.func, cst.Name) and not file.flow.lookup(call.func.value, call.func):
+            if call.func.value == "range":  # AutoGraph turns a range over a tensor into a tensor loop
+                return Carry.UNKNOWN if self.holds_tensor(file, args, context) else Carry.HOST
+            if call.func.value in _HOST_BUILTINS:
                 return Carry.HOST
-            if expr.func.value in _PASSING_BUILTINS:
-                return _combine([self.of(arg) for arg in args])
-        if self._calls_layer(expr):
+            if call.func.value in _COMBINING_BUILTINS:
+                return _combine([self._expression(file, arg, context) for arg in args])
+        if self._calls_layer(file, call, context):
+            return Carry.TENSOR if self.function is not None else self._symbolic(file, call, context)
+        if self._returns_of_call(file, call, context) is Carry.TENSOR:
             return Carry.TENSOR
-        called = self._callee(expr)
-        if called is not None:
-            return called.returned()
-        if isinstance(expr.func, cst.Attribute):
-            held = self.of(expr.func.value)
-            if held is Carry.TENSOR and expr.func.attr.value in CONTAINER_METHODS:
+        if isinstance(call.func, cst.Attribute):
+            held = self._expression(file, call.func.value, context)
+            if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS:
                 return Carry.TENSOR
-            if held is Carry.TENSOR and expr.func.attr.value in STATIC_ATTRIBUTES:
+            if held is Carry.TENSOR and call.func.attr.value in STATIC_ATTRIBUTES:
                 return Carry.HOST
             if held is Carry.HOST:
                 return Carry.HOST
         return Carry.UNKNOWN
 
-    def _calls_layer(self, expr: cst.Call) -> bool:
+    def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
+        """Outside of traced code a layer's result is symbolic where what it gets is."""
+        given = [e.value for a in call.args for e in (a.value.elements if isinstance(a.value, cst.List) else (a,))]
+        return Carry.TENSOR if self.holds_tensor(file, given, context) else Carry.UNKNOWN
+
+    def _calls_layer(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether the call runs a Keras layer or model: `self.dense(x)`, `Dense(4)(x)`, `super().call(x)`."""
-        if not expr.args:
+        if not call.args:
             return False
-        func = expr.func
-        if _is_super_call(func):
-            assert isinstance(func, cst.Attribute)
-            owner = self.model.classes.enclosing(expr)
-            return owner is not None and self.model.classes.method(owner, func.attr.value, True) is None
-        origins = self.model.functions.origins(func)
-        return bool(origins) and all(
-            origin is not None
-            and isinstance(origin.node, cst.Call)
-            and keras_kind(origin.model.name(origin.node.func) or "") in ("layer", "model")
-            for origin in origins
-        )
+        func = call.func
+        if isinstance(func, cst.Attribute) and func.attr.value in ("call", "__call__") and _is_super(file, func.value):
+            owner = self.inference.definitions.enclosing(file, call)
+            return (
+                owner is not None and self.inference.definitions.method(owner, func.attr.value, skip_own=True) is None
+            )
 
-    def _callee(self, expr: cst.Call) -> Tensors | None:
-        """The tensors of the project's function that a call runs, with what the call passes."""
-        if self.depth >= _DEPTH_LIMIT:
-            return None
-        called = self.model.functions.called(expr)
-        if called is None:
-            instance = self.model.functions.instance_class(expr.func)
-            method = instance and instance.model.classes.method(instance, "call")
-            if not method:
-                return None
-            called = Function(method.owner.model, method.node, method.owner)
-        if called.model.functions.may_be_replaced(called.node):
-            return None
-        return self.enter(expr, called)
+        def is_keras_own(origin: Origin) -> bool:
+            return (
+                origin.call is not None
+                and self.kinds.of(origin) in ("layer", "model")
+                and (self.inference.instance_class(origin) is None)
+            )
 
-    def enter(self, call: cst.Call, called: Function) -> Tensors:
-        """The tensors of `called` when this function calls it with the arguments of `call`."""
-        carrying = {
-            parameter.name.value: self.of(value) for parameter, value in self.model.functions.passed(call, called)
-        }
-        return Tensors(called, carrying, self.around(called), self.depth + 1)
+        return self.inference.surely(file, func, is_keras_own, context)
 
-    def around(self, inner: Function) -> Tensors | None:
-        """This context or the one around it in which `inner` is defined."""
-        parent = inner.model.tree.function(inner.node) if inner.model is self.model else None
-        context: Tensors | None = self if parent is not None else None
-        while context is not None and context.function.node is not parent:
-            context = context.outer
-        return context
+    def _returns_of_call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
+        """What the `call` method of a layer of the project returns."""
+        found: list[Carry | None] = []
+        for origin in self.inference.of(file, call.func, context):
+            cls = self.inference.instance_class(origin)
+            method = self.inference.definitions.method(cls, "call") if cls is not None else None
+            if method is None:
+                return Carry.UNKNOWN
+            inside = self.inference.enter(file, call, context, Callee(method, origin))
+            for value in method.file.returned(method.node):
+                found.append(self._expression(method.file, value, inside) if inside is not None else Carry.UNKNOWN)
+        known = {carry for carry in found if carry is not None}
+        return known.pop() if len(known) == 1 else Carry.UNKNOWN
 
 
-def _is_super_call(func: Expression) -> bool:
-    """`super().call` or `super().__call__`."""
-    if not isinstance(func, cst.Attribute) or func.attr.value not in ("call", "__call__"):
-        return False
-    receiver = func.value
-    return isinstance(receiver, cst.Call) and isinstance(receiver.func, cst.Name) and receiver.func.value == "super"
+def _is_super(file: File, expr: Expression) -> bool:
+    return isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "super")
 
 
-def _join(ways: Iterable[Carry | None]) -> Carry:
-    """What all known ways agree on."""
-    found = {way for way in ways if way is not None}
-    return found.pop() if len(found) == 1 else Carry.UNKNOWN
+def _is_name(expr: Node, name: str) -> bool:
+    return isinstance(expr, cst.Name) and expr.value == name
 
 
-def _combine(parts: list[Carry]) -> Carry:
+def _combine(parts: list[Carry | None]) -> Carry | None:
     """A tensor anywhere makes the whole carry one; only host values make a host value."""
     if Carry.TENSOR in parts:
         return Carry.TENSOR
-    return Carry.UNKNOWN if Carry.UNKNOWN in parts else Carry.HOST
+    if Carry.UNKNOWN in parts:
+        return Carry.UNKNOWN
+    return Carry.HOST if Carry.HOST in parts or not parts else None

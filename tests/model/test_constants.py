@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.values import UNKNOWN
+from tflint_gpu.model.python.constants import UNKNOWN
 
 KNOWN = [
     ("1", 1),
@@ -46,7 +46,7 @@ UNKNOWN_VALUES = [
 def test_known(text: str, value: Any, tmp_path: Path) -> None:
     """Protects recall of all rules that need a number or a string."""
     model = model_of(f"N = 3\nresult({text})\n", tmp_path)
-    call = next(c for c in model.tree.calls if getattr(c.func, "value", "") == "result")
+    call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
     assert model.value(call.args[0].value) == value
 
 
@@ -54,7 +54,7 @@ def test_known(text: str, value: Any, tmp_path: Path) -> None:
 def test_unknown(text: str, tmp_path: Path) -> None:
     """Protects precision: nothing is guessed."""
     model = model_of(f"N = 3\nresult({text})\n", tmp_path)
-    call = next(c for c in model.tree.calls if getattr(c.func, "value", "") == "result")
+    call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
     assert model.value(call.args[0].value) is UNKNOWN
 
 
@@ -80,7 +80,8 @@ def test_unknown(text: str, tmp_path: Path) -> None:
         ("x = 1\ndef f():\n    result(x)\nx = 2", UNKNOWN),
         ("x = 1\ndef g():\n    global x\n    x = 2\ndef f():\n    result(x)", UNKNOWN),
         ("def f(x=1):\n    result(x)", UNKNOWN),
-        ("for x in (1, 1):\n    result(x)", UNKNOWN),
+        ("for x in (1, 1):\n    result(x)", 1),
+        ("for x in (1, 2):\n    result(x)", UNKNOWN),
         ("x = 1\ndel x\nresult(x)", UNKNOWN),
         ("try:\n    x = 1\nexcept E:\n    x = 2\nresult(x)", UNKNOWN),
         ("class A:\n    x = 5\n    def f(self):\n        result(self.x)", 5),
@@ -98,6 +99,6 @@ def test_unknown(text: str, tmp_path: Path) -> None:
 def test_order_of_the_code(code: str, value: Any, tmp_path: Path) -> None:
     """Protects flow: a value is what the code surely made it, or unknown."""
     model = model_of(code + "\n", tmp_path)
-    call = next(c for c in model.tree.calls if getattr(c.func, "value", "") == "result")
+    call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
     found = model.value(call.args[0].value)
     assert found is UNKNOWN if value is UNKNOWN else found == value

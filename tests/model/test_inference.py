@@ -1,0 +1,194 @@
+"""What a value is: each case is a piece of Python whose `reveal(...)` must stand for exactly these origins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import model_of
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.origins import Origin
+
+LOCAL = {
+    "binding that reaches": ("x = a()\nx = b()\nreveal(x)", "b()"),
+    "both branches": ("if c:\n    x = a()\nelse:\n    x = b()\nreveal(x)", "a() | b()"),
+    "ternary": ("reveal(a() if c else b())", "a() | b()"),
+    "or default": ("def f(x=None):\n    reveal(x or make())\nf()", "make()"),
+    "walrus": ("if (x := a()):\n    reveal(x)", "a()"),
+    "with": ("with open_it() as x:\n    reveal(x)", "open_it()"),
+    "unpacking": ("x, (y, z) = a(), (b(), c())\nreveal(z)", "c()"),
+    "unpacked call": ("x, y = load()\nreveal(y)", "load()[1]"),
+    "starred": ("x, *y = a(), b(), c()\nreveal(y)", "a() | b() | c()"),
+    "loop over a display": ("for x in [a(), b()]:\n    reveal(x)", "a() | b()"),
+    "comprehension variable": ("ys = [reveal(x) for x in (a(), b())]", "a() | b()"),
+    "alternative imports": (
+        "try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\nreveal(tf.keras)",
+        "tf.keras",
+    ),
+    "loop that goes on with its own value": ("x = a()\nfor i in r:\n    x = x\nreveal(x)", "a()"),
+    "nothing defines it": ("reveal(model)", "model?"),
+    "to be filled in": ("model = ...\nreveal(model)", "...?"),
+}
+CALL = {
+    "argument": ("def f(x):\n    reveal(x)\nf(a())", "a()"),
+    "keyword": ("def f(x, y):\n    reveal(y)\nf(1, y=a())", "a()"),
+    "all call sites": ("def f(x):\n    reveal(x)\nf(a())\nf(b())", "a() | b()"),
+    "default of a call that leaves it out": ("def f(x=a()):\n    reveal(x)\nf()", "a()"),
+    "nobody calls it": ("def f(x=a()):\n    reveal(x)", "x?"),
+    "unpacked mapping": ("CFG = {'x': a()}\ndef f(x):\n    reveal(x)\nf(**CFG)", "a()"),
+    "partial": ("import functools\ndef f(m, x):\n    reveal(m)\ng = functools.partial(f, a())\ng(b())", "a()"),
+    "behind a partial": ("import functools\ndef f(m, x):\n    reveal(x)\ng = functools.partial(f, a())\ng(b())", "b()"),
+    "handed on by a strategy": ("def f(x, y):\n    reveal(y)\nstrategy.run(f, args=(a(), b()))", "b()"),
+    "function given to a function": ("def each(g):\n    g(a())\ndef f(x):\n    pass\neach(reveal)", None),
+    "closure": ("def outer(m):\n    def f():\n        reveal(m)\n    f()\nouter(a())", "a()"),
+    "method": ("class T:\n    def f(self, x):\n        reveal(x)\nT().f(a())", "a()"),
+    "static method": ("class T:\n    @staticmethod\n    def f(x):\n        reveal(x)\nT.f(a())", "a()"),
+    "method of a base class": (
+        "class B:\n    def f(self, x):\n        reveal(x)\nclass T(B):\n    pass\nT().f(a())",
+        "a()",
+    ),
+}
+RETURN = {
+    "returned": ("def f():\n    return a()\nreveal(f())", "a()"),
+    "what this call passes": ("def f(x):\n    return x\ny = f(a())\nreveal(f(b()))", "b()"),
+    "through two functions": ("def f(x):\n    return g(x)\ndef g(y):\n    return y\nf(a())\nreveal(f(b()))", "b()"),
+    "each way out": ("def f(c):\n    if c:\n        return a()\n    return b()\nreveal(f(1))", "a() | b()"),
+    "lambda": ("f = lambda x: x\nreveal(f(a()))", "a()"),
+    "nested return": ("def f():\n    return a(), (b(), c())\nreveal(f()[1][0])", "b()"),
+    "decorator that keeps it": ("import functools\n@functools.lru_cache\ndef f():\n    return a()\nreveal(f())", "a()"),
+    "decorator that may not": ("from elsewhere import deco\n@deco\ndef f():\n    return a()\nreveal(f())", "f()"),
+    "property": ("class T:\n    @property\n    def p(self):\n        return a()\nreveal(T().p)", "a()"),
+    "callable instance": ("class T:\n    def __call__(self):\n        return a()\nt = T()\nreveal(t())", "a()"),
+    "itself": ("def f(n):\n    return f(n - 1) if n else a()\nreveal(f(3))", "a()"),
+}
+CONTENT = {
+    "attribute": ("class T:\n    def __init__(self):\n        self.m = a()\nreveal(T().m)", "a()"),
+    "constructor's argument": ("class T:\n    def __init__(self, m):\n        self.m = m\nreveal(T(a()).m)", "a()"),
+    "of this object": ("class T:\n    def __init__(self, m):\n        self.m = m\nx = T(a())\nreveal(T(b()).m)", "b()"),
+    "inside the class": (
+        "class T:\n    def __init__(self, m):\n        self.m = m\n    def f(self):\n        reveal(self.m)\nT(a()).f()",
+        "a()",
+    ),
+    "base class": (
+        "class B:\n    def __init__(self):\n        self.m = a()\nclass T(B):\n    pass\nreveal(T().m)",
+        "a()",
+    ),
+    "class attribute": ("class C:\n    M = a()\nreveal(C.M)", "a()"),
+    "set from outside": ("class T:\n    pass\nt = T()\nt.m = a()\nreveal(t.m)", "a()"),
+    "built later": (
+        "class T:\n    def __init__(self):\n        self.m = None\n    def f(self):\n        self.m = a()\nreveal(T().m)",
+        "a()",
+    ),
+    "dataclass": (
+        "from dataclasses import dataclass\n@dataclass\nclass C:\n    x: int\n    y: int\nreveal(C(1, a()).y)",
+        "a()",
+    ),
+    "named tuple": (
+        "from typing import NamedTuple\nclass C(NamedTuple):\n    x: int\n    y: int\nx, y = C(1, a())\nreveal(y)",
+        "a()",
+    ),
+    "key": ("d = {'x': a(), 'y': b()}\nreveal(d['y'])", "b()"),
+    "get": ("d = {'x': a()}\nreveal(d.get('x'))", "a()"),
+    "dict(...)": ("d = dict(x=a())\nreveal(d['x'])", "a()"),
+    "any key": ("d = {'x': a(), 'y': b()}\nreveal(d[k])", "a() | b()"),
+    "stored item": ("d = {}\nd['x'] = a()\nreveal(d['x'])", "a()"),
+    "items": ("for k, v in {'x': a()}.items():\n    reveal(v)", "a()"),
+    "values": ("for v in {'x': a(), 'y': b()}.values():\n    reveal(v)", "a() | b()"),
+    "appended": ("l = []\nl.append(a())\nfor x in l:\n    reveal(x)", "a()"),
+    "zip": ("for x, y in zip([a()], [b()]):\n    reveal(y)", "b()"),
+    "enumerate": ("for i, x in enumerate([a()]):\n    reveal(x)", "a()"),
+    "index of a list": ("l = [a(), b()]\nreveal(l[-1])", "b()"),
+    "getattr": ("class T:\n    def __init__(self):\n        self.m = a()\nreveal(getattr(T(), 'm'))", "a()"),
+    "checkpoint": ("import tensorflow as tf\nc = tf.train.Checkpoint(model=a())\nreveal(c.model)", "a()"),
+    "what nothing leads into": ("reveal(load().train[0])", "load().train[0]"),
+}
+ITERATION = {
+    "element": ("for x in load():\n    reveal(x)", "load()[*]"),
+    "next": ("it = iter(load())\nreveal(next(it))", "load()[*]"),
+    "get_next": ("it = iter(load())\nreveal(it.get_next())", "load()[*]"),
+    "progress bar": ("from tqdm import tqdm\nfor x in tqdm(load(), total=3):\n    reveal(x)", "load()[*]"),
+    "generator": ("def g():\n    yield a()\n    yield b()\nfor x in g():\n    reveal(x)", "a() | b()"),
+    "yield from": ("def g():\n    yield from [a()]\nfor x in g():\n    reveal(x)", "a()"),
+    "__iter__ and __next__": (
+        "class I:\n    def __iter__(self):\n        return self\n    def __next__(self):\n        return a()\nfor x in I():\n    reveal(x)",
+        "a()",
+    ),
+    "__iter__ that yields": (
+        "class I:\n    def __iter__(self):\n        yield a()\nfor x in I():\n    reveal(x)",
+        "a()",
+    ),
+    "__getitem__": (
+        "class S:\n    def __getitem__(self, i):\n        return a()\n    def __len__(self):\n        return 3\nreveal(S()[0])",
+        "a()",
+    ),
+    "own next method": ("class L:\n    def next(self):\n        return a()\nreveal(L().next())", "a()"),
+}
+BOUNDS = {
+    "list in itself": ("l = []\nl.append(l)\nfor x in l:\n    reveal(x)", None),
+    "dict in itself": ("d = {}\nd['x'] = d\nreveal(d['x']['x'])", None),
+    "functions in a ring": ("def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\nreveal(f(1))", None),
+    "an iterator of itself": ("x = enumerate(x)\nfor i, y in x:\n    reveal(y)", None),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), [
+    pytest.param(*case, id=name)
+    for cases in (LOCAL, CALL, RETURN, CONTENT, ITERATION)
+    for name, case in cases.items()
+    if case[1] is not None
+])  # fmt: skip
+def test_origins(code: str, expected: str, tmp_path: Path) -> None:
+    """Protects each kind of step, for all rules at once."""
+    assert revealed(model_of(code + "\n", tmp_path)) == set(expected.split(" | "))
+
+
+@pytest.mark.parametrize("code", [case[0] for case in BOUNDS.values()], ids=BOUNDS)
+def test_values_that_go_round_in_a_circle_come_to_an_end(code: str, tmp_path: Path) -> None:
+    """Protects checks from code that no recursion can follow to its end."""
+    revealed(model_of(code + "\n", tmp_path))
+
+
+def test_values_of_other_files(tmp_path: Path) -> None:
+    """Protects the way through imports, re-exports, stars and attributes of modules."""
+    (tmp_path / "lib.py").write_text("import tensorflow\nVALUE = a()\ndef make(x):\n    return x\n")
+    (tmp_path / "face.py").write_text("import tensorflow\nfrom lib import VALUE as AGAIN\n")
+    for code in ("from lib import VALUE as V", "from face import AGAIN as V", "import lib\nV = lib.VALUE"):
+        assert revealed(model_of(f"{code}\nreveal(V)\n", tmp_path)) == {"a()"}
+    assert revealed(model_of("from lib import *\nreveal(make(b()))\n", tmp_path)) == {"b()"}
+
+
+def test_call_sites_in_other_files(tmp_path: Path) -> None:
+    """Protects parameters of functions that files between the program and the function call."""
+    (tmp_path / "steps.py").write_text("import tensorflow\ndef step(x):\n    reveal(x)\n")
+    (tmp_path / "loop.py").write_text("import tensorflow\nfrom steps import step\ndef run(y):\n    step(y)\n")
+    model = model_of("from loop import run\nimport steps\nrun(a())\n", tmp_path)
+    steps = model.project.file_at(tmp_path / "steps.py")
+    assert steps is not None
+    (call,) = steps.tree.calls
+    assert {text(origin) for origin in model.inference.of(steps, call.args[0].value)} == {"a()"}
+
+
+def test_a_library_that_the_project_hands_on(tmp_path: Path) -> None:
+    """Protects `from package import tf, keras`, where the package only imports them."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("import tensorflow as tf\nfrom tensorflow import keras\n")
+    model = model_of("from pkg import tf, keras\nkeras.Sequential()\ntf.constant(1)\n", tmp_path)
+    assert [model.name(call.func) for call in model.file.tree.calls] == ["keras.Sequential", "tf.constant"]
+
+
+def revealed(model: Model) -> set[str]:
+    """What the argument of `reveal(...)` may be, as text."""
+    call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "reveal")
+    return {text(origin) for origin in model.inference.of(model.file, call.args[0].value)}
+
+
+def text(origin: Origin) -> str:
+    """The code of an origin, `?` where nothing is known of it, and the way into its contents."""
+    code = origin.file.tree.module.code_for_node(origin.node).partition("=")[0].strip()
+    parts = {
+        "attribute": lambda key: f".{key}",
+        "element": lambda key: "[*]",
+        "item": lambda key: "[?]" if key is None else f"[{key}]",
+    }
+    return code + "?" * origin.is_open + "".join(parts[one.kind](one.key) for one in origin.parts)

@@ -1,0 +1,298 @@
+"""One file: its text, its tree, and the questions that it answers by itself, without any other file."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import libcst as cst
+
+from tflint_gpu.diagnostics import Location
+from tflint_gpu.model.python.flow import Flow
+from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
+from tflint_gpu.model.python.names import Names
+from tflint_gpu.model.python.spans import spans_of
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, dotted_name, method_name
+from tflint_gpu.model.python.tree import Scope, Tree
+from tflint_gpu.text.nesting import check_nesting
+from tflint_gpu.text.source import SourceFile, UnreadableSource
+
+Parse = Callable[[str], cst.Module]
+_N = TypeVar("_N", bound=Node)
+
+
+class File:
+    """What one file says. Everything but the tree is made when first asked for."""
+
+    def __init__(self, source: SourceFile, module: cst.Module, parsed: str, re_exported: Callable[[str], str]) -> None:
+        self.source = source
+        self._parsed = parsed
+        self.tree = Tree(module)
+        self.flow = Flow(self.tree)
+        self.names = Names(self.tree, self.flow, re_exported)
+
+    @classmethod
+    def parse(cls, source: SourceFile, parse: Parse, re_exported: Callable[[str], str] = str) -> File:
+        """Parse a file. Its source is an `IPythonScript` if it can be parsed as one only.
+
+        Arguments:
+            parse: libcst's native parser, or what keeps its trees.
+            re_exported: as `Names` has it.
+
+        Raises:
+            UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
+        """
+        check_nesting(source.code)
+        try:
+            return cls(source, parse(source.code), source.code, re_exported)
+        except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
+            refusal = _unreadable(source, error)
+            if not refusal.by_libcst_only:
+                return cls._parse_script(source, parse, re_exported, refusal.reason)
+            expanded = expand_indentation(source.code)
+            if expanded == source.code:
+                raise refusal.reason from error
+        try:
+            return cls(source, parse(expanded), expanded, re_exported)
+        except Exception as error:
+            raise refusal.reason from error
+
+    @classmethod
+    def _parse_script(
+        cls, source: SourceFile, parse: Parse, re_exported: Callable[[str], str], reason: UnreadableSource
+    ) -> File:
+        """Parse what is Python of a file with IPython lines; of one without them, raise why Python refused it."""
+        from tflint_gpu.text.scripts import IPythonScript  # few files need it, and it takes milliseconds to import
+
+        script = IPythonScript.of(source)
+        if script is None:
+            raise reason
+        return cls.parse(script, parse, re_exported)
+
+    def name(self, expr: Node | None) -> str | None:
+        """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
+        return self.names.of(expr)
+
+    def indentation(self, statement: Node) -> str:
+        """The whitespace in front of a statement's line."""
+        start = self.span(statement)[0]
+        text = self.source.line(self.source.row(start))
+        return text[: len(text) - len(text.lstrip())]
+
+    def code(self, node: Node) -> str:
+        """The text of a node, as it stands in the file."""
+        start, end = self.span(node)
+        return self.source.text[start:end]
+
+    def span(self, node: Node) -> tuple[int, int]:
+        """Character offsets of a node's own syntax: without surrounding whitespace."""
+        return self._spans[node]
+
+    @cached_property
+    def _spans(self) -> dict[Node, tuple[int, int]]:
+        spans = spans_of(self.tree.module, self._parsed)
+        if self._parsed is self.source.code:
+            return spans
+        original = OriginalOffsets(self.source.code)
+        return {node: (original[start], original[end]) for node, (start, end) in spans.items()}
+
+    @cached_property
+    def _named_calls(self) -> dict[str, list[cst.Call]]:
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            name = self.names.of(call.func)
+            if name is not None:
+                result.setdefault(name, []).append(call)
+        return result
+
+    @cached_property
+    def _method_calls(self) -> dict[str, list[cst.Call]]:
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            name = method_name(call)
+            if name is not None:
+                result.setdefault(name, []).append(call)
+        return result
+
+    def calls(self, *names: str) -> Iterator[cst.Call]:
+        """All calls of functions by canonical name; "numpy.*" means everything below numpy."""
+        for name in names:
+            if name.endswith("*"):
+                for known, calls in self._named_calls.items():
+                    if known.startswith(name[:-1]):
+                        yield from calls
+            else:
+                yield from self._named_calls.get(name, ())
+
+    def call_at(self, place: Node) -> cst.Call | None:
+        """The call whose function, or whose method's name, is at `place`; `place` itself if it is a call."""
+        if isinstance(place, cst.Call):
+            return place
+        return self._calls_by_function.get(place)
+
+    @cached_property
+    def _calls_by_function(self) -> dict[Node, cst.Call]:
+        functions: dict[Node, cst.Call] = {call.func: call for call in self.tree.calls}
+        return functions | {c.func.attr: c for c in self.tree.calls if isinstance(c.func, cst.Attribute)}
+
+    def calls_ending_with(self, name: str) -> list[cst.Call]:
+        """All calls `name(...)` and `anything.name(...)`."""
+        plain = self._plain_calls.get(name, [])
+        return [*plain, *self._method_calls.get(name, [])]
+
+    @cached_property
+    def _plain_calls(self) -> dict[str, list[cst.Call]]:
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            if isinstance(call.func, cst.Name):
+                result.setdefault(call.func.value, []).append(call)
+        return result
+
+    def method_calls(self, *methods: str) -> Iterator[cst.Call]:
+        """All calls `anything.method(...)`, whatever the receiver is."""
+        for method in methods:
+            yield from self._method_calls.get(method, ())
+
+    @cached_property
+    def calls_in(self) -> dict[Node | None, list[cst.Call]]:
+        """The calls of each function's own body, inner functions apart; None: of the module."""
+        return self._by_function(self.tree.calls)
+
+    @cached_property
+    def returns_of(self) -> dict[Node | None, list[cst.Return]]:
+        """The return statements of each function."""
+        return self._by_function(self.tree.returns)
+
+    @cached_property
+    def yields_of(self) -> dict[Node | None, list[cst.Yield]]:
+        """The yields of each function: those that have some are generators."""
+        return self._by_function(self.tree.yields)
+
+    @property
+    def runs_something(self) -> bool:
+        """Whether running the file does more than define: it is a program, or a notebook."""
+        return bool(self.calls_in.get(None))
+
+    def _by_function(self, nodes: Iterable[_N]) -> dict[Node | None, list[_N]]:
+        result: dict[Node | None, list[_N]] = {}
+        for node in nodes:
+            result.setdefault(self.tree.function(node), []).append(node)
+        return result
+
+    @cached_property
+    def calls_below(self) -> dict[Node, list[cst.Call]]:
+        """The calls lexically inside each loop, function and with statement."""
+        result: dict[Node, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            for parent in self.tree.ancestors(call):
+                if parent.__class__ in _REGIONS:
+                    result.setdefault(parent, []).append(call)
+        return result
+
+    def returned(self, function: FunctionNode) -> list[Expression]:
+        """What a function may return; a lambda its body."""
+        if isinstance(function, cst.Lambda):
+            return [function.body]
+        return [r.value for r in self.returns_of.get(function, ()) if r.value is not None]
+
+    @cached_property
+    def calls_given(self) -> dict[str, list[cst.Call]]:
+        """For each name or attribute that stands among arguments, the calls that get it: `run(step)`."""
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.tree.calls:
+            for arg in call.args:
+                value = arg.value
+                if value.__class__ is cst.Name:
+                    result.setdefault(value.value, []).append(call)
+                elif value.__class__ is cst.Attribute:
+                    result.setdefault(value.attr.value, []).append(call)
+        return result
+
+    @cached_property
+    def stores(self) -> dict[str, list[tuple[cst.Subscript, Expression]]]:
+        """`d[key] = value`, by the dotted name of the container: the target, and what is stored."""
+        result: dict[str, list[tuple[cst.Subscript, Expression]]] = {}
+        for target, value in self.tree.item_assignments:
+            name = dotted_name(target.value)
+            if name is not None and value is not None:
+                result.setdefault(name, []).append((target, value))
+        return result
+
+    @cached_property
+    def appends(self) -> dict[str, list[cst.Call]]:
+        """`l.append(value)`, by the dotted name of the list."""
+        result: dict[str, list[cst.Call]] = {}
+        for call in self.method_calls("append"):
+            name = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+            if name is not None and len(call.args) == 1:
+                result.setdefault(name, []).append(call)
+        return result
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """Dotted names of the containers that are changed in place somewhere in the file."""
+        roots = [target.value for target, _ in self.tree.item_assignments]
+        roots += [
+            call.func.value for call in self.method_calls(*_MUTATING_METHODS) if isinstance(call.func, cst.Attribute)
+        ]
+        return frozenset(name for root in roots if (name := dotted_name(root)) is not None)
+
+    def bound_to(self, node: Node) -> str | None:
+        """The dotted name to which an expression is assigned as a whole."""
+        parent = self.tree.parents.get(node)
+        if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+            return dotted_name(parent.targets[0].target)
+        return dotted_name(parent.target) if isinstance(parent, cst.AnnAssign) else None
+
+    def enclosing_functions(self, node: Node) -> Iterator[FunctionNode]:
+        """The functions around a node, innermost first."""
+        scope: Scope | None = self.tree.scope(node)
+        while scope is not None:
+            if scope.kind == "function":
+                assert isinstance(scope.node, cst.FunctionDef | cst.Lambda)
+                yield scope.node
+            scope = scope.parent
+
+    def close(self) -> None:
+        """Drop everything, so that the tree dies now and not when the garbage collector runs."""
+        self.__dict__.clear()
+
+
+_REGIONS = frozenset(
+    [cst.For, cst.While, cst.FunctionDef, cst.With, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp]
+)
+_MUTATING_METHODS = tuple("update setdefault pop popitem clear append extend insert remove sort".split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a file could not be parsed, and whether only libcst is to blame."""
+
+    reason: UnreadableSource
+    by_libcst_only: bool = False
+
+
+def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
+    """What is wrong with a file that libcst refuses, in Python's own words where it refuses it too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source.code)
+    except SyntaxError as refusal:
+        location = _clamped(source, refusal.lineno or 1, refusal.offset or 1)
+        return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
+    except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
+        return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
+    row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
+    text = "Python parses this file, but libcst does not, so it was not checked"
+    return _Refusal(UnreadableSource(text, _clamped(source, row, column)), by_libcst_only=True)
+
+
+def _clamped(source: SourceFile, row: int, column: int) -> Location:
+    row = min(max(row, 1), len(source.line_starts))
+    column = min(max(column, 1), len(source.line(row)) + 1)
+    return source.locate(source.line_starts[row - 1] + column - 1)

@@ -1,0 +1,275 @@
+"""What a loop goes through: over data of which length, and which expressions hold what it yields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, method_name
+from tflint_gpu.model.python.tree import children
+from tflint_gpu.model.tensorflow.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.training import iterator_of, takes_next
+
+FEW = 10
+"""A loop of so many turns only looks at data."""
+_GIVES_BATCH = re.compile(
+    r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
+)
+_SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a loop goes through.
+
+    Arguments:
+        names: the local names that hold what a turn yields, or what is made of it.
+        is_certain: whether it is certainly batches: of a dataset, or of an iterator or class of the project.
+        sources: the calls and subscripts in the loop that yield something.
+    """
+
+    names: frozenset[str]
+    is_certain: bool
+    sources: frozenset[Node] = frozenset()
+
+
+class LoopData:
+    """Questions about the data of loops."""
+
+    def __init__(self, inference: Inference, constants: Constants, pipelines: Pipelines) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.pipelines = pipelines
+        self._lengths: dict[Node, int | None] = {}
+
+    def batches(self, file: File, loop: LoopNode) -> Batches | None:
+        """What a loop goes through; None where it is little, or nothing that looks like data."""
+        names: set[str] = set()
+        sources: set[Node] = set()
+        certain = False
+        if isinstance(loop, cst.For):
+            length = self._length(file, loop.iter)
+            if length is not None and length <= FEW:
+                return None
+            index = self._index(file, loop)
+            if index is not None:
+                sources |= set(self._indexed(file, loop, index))
+            elif self._is_data(file, loop.iter):
+                names |= set(_names_in(loop.target))
+                certain = self._is_surely_data(file, loop.iter)
+        elif self._counts_few(file, loop):
+            return None
+        for call in file.calls_below.get(loop, ()):
+            if takes_next(file, call) and self._is_data(file, iterator_of(call)):
+                sources.add(call)
+                certain = certain or self._is_surely_data(file, iterator_of(call))
+            elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
+                sources.add(call)
+                certain = True
+        if not names and not sources:
+            return None
+        held = _spread(file, loop, names, sources)
+        return Batches(held, certain or bool(sources), frozenset(sources))
+
+    def is_short(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop makes a known, small number of turns, and no other loop runs it again and again."""
+        if not isinstance(loop, cst.For) or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
+            return False
+        length = self._length(file, loop.iter)
+        return length is not None and length <= FEW and file.tree.function(loop) is None
+
+    def holds(self, file: File, batches: Batches, expr: Node) -> bool:
+        """Whether an expression is made of what the loop yields."""
+        return _mentions(expr, batches.names, batches.sources)
+
+    def spread(self, function: Function, names: set[str]) -> frozenset[str]:
+        """The names in a function that hold what some of its parameters hold."""
+        return _spread(function.file, function.node, names, set())
+
+    def is_direct(self, file: File, loop: LoopNode, expr: Expression) -> bool:
+        """Whether an expression is an element of what a `for` yields as it is, not what is loaded by its name."""
+        names = set(_names_in(loop.target)) if isinstance(loop, cst.For) else set()
+        while True:
+            if isinstance(expr, cst.Name):
+                return expr.value in names
+            if isinstance(expr, cst.Subscript) and not isinstance(expr.slice[0].slice, cst.Slice):
+                expr = expr.value
+            elif isinstance(expr, cst.Call) and (file.name(expr.func) or "").startswith("tf.") and expr.args:
+                if file.name(expr.func) in _SINGLE_ROW:
+                    return False
+                expr = expr.args[0].value
+            else:
+                return False
+
+    def _length(self, file: File, expr: Expression) -> int | None:
+        """How many turns a `for` makes, where that is known."""
+        if expr not in self._lengths:
+            self._lengths[expr] = None  # in work
+            lengths = [self._length_of(origin) for origin in self.inference.of(file, expr)]
+            self._lengths[expr] = lengths[0] if lengths and None not in lengths and len(set(lengths)) == 1 else None
+        return self._lengths[expr]
+
+    def _length_of(self, origin: Origin) -> int | None:
+        node, file = origin.node, origin.file
+        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.parts:
+            name = file.bound_to(node)
+            starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
+            return None if starred or name in file.changed else len(node.elements)
+        call = origin.call
+        if call is None:
+            return None
+        args = [arg.value for arg in call.args if arg.keyword is None]
+        if file.names.is_builtin(call.func, "range"):
+            values = [self.constants.of(file, arg, origin.context) for arg in args]
+            if all(isinstance(value, int) for value in values) and 1 <= len(values) <= 3:
+                try:
+                    return len(range(*values))
+                except ValueError:
+                    return None
+        joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
+        lengths = [
+            n for arg in (args[:1] if joined == ["enumerate"] else args) if (n := self._length(file, arg)) is not None
+        ]
+        return min(lengths) if joined and lengths else None
+
+    def _index(self, file: File, loop: cst.For) -> str | None:
+        """The variable of a loop over `range(...)`."""
+        origins = self.inference.of(file, loop.iter)
+        counts = bool(origins) and all(
+            o.call is not None and o.file.names.is_builtin(o.call.func, "range") for o in origins
+        )
+        if not counts:
+            return None
+        return loop.target.value if isinstance(loop.target, cst.Name) else ""
+
+    def _indexed(self, file: File, loop: cst.For, index: str) -> Iterator[Node]:
+        """`data[i]`, `data[i * n : i * n + n]`: what a loop over indexes takes out of data that it does not make."""
+        if not index:
+            return
+        made = set(_bound_in(file, loop))
+        counters = _spread(file, loop, {index}, set())
+        for subscript in file.tree.subscripts:
+            if not file.tree.within(subscript, loop.body) or not isinstance(subscript.value, cst.Name | cst.Attribute):
+                continue
+            base: Expression = subscript.value
+            while isinstance(base, cst.Attribute):
+                base = base.value
+            if isinstance(base, cst.Name) and base.value in made:
+                continue
+            first = subscript.slice[0].slice
+            if _mentions(first, counters, frozenset()) and self._is_dataset_class(file, subscript.value):
+                yield subscript
+
+    def _is_dataset_class(self, file: File, expr: Expression) -> bool:
+        """Whether an object of the project, with `__getitem__`, gives the batches."""
+        return any(
+            cls is not None and self.inference.definitions.method(cls, "__getitem__") is not None
+            for origin in self.inference.of(file, expr)
+            for cls in (self.inference.instance_class(origin),)
+        )
+
+    def _counts_few(self, file: File, loop: cst.While) -> bool:
+        """`while step < 5`."""
+        test = loop.test
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return False
+        bound = self.constants.of(file, test.comparisons[0].comparator)
+        return isinstance(bound, int) and bound is not True and bound <= FEW
+
+    def _is_data(self, file: File, expr: Expression) -> bool:
+        """Whether what is iterated may be data of more than a few elements."""
+        chains = self.pipelines.iterated(file, expr)
+        if any(chain.is_short for chain in chains):
+            return False
+        return all(self._may_be_data(origin) for origin in self.inference.of(file, expr))
+
+    def _may_be_data(self, origin: Origin) -> bool:
+        node = origin.node
+        if isinstance(node, cst.Name | cst.Attribute) and origin.name is not None:
+            return False
+        call = origin.call
+        if call is None:
+            return not isinstance(node, cst.SimpleString | cst.Integer | cst.Dict)
+        name = origin.made_by or ""
+        return not name.startswith(("numpy.arange", "tf.range", "os.", "glob.", "pathlib.", "itertools."))
+
+    def _is_surely_data(self, file: File, expr: Expression) -> bool:
+        if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
+            return True
+        origins = self.inference.of(file, expr)
+        return bool(origins) and all(self._is_own_iterable(origin) for origin in origins)
+
+    def _is_own_iterable(self, origin: Origin) -> bool:
+        """An instance of a class of the project that can be iterated, or what a generator function gives."""
+        cls = self.inference.instance_class(origin)
+        if cls is not None:
+            methods = ("__iter__", "__next__", "__getitem__")
+            return any(self.inference.definitions.method(cls, name) is not None for name in methods)
+        call = origin.call
+        return call is not None and self.inference.yielded(origin.file, call, origin.context) is not None
+
+    def _is_own_method(self, file: File, call: cst.Call) -> bool:
+        return bool(self.inference.callees(file, call))
+
+
+def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
+    """The names that the loop's body assigns."""
+    scope = file.tree.scope(loop)
+    for name, bindings in scope.bindings.items():
+        if any(
+            binding.kind in ("assign", "augment") and file.tree.within(binding.node, loop.body) for binding in bindings
+        ):
+            yield name
+
+
+def _spread(file: File, place: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
+    """The names, and all that the loop's body assigns from something that mentions one of them."""
+    scope = file.tree.scopes.get(place) or file.tree.scope(place)
+    assigned = [
+        binding
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if binding.value is not None
+        and binding.kind in ("assign", "for")
+        and file.tree.within(binding.node, place.body)
+    ]
+    held = set(names)
+    for _ in range(len(assigned) + 1):
+        more = {b.name for b in assigned if b.name not in held and b.value and _mentions(b.value, held, sources)}
+        if not more:
+            break
+        held |= more
+    return frozenset(held)
+
+
+def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[Node] | set[Node]) -> bool:
+    stack: list[Node] = [expr]
+    while stack:
+        node = stack.pop()
+        if node in sources or (isinstance(node, cst.Name) and node.value in names):
+            return True
+        if isinstance(node, cst.Attribute | cst.Arg):
+            stack.append(node.value)
+        elif isinstance(node, cst.Call):  # what is called is not what it is given
+            stack.extend(node.args)
+            if isinstance(node.func, cst.Attribute):
+                stack.append(node.func)
+        else:
+            stack.extend(children(node))
+    return False
+
+
+def _names_in(target: Node) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, cst.Tuple | cst.List):
+        for element in target.elements:
+            yield from _names_in(element.value)

@@ -1,0 +1,119 @@
+"""Which functions run, or may run, under `tf.function`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Class, Function
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument
+from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.kinds import Kinds
+
+TF_FUNCTIONS = frozenset(
+    ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
+)
+_TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
+
+
+class Tracing:
+    """Functions under `tf.function`, in all files that a check sees."""
+
+    def __init__(self, inference: Inference, kinds: Kinds) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self._wrapped: dict[File, dict[FunctionNode, Node]] = {}
+        self._under_tf_function: set[Node] = set()
+        self._under_keras: set[Node] = set()
+        self._searched: set[File] = set()
+
+    def is_traced(self, file: File, function: FunctionNode) -> bool:
+        """Whether a function is, or may be, traced: itself, or by what calls it."""
+        return self.is_under_tf_function(file, function) or function in self._under_keras
+
+    def is_under_tf_function(self, file: File, function: FunctionNode) -> bool:
+        """Whether a function is, or may be, under `tf.function`; what only Keras traces in `fit` runs eagerly too."""
+        for one in (self.inference.entry, file):
+            if one not in self._searched:
+                self._searched.add(one)
+                self._spread([f for f, _ in self._wraps_in(one)], self._under_tf_function)
+                self._spread(list(self._keras_roots(one)), self._under_keras)
+        return function in self._under_tf_function
+
+    def wrapped(self, file: File) -> dict[FunctionNode, Node]:
+        """Functions of a file under `tf.function` there: by decorator, or passed to it; with that place."""
+        if file not in self._wrapped:
+            self._wrapped[file] = {}
+            found = {f.node: place for f, place in self._wraps_in(file) if f.file is file}
+            self._wrapped[file] = found
+        return self._wrapped[file]
+
+    def _wraps_in(self, file: File) -> Iterator[tuple[Function, Node]]:
+        definitions = self.inference.definitions
+        for function in file.tree.functions:
+            if isinstance(function, cst.FunctionDef):
+                for decorator in function.decorators:
+                    if self.is_tf_function(file, decorator.decorator):
+                        yield definitions.function(file, function), decorator
+        for call in file.tree.calls:
+            if call.args and self.is_tf_function(file, call.func):
+                target = argument(call, 0, "func")
+                for callee in self.inference.callables(file, target) if target is not None else ():
+                    yield callee.function, call
+
+    def is_tf_function(self, file: File, expr: Expression) -> bool:
+        """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
+        name = file.name(expr)
+        if name is not None:
+            return name in TF_FUNCTIONS
+        if isinstance(expr, cst.Call):
+            inner = file.name(expr.func)
+            if inner in TF_FUNCTIONS:
+                return argument(expr, 0, "func") is None
+            if inner == "functools.partial" and expr.args:
+                return file.name(expr.args[0].value) in TF_FUNCTIONS
+            return False
+        if isinstance(expr, cst.Name):  # `maybe_compile = tf.function if FLAGS.graph else lambda f: f`
+            bindings = file.flow.lookup(expr.value, expr)
+            return any(
+                isinstance(b.value, cst.IfExp | cst.Call) and b.kind == "assign" and self._mentions(file, b.value)
+                for b in bindings
+            )
+        return False
+
+    def _mentions(self, file: File, expr: Expression) -> bool:
+        if isinstance(expr, cst.IfExp):
+            return self.is_tf_function(file, expr.body) or self.is_tf_function(file, expr.orelse)
+        return self.is_tf_function(file, expr)
+
+    def _keras_roots(self, file: File) -> Iterator[Function]:
+        for node in file.tree.classes:
+            cls = Class(file, node)
+            if self.kinds.of_class(cls):
+                for method in self.inference.definitions.own_methods(cls):
+                    if method.name in _TRACED_METHODS:
+                        yield method
+        for call in file.method_calls(*MAPPING_METHODS):  # what a dataset maps is traced
+            if call.args and isinstance(call.args[0].value, cst.Lambda):
+                yield Function(file, call.args[0].value)
+
+    def _spread(self, queue: list[Function], found: set[Node]) -> None:
+        """From traced functions to what they call, to functions that they hand on, and to functions inside them."""
+        for function in queue:  # grows meanwhile
+            if function.node in found:
+                continue
+            found.add(function.node)
+            file = function.file
+            for call in function.calls:
+                queue.extend(callee.function for callee in self.inference.callees(file, call))
+                for arg in call.args:
+                    if isinstance(arg.value, cst.Name | cst.Attribute | cst.Lambda):
+                        queue.extend(callee.function for callee in self.inference.callables(file, arg.value))
+            queue.extend(
+                self.inference.definitions.function(file, one)
+                for one in file.tree.functions
+                if file.tree.function(one) is function.node
+            )
