@@ -32,6 +32,15 @@ MISPLACED = {
     "parameter with AUTOTUNE": "def run(ds):\n    for x in ds.prefetch(tf.data.AUTOTUNE).map(f):\n        print(x)",
     "evaluated": "model.evaluate(source.prefetch(2).batch(2))",
     "validation data": "model.fit(source.batch(2), validation_data=source.prefetch(2).batch(2))",
+    "tuple of pipelines": "def make():\n    ds = source.prefetch(1)\n    return ds.batch(4), source.batch(4).prefetch(1)\n"
+    "train, val = make()\nmodel.fit(train, validation_data=val)",
+    "second of a tuple": "def make():\n    return source.batch(4), source.prefetch(1).batch(4)\n"
+    "train, val = make()\nmodel.fit(train)\nmodel.evaluate(val)",
+    "get_next": "it = iter(source.prefetch(1).batch(4))\nfor _ in range(99):\n    print(it.get_next())",
+    "tuple and get_next": "def make():\n    return source.prefetch(1).batch(4), source.batch(4)\n"
+    "train, val = make()\nit = iter(train)\nfor _ in range(99):\n    print(it.get_next())",
+    "dictionary of pipelines": "def make():\n    return {'train': source.prefetch(1).batch(4)}\nmodel.fit(make()['train'])",
+    "comprehension": "sums = [tf.reduce_sum(x) for x in source.prefetch(1).batch(4)]",
 }
 WELL_PLACED = {
     "last": "model.fit(source.map(f).batch(4).prefetch(AUTOTUNE))",
@@ -45,6 +54,11 @@ WELL_PLACED = {
     "for x in s.experimental_distribute_dataset(source.prefetch(1).batch(4)):\n    print(x)",
     "a glance": "print(next(iter(source.prefetch(1).batch(4))))",
     "returned to unknown callers": "def make():\n    return source.prefetch(1).batch(4)",
+    "tuple of pipelines": "def make():\n    return source.batch(4).prefetch(1), source.batch(4).prefetch(1)\n"
+    "train, val = make()\nmodel.fit(train, validation_data=val)",
+    "get_next": "it = iter(source.batch(4).prefetch(1))\nfor _ in range(99):\n    print(it.get_next())",
+    "one get_next": "it = iter(source.prefetch(1).batch(4))\nprint(it.get_next())",
+    "get_next of another object": "from elsewhere import queue\nfor _ in range(99):\n    print(queue.get_next())",
 }
 OFF = "options.experimental_optimization.apply_default_optimizations = False\n"
 NO_INJECTION = "options.experimental_optimization.inject_prefetch = False\n"

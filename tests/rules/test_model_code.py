@@ -84,6 +84,24 @@ FLAGGED = {
     "loss function": HEAD
     + "def loss(y, p):\n    return np.mean(np.abs(y - p))\nm = keras.Sequential()\nm.compile(loss=loss, optimizer='sgd')\n",
     "map_fn": layer("return tf.map_fn(lambda t: np.sin(t), x)"),
+    "symbolic Keras tensor": HEAD + "inputs = keras.Input((4,))\ny = np.log(inputs)\n",
+    "a layer's symbolic output": HEAD + "inputs = keras.Input((4,))\nh = L.Dense(4)(inputs)\ny = np.clip(h, 0, 1)\n",
+    "symbolic tensor as an argument": HEAD
+    + "def scaled(t):\n    return np.tanh(t)\ninputs = keras.Input((4,))\noutputs = L.Dense(1)(scaled(inputs))\n",
+    "symbolic tensors in a list": HEAD + "a, b = keras.Input((4,)), keras.Input((4,))\nboth = np.concatenate([a, b])\n",
+    "tf.function called with a tensor": HEAD
+    + "@tf.function\ndef f(t):\n    return np.mean(t)\nf(tf.constant([1.0]))\n",
+    "tf.function called with an array": HEAD + "@tf.function\ndef f(t):\n    return np.mean(t)\nf(np.ones(3))\n",
+    "tf.function called with a tensor and a number": HEAD
+    + "@tf.function\ndef f(t, e):\n    return np.std(t) + e\nf(tf.ones(3), 1e-6)\n",
+    "tf.function called with a computed tensor": HEAD
+    + "@tf.function\ndef f(t):\n    return np.mean(t)\nf(tf.ones(3) * 2.0)\n",
+    "tf.function called with batches": HEAD
+    + "@tf.function\ndef f(t):\n    return np.mean(t)\nfor batch in tf.data.Dataset.range(9).batch(3):\n    f(batch)\n",
+    "metric function": HEAD + "def near(y, p):\n    return np.mean(np.abs(y - p))\nm = keras.Sequential()\n"
+    "m.compile(loss='mse', metrics=['mae', near])\n",
+    "metric function in a variable": HEAD + "def near(y, p):\n    return np.abs(y - p)\nMETRICS = [near]\n"
+    "m = keras.Sequential()\nm.compile(loss='mse', metrics=METRICS)\n",
 }
 
 HARMLESS = {
@@ -134,6 +152,22 @@ HARMLESS = {
     "numpy behaviour": "from tensorflow.python.ops.numpy_ops import np_config\n"
     + "np_config.experimental_enable_numpy_behavior()\n"
     + layer("return np.mean(x)"),
+    "numbers beside symbolic tensors": HEAD
+    + "inputs = keras.Input((4,))\nn = np.prod(inputs.shape[1:])\nh = L.Dense(int(np.sqrt(n)))(inputs)\n",
+    "a layer called with data": HEAD
+    + "inputs = keras.Input((4,))\nlayer = L.Dense(4)\ny = np.sin(layer(np.ones((2, 4))))\n",
+    "results of a functional model": HEAD
+    + "inputs = keras.Input((4,))\nm = keras.Model(inputs, L.Dense(1)(inputs))\ny = np.mean(m.predict(np.ones((2, 4))))\n",
+    "tf.function called with a number": HEAD + "@tf.function\ndef f(n):\n    return tf.zeros(3) + np.sqrt(n)\nf(3)\n",
+    "tf.function called with both": HEAD
+    + "@tf.function\ndef f(n):\n    return tf.zeros(3) + np.sqrt(n)\nf(3)\nf(tf.constant(3.0))\n",
+    "the number beside a tensor": HEAD + "@tf.function\ndef f(t, n):\n    return t + np.sqrt(n)\nf(tf.ones(3), 2.0)\n",
+    "metric function, run eagerly": HEAD
+    + "def near(y, p):\n    return np.mean(np.abs(y - p))\nm = keras.Sequential()\n"
+    "m.compile(loss='mse', metrics=[near], run_eagerly=True)\n",
+    "metric of scikit-learn": HEAD + "def near(y, p):\n    return np.mean(np.abs(y - p))\n"
+    "from sklearn.metrics import make_scorer\nscorer = make_scorer(near)\nm = keras.Sequential()\n"
+    "m.compile(loss='mse', metrics=['mae'])\n",
 }
 
 

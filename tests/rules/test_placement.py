@@ -25,6 +25,17 @@ UNGUARDED = {
     "keras.device": "import keras\nwith keras.device('gpu:0'):\n    pass\n",
     "inside a function": HEAD + "def run(x):\n    with tf.device('/GPU:0'):\n        return x\n",
     "unrelated condition": HEAD + "if verbose:\n    with tf.device('/GPU:0'):\n        pass\n",
+    "else of several": GPUS
+    + "if len(gpus) > 1:\n    s = tf.distribute.MirroredStrategy()\nelse:\n    s = tf.distribute.OneDeviceStrategy('/gpu:0')\n",
+    "else of at least two": GPUS
+    + "if len(gpus) >= 2:\n    s = tf.distribute.MirroredStrategy()\nelse:\n    s = tf.distribute.OneDeviceStrategy('/gpu:0')\n",
+    "computed index": HEAD + "rank = int(os.environ['RANK'])\n" + WITH.format("f'/GPU:{rank}'"),
+    "parameter as index": HEAD + "def run(rank):\n    with tf.device(f'/device:GPU:{rank}'):\n        pass\n",
+    "computed index by format": HEAD + "rank = int(os.environ['RANK'])\n" + WITH.format("'/GPU:{}'.format(rank)"),
+    "computed index by percent": HEAD + "rank = int(os.environ['RANK'])\n" + WITH.format("'/gpu:%d' % rank"),
+    "computed index by addition": HEAD + "rank = int(os.environ['RANK'])\n" + WITH.format("'/GPU:' + str(rank)"),
+    "strategy with a computed index": HEAD
+    + "def make(rank):\n    return tf.distribute.OneDeviceStrategy(f'/gpu:{rank}')\n",
 }
 GUARDED = {
     "if": GPUS + "if gpus:\n    with tf.device('/GPU:0'):\n        pass\n",
@@ -53,6 +64,19 @@ GUARDED = {
     "CPU": HEAD + WITH.format("'/CPU:0'"),
     "graphs of TensorFlow 1": HEAD + "x = tf.compat.v1.placeholder(tf.float32)\n" + WITH.format("'/GPU:0'"),
     "cluster": HEAD + WITH.format("'/job:worker/task:0/device:GPU:0'"),
+    "one of several cases": GPUS
+    + "if len(gpus) > 1:\n    s = tf.distribute.MirroredStrategy()\nelif gpus:\n"
+    + "    s = tf.distribute.OneDeviceStrategy('/gpu:0')\nelse:\n    s = tf.distribute.get_strategy()\n",
+    "exactly one": GPUS + "if len(gpus) == 1:\n    s = tf.distribute.OneDeviceStrategy('/gpu:0')\n",
+    "several": GPUS + "if len(gpus) > 1:\n    with tf.device('/GPU:1'):\n        pass\n",
+    "else of none": GPUS
+    + "if len(gpus) == 0:\n    s = None\nelse:\n    s = tf.distribute.OneDeviceStrategy('/gpu:0')\n",
+    "index below the count": GPUS
+    + "rank = int(os.environ['RANK'])\nif rank < len(gpus):\n    with tf.device(f'/GPU:{rank}'):\n        pass\n",
+    "device by the count": GPUS
+    + "def run(rank):\n    d = f'/GPU:{rank}' if rank < len(gpus) else '/CPU:0'\n    with tf.device(d):\n        pass\n",
+    "loop over the indexes": GPUS + "for i in range(len(gpus)):\n    with tf.device(f'/GPU:{i}'):\n        pass\n",
+    "the user's device type": HEAD + "def run(kind, rank):\n    with tf.device(f'/{kind}:{rank}'):\n        pass\n",
 }
 INVALID = ["/GUP:0", "gpu0", "cuda:0", "/cuda:0", "GPU0", "/gpu:0a", "/job:w/tsk:1"]
 VALID = [

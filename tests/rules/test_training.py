@@ -45,6 +45,21 @@ BATCH_OF_ONE = {
     "attribute": "class T:\n    def __init__(self):\n        self.bs = 1\n        self.m = keras.Sequential()\n"
     "    def run(self, x):\n        self.m.fit(x, x, batch_size=self.bs)",
     "compiled parameter": "def run(m, x):\n    m.compile(optimizer='sgd', loss='mse')\n    m.fit(x, x, batch_size=1)",
+    "parameter with a known caller": "def run(m):\n    m.fit(x, y, batch_size=1)\nrun(model)",
+    "parameter with Keras's keywords": "def run(m):\n    m.fit(x, y, batch_size=1, epochs=3)",
+    "beside a stateful model": "rnn = keras.Sequential([keras.layers.LSTM(4, stateful=True)])\n"
+    "rnn.fit(x, y, batch_size=1)\nmodel.fit(x, y, batch_size=1)",
+    "generator of expanded rows": "def rows():\n    for a, b in zip(x, y):\n"
+    "        yield np.expand_dims(a, 0), np.expand_dims(b, axis=0)\nmodel.fit(rows(), epochs=2)",
+    "generator of slices": "def rows(a, b):\n    while True:\n        for i in range(99):\n"
+    "            yield a[i:i + 1], b[i:i + 1]\nmodel.fit(rows(x, y), steps_per_epoch=99)",
+    "generator of reshaped rows": "def rows():\n    for a in x:\n        yield a.reshape(1, -1), np.ones((1, 1))\n"
+    "model.fit(rows())",
+    "generator expression": "model.fit((a[None], b[None]) for a, b in zip(x, y))",
+    "train_on_batch of a slice": "for i in range(99):\n    model.train_on_batch(x[i:i + 1], y[i:i + 1])",
+    "train_on_batch of a new axis": "for a, b in zip(x, y):\n    model.train_on_batch(a[np.newaxis, ...], b)",
+    "train_on_batch of an expanded row": "for a, b in zip(x, y):\n    row = tf.expand_dims(a, 0)\n"
+    "    model.train_on_batch(row, b)",
 }
 NOT_A_BATCH_OF_ONE = {
     "other size": "model.fit(x, y, batch_size=32)",
@@ -66,6 +81,24 @@ NOT_A_BATCH_OF_ONE = {
     "only a loop": "for x, y in dataset.batch(1):\n    print(x)",
     "window": "ds = dataset.window(4).flat_map(lambda a, b: a.batch(1)).batch(8)\nmodel.fit(ds)",
     "True is no size": "model.fit(x, y, batch_size=True)",
+    "argparse with a type": "import argparse\np = argparse.ArgumentParser()\n"
+    "p.add_argument('--batch_size', type=int, default=1)\nargs = p.parse_args()\n"
+    "model.fit(x, y, batch_size=args.batch_size, epochs=2)",
+    "scikit-learn's own option": "from sklearn.neural_network import MLPClassifier\n"
+    "MLPClassifier(batch_size=1).fit(x, y)",
+    "scikit-learn as a parameter": "from sklearn.neural_network import MLPRegressor\n"
+    "def run(net):\n    net.fit(x, y, batch_size=1)\nrun(MLPRegressor())",
+    "Lightning": "import lightning\ntrainer = lightning.Trainer()\ntrainer.fit(net, x, batch_size=1)",
+    "a wrapper around torch": "import torch\nfrom skorch import NeuralNetRegressor\n"
+    "net = NeuralNetRegressor(torch.nn.Linear(2, 1))\nnet.fit(x, y, batch_size=1)",
+    "only the stateful model": "rnn = keras.Sequential([keras.layers.LSTM(4, stateful=True)])\n"
+    "rnn.fit(x, y, batch_size=1)\nmodel.fit(x, y, batch_size=16)",
+    "generator of batches": "def rows():\n    for i in range(0, 96, 32):\n        yield x[i:i + 32], y[i:i + 32]\n"
+    "model.fit(rows())",
+    "generator whose rows differ": "def rows():\n    yield x[:1], y[:1]\n    yield x[1:], y[1:]\nmodel.fit(rows())",
+    "train_on_batch of more rows": "for i in range(9):\n    model.train_on_batch(x[i:i + 8], y[i:i + 8])",
+    "train_on_batch once": "model.train_on_batch(x[:1], y[:1])",
+    "prediction of one row": "for i in range(99):\n    model.predict_on_batch(x[i:i + 1])",
 }
 EAGER = {
     "inline": "for x, y in dataset:" + STEP.replace("\n", "\n"),
@@ -83,6 +116,25 @@ EAGER = {
     + "for x, y in dataset:\n    s.run(step, args=(x, y))",
     "optimizer.minimize beside": "for x, y in dataset:\n    with tf.GradientTape() as t:\n        l = model(x)\n"
     "    optimizer.minimize(l, model.trainable_variables, tape=t)",
+    "tape in the call of a model": "class M(keras.Model):\n    def call(self, pair):\n        x, y = pair"
+    + STEP.replace("\n", "\n    ")
+    + "\nm = M()\nfor pair in dataset:\n    m(pair)",
+    "train_step that the call runs": "class M(keras.Model):\n    def train_step(self, pair):\n        x, y = pair"
+    + STEP.replace("\n", "\n    ")
+    + "\n    def call(self, pair):\n        return self.train_step(pair)\nm = M()\nfor pair in dataset:\n    m(pair)",
+    "step as a parameter": "def step(x, y):"
+    + STEP
+    + "def run(one, data):\n    for x, y in data:\n        one(x, y)\nrun(step, dataset)",
+    "step as a keyword argument": "def step(x, y):"
+    + STEP
+    + "def run(data, one):\n    for x, y in data:\n        one(x, y)\nrun(dataset, one=step)",
+    "step in a dictionary": "def step(x, y):"
+    + STEP
+    + "STEPS = {'sgd': step}\nfor x, y in dataset:\n    STEPS['sgd'](x, y)",
+    "step that reads values": "def step(x, y):"
+    + STEP
+    + "    print(loss.numpy())\nfor x, y in dataset:\n    step(x, y)",
+    "comprehension": "def step(x, y):" + STEP + "    return loss\nlosses = [step(x, y) for x, y in dataset]",
 }
 NOT_EAGER = {
     "decorated": "@tf.function\ndef step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)",
@@ -121,7 +173,49 @@ NOT_EAGER = {
     "eager on purpose": "mode = 'eager'\nif mode == 'eager':\n    for x, y in dataset:" + STEP.replace("\n", "\n    "),
     "no update": "for x, y in dataset:\n    with tf.GradientTape() as t:\n        l = model(x)\n    print(t.gradient(l, x))",
     "graphs of TensorFlow 1": "tf.compat.v1.disable_eager_execution()\nfor x, y in dataset:" + STEP,
+    "gradients of a log-sum": "beta, seen = tf.constant(1.0), tf.Variable(0)\nfor x, y in dataset:\n"
+    "    with tf.GradientTape() as t:\n        t.watch(beta)\n        z = tf.reduce_logsumexp(-beta * x)\n"
+    "    print(t.gradient(z, beta))\n    seen.assign_add(1)",
+    "gradients of a log-sum by a variable": "beta = tf.Variable(1.0)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as t:\n        z = tf.reduce_logsumexp(-beta * np.arange(4.0))\n"
+    "    print(t.gradient(z, beta))\n    beta.assign_add(0.1)",
+    "gradients of an image": "image, seen = tf.zeros((1, 2)), tf.Variable(0)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as t:\n        t.watch(image)\n        l = tf.reduce_mean(model(image))\n"
+    "    image = image + 0.01 * t.gradient(l, image)\n    seen.assign_add(1)",
+    "model whose call takes gradients": "class Slope(keras.Model):\n    def call(self, x):\n"
+    "        with tf.GradientTape() as t:\n            t.watch(x)\n            y = model(x)\n"
+    "        return t.gradient(y, x)\nm, seen = Slope(), tf.Variable(0)\nfor x, y in dataset:\n    m(x)\n"
+    "    seen.assign_add(1)",
+    "traced step as a parameter": "@tf.function\ndef step(x, y):"
+    + STEP
+    + "def run(one, data):\n    for x, y in data:\n        one(x, y)\nrun(step, dataset)",
+    "step traced where it is passed": "def step(x, y):"
+    + STEP
+    + "def run(one, data):\n    for x, y in data:\n        one(x, y)\nrun(tf.function(step), dataset)",
+    "step traced by the loop's function": "def step(x, y):"
+    + STEP
+    + "def run(one, data):\n    one = tf.function(one)\n    for x, y in data:\n        one(x, y)\nrun(step, dataset)",
+    "traced call of a model": "class M(keras.Model):\n    @tf.function\n    def call(self, pair):\n        x, y = pair"
+    + STEP.replace("\n", "\n    ")
+    + "\nm = M()\nfor pair in dataset:\n    m(pair)",
 }
+OWN_DATA = """
+class Stream:
+    def __iter__(self):
+        return self
+    def __next__(self):
+        return np.zeros((4, 2)), np.zeros(4)
+class Table:
+    def __len__(self):
+        return 99
+    def __getitem__(self, index):
+        return np.zeros((4, 2)), np.zeros(4)
+class Digits:
+    def load(self):
+        return dataset.batch(4)
+def digits():
+    return dataset.batch(4)
+"""
 FORWARD = {
     "inline": "for x, y in dataset.batch(4):\n    print(model(x, training=False))",
     "without the flag": "for x, y in dataset.batch(4):\n    print(model(x))",
@@ -129,6 +223,29 @@ FORWARD = {
     "function": "def test_step(x):\n    return model(x)\nfor x, y in dataset.batch(4):\n    test_step(x)",
     "in a function": "def validate(m, ds):\n    for x, y in ds:\n        m(x)\nvalidate(model, dataset.batch(4))",
     "zip": "for (x, y), z in zip(dataset, dataset):\n    model(x)",
+    "dictionary of datasets": "sets = {'a': dataset.batch(4), 'b': dataset.batch(8)}\nfor name, ds in sets.items():\n"
+    "    it = iter(ds)\n    for _ in range(99):\n        x, y = next(it)\n        print(model(x))",
+    "values of a dictionary": "sets = {'a': dataset.batch(4)}\nfor ds in sets.values():\n"
+    "    for x, y in ds:\n        model(x)",
+    "own iterator class": OWN_DATA + "for x, y in Stream():\n    model(x)",
+    "own iterator class by next": OWN_DATA
+    + "stream = Stream()\nfor _ in range(99):\n    x, y = next(stream)\n    model(x)",
+    "generator": "def batches():\n    for i in range(99):\n        yield x_val[i * 8:i * 8 + 8]\n"
+    "for x in batches():\n    model(x)",
+    "registry of functions": OWN_DATA + "SETS = {'digits': digits}\nfor x, y in SETS['digits']():\n    model(x)",
+    "registry of classes": OWN_DATA + "SETS = {'digits': Digits}\nfor x, y in SETS['digits']().load():\n    model(x)",
+    "registry with an unknown key": OWN_DATA + "SETS = {'digits': Digits}\ndef check(name):\n"
+    "    for x, y in SETS[name]().load():\n        model(x)",
+    "parameters": "def check(net, data):\n    for x, y in data:\n        net(x, training=False)",
+    "checkpoint": "c = tf.train.Checkpoint(model=model)\nfor x, y in dataset.batch(4):\n    c.model(x)",
+    "checkpoint's model as a parameter": "c = tf.train.Checkpoint(model=model)\ndef check(net, data):\n"
+    "    for x, y in data:\n        net(x)\ncheck(c.model, dataset.batch(4))",
+    "tf.Module": "class M(tf.Module):\n    def __call__(self, x):\n        return x * 2\nm = M()\n"
+    "for x, y in dataset.batch(4):\n    m(x)",
+    "indexes of an own dataset": OWN_DATA
+    + "table = Table()\nfor i in range(len(table)):\n    x, y = table[i]\n    model(x)",
+    "collected outputs": "outputs = []\nfor x, y in dataset.batch(4):\n    outputs.append(model(x))",
+    "comprehension": "outputs = [model(x, training=False) for x, y in dataset.batch(4)]",
 }
 NOT_FORWARD = {
     "evaluate": "model.evaluate(dataset.batch(4))",
@@ -145,6 +262,26 @@ NOT_FORWARD = {
     "call under tf.function": "class M(keras.Model):\n    @tf.function\n    def call(self, x):\n        return x\n"
     "m = M()\nfor x, y in dataset:\n    m(x)",
     "one example": "x, y = next(iter(dataset))\nmodel(x)",
+    "ten turns": "it = iter(dataset.batch(4))\nfor _ in range(10):\n    x, y = next(it)\n    model(x)",
+    "take of a constant": "n = 5\nfor x, y in dataset.batch(4).take(n):\n    model(x)",
+    "take of a parameter": "def show(n):\n    for x, y in dataset.batch(4).take(n):\n        model(x)\nshow(3)",
+    "averages of batch normalisation": "for x, y in dataset.batch(4):\n    model(x, training=True)",
+    "model whose call takes gradients": "class Slope(keras.Model):\n    def call(self, x):\n"
+    "        with tf.GradientTape() as t:\n            t.watch(x)\n            y = model(x)\n"
+    "        return t.gradient(y, x)\nm = Slope()\nfor x, y in dataset:\n    m(x)",
+    "model whose call runs a training step": "class M(keras.Model):\n    def learn(self, pair):\n        x, y = pair"
+    + STEP.replace("\n", "\n    ")
+    + "\n    def call(self, pair):\n        return self.learn(pair)\nm = M()\nfor pair in dataset:\n    m(pair)",
+    "layers of a model": "class M(keras.Model):\n    def call(self, x):\n        for layer in self.blocks:\n"
+    "            x = layer(x)\n        return x\nfor layer in M().layers:\n    x = layer(x)",
+    "layers of a plain class": "class Net:\n    def __init__(self):\n"
+    "        self.layers = [keras.layers.Dense(4) for _ in range(20)]\n    def __call__(self, x):\n"
+    "        for layer in self.layers:\n            x = layer(x)\n        return x",
+    "layers of a tf.Module": "class Net(tf.Module):\n    def __init__(self, blocks):\n        self.layers = blocks\n"
+    "    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x",
+    "models of an ensemble": "models = [keras.Sequential() for _ in range(20)]\nfor m in models:\n    m(x)",
+    "traced module": "class M(tf.Module):\n    @tf.function\n    def __call__(self, x):\n        return x\nm = M()\n"
+    "for x, y in dataset:\n    m(x)",
 }
 
 
@@ -250,3 +387,47 @@ def test_step_under_a_partial_of_an_unknown_function(tmp_path: Path) -> None:
     code = HEAD + "import functools\nfrom elsewhere import fast\n@functools.partial(fast, xla=True)\n"
     code += "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"
     assert "TFG202" not in codes(code, tmp_path)
+
+
+@pytest.mark.parametrize("before", ["", "model = ...\n", "# Keras\n"])
+def test_snippet_without_definitions(before: str, tmp_path: Path) -> None:
+    """Protects pieces of code as they stand in questions: what nothing defines is told by how it is used."""
+    code = before + "model.fit(x_train, y_train, batch_size=1, epochs=3)\n"
+    assert found(code, tmp_path) == {("TFG201", code.count("\n"))}
+
+
+def test_only_the_model_without_state_is_reported(tmp_path: Path) -> None:
+    """Protects a stateful RNN, whose batch size is part of its shape, beside a model that has no state."""
+    code = "rnn = keras.Sequential([keras.layers.LSTM(4, stateful=True)])\n"
+    code += "rnn.fit(x, y, batch_size=1)\nmodel.fit(x, y, batch_size=1)\n"
+    assert found(HEAD + code, tmp_path, name="train.py") - {("TFG401", 11), ("TFG401", 10)} == {("TFG201", 11)}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("outputs.append(model(x))", "model.predict"),
+        ("accuracy.update_state(y, model(x))", "model.evaluate"),
+        ("print(module(x))", "call the model in a function"),
+        ("outputs.append(module(x))", "call the model in a function"),
+    ],
+)
+def test_help_of_an_eager_loop_fits_its_use(body: str, words: str, tmp_path: Path) -> None:
+    """Protects the advice: outputs that are collected are `predict`'s, metrics `evaluate`'s, and a tf.Module has neither."""
+    code = "class M(tf.Module):\n    def __call__(self, x):\n        return x\nmodule, outputs = M(), []\n"
+    code += f"accuracy = keras.metrics.MeanSquaredError()\nfor x, y in dataset.batch(4):\n    {body}\n"
+    (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG207"]
+    assert finding.help is not None
+    assert finding.help.removeprefix("use `").startswith(words)
+
+
+def test_data_of_another_file(tmp_path: Path) -> None:
+    """Protects loops over the project's own iterator and registry where they are in another file."""
+    (tmp_path / "data.py").write_text(
+        "import numpy as np\nimport tensorflow as tf\n\n\nclass Stream:\n    def __iter__(self):\n        return self\n\n"
+        "    def __next__(self):\n        return np.zeros((4, 2)), np.zeros(4)\n\n\nclass Range:\n    def load(self):\n"
+        "        return tf.data.Dataset.range(99).batch(4)\n\n\nSETS = {'range': Range}\n"
+    )
+    for loop in ("for x, y in Stream():", "for x in SETS['range']().load():"):
+        code = HEAD + f"from data import SETS, Stream\n{loop}\n    model(x)\n"
+        assert codes(code, tmp_path) == ["TFG207"]
