@@ -114,6 +114,8 @@ def measured_loop(
     """Time the turns of a loop; see `tflint_measure.steps` for the arguments."""
     import libcst as cst  # late: who only asks which rules there are need not wait for it
 
+    if isinstance(loop, cst.BaseComp):
+        raise NoExperiment("a comprehension cannot be measured turn by turn")
     sources = (wrap(*source, "endless") for source in model.consumers.iterated_by_next(file, loop))
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):

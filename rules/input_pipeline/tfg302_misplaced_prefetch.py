@@ -122,14 +122,15 @@ def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation
     """Each consumed chain with its last prefetch and the first work behind it."""
     items = model.consumers.consumptions
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
+    misplaced = {(item.chain.misplaced_prefetch[0], item.node) for item in items if item.chain.misplaced_prefetch}
     for item in items:
         found = item.chain.misplaced_prefetch
-        if found is None or item.chain.is_distributed or item.is_glance:
+        if found is None or item.chain.is_distributed or item.is_glance or item.chain.is_short:
             continue
         prefetch, follower = found
         if item.kind == "unused" and not prefetch.file.tree.within(prefetch.call, item.node):
             continue  # a dataset made on the way, of which nobody knows who reads it
-        ends_another = any(last == prefetch and node is not item.node for last, node in well_placed)
+        ends_another = any(last == prefetch for last, node in well_placed - misplaced if node is not item.node)
         if not ends_another:  # else this pipeline only branches off behind the end of that one
             yield item, prefetch, follower
 

@@ -61,6 +61,8 @@ class NumpyInCall(Rule):
             b"tensorflow.function",
             b"Lambda(",
             b"loss=",
+            b"metrics=",
+            b"Input(",
         ),
     )
     near_markers = (b"numpy",)

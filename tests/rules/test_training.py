@@ -242,7 +242,8 @@ FORWARD = {
     "checkpoint": "c = tf.train.Checkpoint(model=model)\nfor x, y in dataset.batch(4):\n    c.model(x)",
     "checkpoint's model as a parameter": "c = tf.train.Checkpoint(model=model)\ndef check(net, data):\n"
     "    for x, y in data:\n        net(x)\ncheck(c.model, dataset.batch(4))",
-    "tf.Module": "class M(tf.Module):\n    def __call__(self, x):\n        return x * 2\nm = M()\n"
+    "tf.Module": "class M(tf.Module):\n    def __init__(self):\n        self.w = tf.Variable(2.0)\n"
+    "    def __call__(self, x):\n        return x * self.w\nm = M()\n"
     "for x, y in dataset.batch(4):\n    m(x)",
     "indexes of an own dataset": OWN_DATA
     + "table = Table()\nfor i in range(len(table)):\n    x, y = table[i]\n    model(x)",
@@ -281,6 +282,10 @@ NOT_FORWARD = {
     "        for layer in self.layers:\n            x = layer(x)\n        return x",
     "layers of a tf.Module": "class Net(tf.Module):\n    def __init__(self, blocks):\n        self.layers = blocks\n"
     "    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x",
+    "converter that computes nothing": "class C(tf.Module):\n    def __call__(self, x):\n        return x\nc = C()\n"
+    "for x, y in dataset.batch(4):\n    c(x)",
+    "functional model being built": "class Gate(keras.layers.Layer):\n    def call(self, x):\n        return x\n"
+    "z = keras.Input((4,))\nfor rate in [2**i for i in range(20)]:\n    z = Gate(rate)(z)",
     "models of an ensemble": "models = [keras.Sequential() for _ in range(20)]\nfor m in models:\n    m(x)",
     "traced module": "class M(tf.Module):\n    @tf.function\n    def __call__(self, x):\n        return x\nm = M()\n"
     "for x, y in dataset:\n    m(x)",
@@ -416,7 +421,8 @@ def test_only_the_model_without_state_is_reported(tmp_path: Path) -> None:
 )
 def test_help_of_an_eager_loop_fits_its_use(body: str, words: str, tmp_path: Path) -> None:
     """Protects the advice: outputs that are collected are `predict`'s, metrics `evaluate`'s, and a tf.Module has neither."""
-    code = "class M(tf.Module):\n    def __call__(self, x):\n        return x\nmodule, outputs = M(), []\n"
+    code = "class M(tf.Module):\n    def __init__(self):\n        self.w = tf.Variable(2.0)\n"
+    code += "    def __call__(self, x):\n        return x * self.w\nmodule, outputs = M(), []\n"
     code += f"accuracy = keras.metrics.MeanSquaredError()\nfor x, y in dataset.batch(4):\n    {body}\n"
     (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG207"]
     assert finding.help is not None

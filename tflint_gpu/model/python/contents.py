@@ -14,7 +14,7 @@ import libcst as cst
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Definitions, Function, is_property
 from tflint_gpu.model.python.origins import ELEMENT, Content, Context, Key, Origin, Origins
-from tflint_gpu.model.python.syntax import Expression, argument, dotted_name, method_name
+from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.tree import Path
 
 _SEQUENCES = (cst.Tuple, cst.List, cst.Set)
@@ -87,6 +87,8 @@ def item(asking: Asking, origin: Origin, key: Key) -> Origins:
         return asking.of(file, node.value, context)
     if isinstance(node, _COMPREHENSIONS):
         return asking.of(file, node.elt, context)
+    if _is_slice(node):
+        return asking.elements(origin)
     if isinstance(node, cst.Call):
         if _is_dict_call(file, node):
             found = argument(node, -1, key) if isinstance(key, str) else None
@@ -181,6 +183,8 @@ def elements(asking: Asking, origin: Origin) -> Origins:
         return asking.of(file, node.elt, context)
     if isinstance(node, cst.DictComp):
         return asking.of(file, node.key, context)
+    if isinstance(node, cst.Subscript) and _is_slice(node):  # part of a list holds what the list holds
+        return _all_elements(asking, asking.of(file, node.value, context))
     if isinstance(node, cst.Call):
         if method_name(node) == "values" and isinstance(node.func, cst.Attribute) and not node.args:
             return tuple(one for held in asking.of(file, node.func.value, context) for one in asking.item(held, None))
@@ -272,6 +276,10 @@ def _set_from_outside(asking: Asking, origin: Origin, cls: Class, name: str) -> 
             asking.instance_class(one) == cls for one in asking.of(origin.file, target.value)
         ):
             yield from along(asking, asking.of(origin.file, assignment.value), assignment.path)
+
+
+def _is_slice(node: Node) -> bool:
+    return isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice)
 
 
 def _is_dict_call(file: File, call: cst.Call) -> bool:

@@ -212,10 +212,7 @@ class Inference:
 
     def _subscript(self, file: File, expr: cst.Subscript, context: Context | None) -> Iterator[Origin]:
         index = expr.slice[0].slice if len(expr.slice) == 1 else None
-        if isinstance(index, cst.Slice):
-            yield from self.of(file, expr.value, context)  # part of a list holds what the list holds
-            return
-        if not isinstance(index, cst.Index):
+        if not isinstance(index, cst.Index) or _adds_dimension(file, index.value):
             yield Origin(file, expr, context)
             return
         key = self.key(file, index.value, context)
@@ -580,6 +577,14 @@ def _is_library(dotted: str | None) -> bool:
         dotted is not None
         and dotted.startswith(("tf.", "keras.", "numpy.", "tf", "keras", "numpy"))
         and (dotted.partition(".")[0] in ("tf", "keras", "numpy"))
+    )
+
+
+def _adds_dimension(file: File, index: Expression) -> bool:
+    """`x[None]`, `x[np.newaxis]`."""
+    return (isinstance(index, cst.Name) and index.value == "None") or file.name(index) in (
+        "numpy.newaxis",
+        "tf.newaxis",
     )
 
 

@@ -96,6 +96,7 @@ class Project:
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
         self._given: dict[Path, frozenset[str]] = {}
+        self._imports_sets: dict[Path, frozenset[Path]] = {}
         self._libraries: dict[tuple[Path, str], str] = {}
 
     def open(self, source: SourceFile) -> File:
@@ -234,12 +235,17 @@ class Project:
         """
         marker = word.encode("utf-8", "replace")
         for path in self.reached(source):
-            if importing is not None and importing not in self._imported_paths(path, self._read(path) or b""):
+            if importing is not None and importing not in self._importing(path):
                 continue
             if marker in (self._read(path) or b"") and self._may_matter(path):
                 file = self.file_at(path)
                 if file is not None:
                     yield file
+
+    def _importing(self, path: Path) -> frozenset[Path]:
+        if path not in self._imports_sets:
+            self._imports_sets[path] = frozenset(self._imported_paths(path, self._read(path) or b""))
+        return self._imports_sets[path]
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""

@@ -16,7 +16,7 @@ for _kind in vars(cst).values():
 Node: TypeAlias = cst.CSTNode
 Expression: TypeAlias = cst.BaseExpression
 FunctionNode: TypeAlias = cst.FunctionDef | cst.Lambda
-LoopNode: TypeAlias = cst.For | cst.While
+LoopNode: TypeAlias = cst.For | cst.While | cst.BaseComp
 
 
 def dotted_name(node: Node | None) -> str | None:
@@ -46,6 +46,20 @@ def parameters(function: FunctionNode) -> list[cst.Param]:
 def positional_parameters(function: FunctionNode) -> list[cst.Param]:
     """The parameters that a positional argument can fill."""
     return [*function.params.posonly_params, *function.params.params]
+
+
+def iterable(loop: Node) -> Expression | None:
+    """What a `for` or a comprehension runs over; None for a `while`."""
+    if isinstance(loop, cst.For):
+        return loop.iter
+    return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
+
+
+def loop_target(loop: Node) -> Node | None:
+    """What a `for` or a comprehension binds in every turn; None for a `while`."""
+    if isinstance(loop, cst.For):
+        return loop.target
+    return loop.for_in.target if isinstance(loop, cst.BaseComp) else None
 
 
 def argument(call: cst.Call, position: int, keyword: str) -> Expression | None:

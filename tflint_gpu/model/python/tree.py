@@ -168,6 +168,11 @@ class Tree:
         """The place of each node in the order of the code."""
         return {node: index for index, node in enumerate(self.parents)}
 
+    @cached_property
+    def comprehensions(self) -> list[cst.BaseComp]:
+        """All comprehensions and generator expressions."""
+        return [scope.node for scope in self.scopes.values() if isinstance(scope.node, cst.BaseComp)]
+
     def ancestors(self, node: Node) -> Iterator[Node]:
         """The node's parents, innermost first, the module last."""
         parents = self.parents

@@ -10,10 +10,9 @@ import libcst as cst
 
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, method_name
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, iterable, loop_target, method_name
 from tflint_gpu.model.python.tree import children
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training import iterator_of, takes_next
@@ -55,17 +54,18 @@ class LoopData:
         names: set[str] = set()
         sources: set[Node] = set()
         certain = False
-        if isinstance(loop, cst.For):
-            length = self._length(file, loop.iter)
+        data, target = iterable(loop), loop_target(loop)
+        if data is not None and target is not None:
+            length = self._length(file, data)
             if length is not None and length <= FEW:
                 return None
-            index = self._index(file, loop)
+            index = self._index(file, data, target)
             if index is not None:
                 sources |= set(self._indexed(file, loop, index))
-            elif self._is_data(file, loop.iter):
-                names |= set(_names_in(loop.target))
-                certain = self._is_surely_data(file, loop.iter)
-        elif self._counts_few(file, loop):
+            elif self._is_data(file, data):
+                names |= set(_names_in(target))
+                certain = self._is_surely_data(file, data)
+        elif isinstance(loop, cst.While) and self._counts_few(file, loop):
             return None
         for call in file.calls_below.get(loop, ()):
             if takes_next(file, call) and self._is_data(file, iterator_of(call)):
@@ -81,22 +81,26 @@ class LoopData:
 
     def is_short(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop makes a known, small number of turns, and no other loop runs it again and again."""
-        if not isinstance(loop, cst.For) or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
+        data = iterable(loop)
+        if data is None or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
             return False
-        length = self._length(file, loop.iter)
+        length = self._length(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
 
     def holds(self, file: File, batches: Batches, expr: Node) -> bool:
         """Whether an expression is made of what the loop yields."""
         return _mentions(expr, batches.names, batches.sources)
 
-    def spread(self, function: Function, names: set[str]) -> frozenset[str]:
-        """The names in a function that hold what some of its parameters hold."""
-        return _spread(function.file, function.node, names, set())
+    def spread(
+        self, file: File, function: FunctionNode, names: set[str], sources: set[Node] | None = None
+    ) -> frozenset[str]:
+        """The names in a function that hold what some of its parameters hold, or what some of its expressions give."""
+        return _spread(file, function, names, sources or set())
 
     def is_direct(self, file: File, loop: LoopNode, expr: Expression) -> bool:
         """Whether an expression is an element of what a `for` yields as it is, not what is loaded by its name."""
-        names = set(_names_in(loop.target)) if isinstance(loop, cst.For) else set()
+        target = loop_target(loop)
+        names = set(_names_in(target)) if target is not None else set()
         while True:
             if isinstance(expr, cst.Name):
                 return expr.value in names
@@ -140,24 +144,26 @@ class LoopData:
         ]
         return min(lengths) if joined and lengths else None
 
-    def _index(self, file: File, loop: cst.For) -> str | None:
+    def _index(self, file: File, data: Expression, target: Node) -> str | None:
         """The variable of a loop over `range(...)`."""
-        origins = self.inference.of(file, loop.iter)
+        origins = self.inference.of(file, data)
         counts = bool(origins) and all(
             o.call is not None and o.file.names.is_builtin(o.call.func, "range") for o in origins
         )
         if not counts:
             return None
-        return loop.target.value if isinstance(loop.target, cst.Name) else ""
+        return target.value if isinstance(target, cst.Name) else ""
 
-    def _indexed(self, file: File, loop: cst.For, index: str) -> Iterator[Node]:
+    def _indexed(self, file: File, loop: LoopNode, index: str) -> Iterator[Node]:
         """`data[i]`, `data[i * n : i * n + n]`: what a loop over indexes takes out of data that it does not make."""
         if not index:
             return
         made = set(_bound_in(file, loop))
         counters = _spread(file, loop, {index}, set())
         for subscript in file.tree.subscripts:
-            if not file.tree.within(subscript, loop.body) or not isinstance(subscript.value, cst.Name | cst.Attribute):
+            if not file.tree.within(subscript, _body(loop)) or not isinstance(
+                subscript.value, cst.Name | cst.Attribute
+            ):
                 continue
             base: Expression = subscript.value
             while isinstance(base, cst.Attribute):
@@ -225,7 +231,8 @@ def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
     scope = file.tree.scope(loop)
     for name, bindings in scope.bindings.items():
         if any(
-            binding.kind in ("assign", "augment") and file.tree.within(binding.node, loop.body) for binding in bindings
+            binding.kind in ("assign", "augment") and file.tree.within(binding.node, _body(loop))
+            for binding in bindings
         ):
             yield name
 
@@ -239,7 +246,7 @@ def _spread(file: File, place: LoopNode | FunctionNode, names: set[str], sources
         for binding in bindings
         if binding.value is not None
         and binding.kind in ("assign", "for")
-        and file.tree.within(binding.node, place.body)
+        and file.tree.within(binding.node, _body(place))
     ]
     held = set(names)
     for _ in range(len(assigned) + 1):
@@ -265,6 +272,11 @@ def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[N
         else:
             stack.extend(children(node))
     return False
+
+
+def _body(place: LoopNode | FunctionNode) -> Node:
+    """What runs in every turn; a comprehension as a whole."""
+    return place if isinstance(place, cst.BaseComp) else place.body
 
 
 def _names_in(target: Node) -> Iterator[str]:

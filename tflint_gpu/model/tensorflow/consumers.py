@@ -12,7 +12,7 @@ import libcst as cst
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.tensorflow.chains import Chain
 from tflint_gpu.model.tensorflow.datasets import BATCHING, TRANSFORMATIONS, is_source
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
@@ -33,7 +33,7 @@ class Consumption:
     node: Node
     file: File
     data: Expression
-    loop: cst.For | cst.While | None = None
+    loop: LoopNode | None = None
 
     @property
     def is_glance(self) -> bool:
@@ -64,11 +64,11 @@ class Consumers:
         """Every chain that some code consumes and that is certainly tf.data."""
         found: dict[tuple[Any, ...], Consumption] = {}
         for file, kind, expr, node in self._all_consumers():
-            iterates = isinstance(node, cst.For)
+            iterates = isinstance(node, cst.For | cst.BaseComp)
             chains = self.pipelines.iterated(file, expr) if iterates else self.pipelines.chains(file, expr)
             if not any(chain.certain for chain in chains):
                 continue
-            if isinstance(node, cst.For):
+            if isinstance(node, cst.For | cst.BaseComp):
                 known = self.training.loop_kind(file, node)
                 kind = "iterate" if known == "other" else known
             loop = self.training.loop_of(file, node)
@@ -140,9 +140,10 @@ class Consumers:
             validation = argument(call, -1, "validation_data") if method.startswith("fit") else None
             if validation is not None:
                 yield file, "validate", validation, call
-        for loop in file.tree.loops:
-            if isinstance(loop, cst.For):
-                yield file, "iterate", loop.iter, loop
+        for loop in (*file.tree.loops, *file.tree.comprehensions):
+            data = iterable(loop)
+            if data is not None:
+                yield file, "iterate", data, loop
         for call in self._nexts(file):
             around = self.training.loop_of(file, call)
             trains = around is not None and self.training.takes_gradients(file, around)

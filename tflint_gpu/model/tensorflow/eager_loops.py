@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from tflint_gpu.model.tensorflow.tracing import Tracing
 from tflint_gpu.model.tensorflow.training import STRATEGY_RUNS, TAPES, UPDATES, Training
 
 _DEPTH_LIMIT = 4
+_GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 _TAKES = frozenset(["gradient", "jacobian", "batch_jacobian"])
 _METRIC_METHODS = frozenset(["update_state", "result"])
 
@@ -113,7 +115,7 @@ class EagerLoops:
     @cached_property
     def _loops(self) -> list[tuple[File, LoopNode]]:
         """The loops of this file, and those of functions in other files that it calls."""
-        found = [(self.file, loop) for loop in self.file.tree.loops]
+        found = list(_loops_of(self.file))
         if not self.file.runs_something:
             return found
         functions = [c.function for call in self.file.tree.calls for c in self._called(self.file, call)]
@@ -123,9 +125,7 @@ class EagerLoops:
                 continue
             seen.add(function.node)
             found += [
-                (function.file, loop)
-                for loop in function.file.tree.loops
-                if function.file.tree.function(loop) is function.node
+                (file, loop) for file, loop in _loops_of(function.file) if file.tree.function(loop) is function.node
             ]
             functions += [c.function for call in function.calls for c in self._called(function.file, call)]
         return found
@@ -192,7 +192,11 @@ class EagerLoops:
         """Whether a loop in a method of a layer or model goes through its parts, and runs where its `call` does."""
         function = file.tree.function(loop)
         owner = file.tree.class_of(function) if function is not None else None
-        return owner is not None and not batches.is_certain and bool(self.kinds.of_class(Class(file, owner)))
+        if owner is None or not isinstance(function, cst.FunctionDef):
+            return False
+        if function.name.value in ("call", "__call__"):
+            return True
+        return not batches.is_certain and bool(self.kinds.of_class(Class(file, owner)))
 
     def _may_be_hook(self, file: File, function: FunctionNode | None) -> bool:
         """Whether a loop is in a method that a base class may call, and may have put under tf.function."""
@@ -257,7 +261,7 @@ class EagerLoops:
         given = argument(run.call, 1, "args") if method_name(run.call) in STRATEGY_RUNS else None
         if given is not None and self.data.holds(run.file, here, given):
             names |= {p.name.value for p in target.parameters}
-        return self.data.spread(target, names)
+        return self.data.spread(target.file, target.node, names)
 
     def _is_plainly_eager(self, function: Function, run: _Run) -> bool:
         """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator."""
@@ -296,9 +300,24 @@ class EagerLoops:
         for one in run.functions:
             around += [(one.file, call) for call in one.calls]
         around += [(file, call) for call in file.calls_below.get(loop, ())]
-        if not any(method_name(call) in UPDATES for _, call in around):
+        if not any(self._updates(one, call) for one, call in around):
             return False
         return self._is_read(run.file, run.call)
+
+    def _updates(self, file: File, call: cst.Call) -> bool:
+        """Whether a call updates weights: an optimizer's, or an assignment of what is made of gradients."""
+        method = method_name(call)
+        if method is None or not method.startswith("assign"):
+            return method in UPDATES
+        if not call.args:
+            return False
+        function = file.tree.function(call)
+        taken = [c for c in file.calls_in.get(function, ()) if method_name(c) in _TAKES]
+        if taken and isinstance(function, cst.FunctionDef):
+            names = self.data.spread(file, function, set(), set(taken))
+            if self.data.holds(file, Batches(names, True, frozenset(taken)), call.args[0].value):
+                return True
+        return any(isinstance(node, cst.Name) and _GRADIENT.match(node.value) for node in walk(call.args[0].value))
 
     def _is_read(self, file: File, tape: cst.Call) -> bool:
         """Whether something takes gradients from the tape, or gets it."""
@@ -346,6 +365,8 @@ class EagerLoops:
         here = Batches(run.held, True, batches.sources)
         if not any(self.data.holds(run.file, here, arg.value) for arg in call.args):
             return False
+        if self.runtime.is_graph_code(run.file, call):
+            return False
         if not self._is_callable_model(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
             return False
         if not batches.is_certain and not (run.path or self.data.is_direct(file, loop, call.args[0].value)):
@@ -357,16 +378,18 @@ class EagerLoops:
     def _is_callable_model(self, run: _Run) -> bool:
         func = run.call.func
         name = run.file.name(func)
-        if name is not None and name.startswith(("tf.", "keras.", "numpy.")):
-            return False
+        if isinstance(func, cst.Call) or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
+            return False  # `Layer(...)(x)` builds a model
         if self.kinds.is_model(run.file, func, run.context):
             return True
         return self.inference.surely(run.file, func, self._is_network, run.context)
 
     def _is_network(self, origin: Origin) -> bool:
-        """A model, a tf.Module, or a layer that the project itself wrote."""
-        kind = self.kinds.of(origin)
-        return kind in ("model", "module") or (kind == "layer" and self.inference.instance_class(origin) is not None)
+        """A model, a tf.Module with variables or layers, or a layer that the project itself wrote."""
+        kind, cls = self.kinds.of(origin), self.inference.instance_class(origin)
+        if kind == "module":
+            return cls is not None and self.kinds.holds_variables(cls)
+        return kind == "model" or (kind == "layer" and cls is not None)
 
     def _is_under_tape(self, file: File, call: cst.Call) -> bool:
         for parent in file.tree.ancestors(call):
@@ -412,6 +435,8 @@ class EagerLoops:
         for assignment in run.file.tree.attribute_assignments:
             if assignment.target.attr.value in ("call", "__call__"):
                 return True
+        if any(self._holds_loaded(origin) for origin in self.inference.of(run.file, run.call.func, run.context)):
+            return True
         method = self._method_of(run)
         if method is None:
             return False
@@ -420,13 +445,22 @@ class EagerLoops:
         callees = [c.function for call in method.calls for c in self.inference.callees(method.file, call)]
         return any(one.node in self.tracing.wrapped(one.file) for one in callees)
 
+    def _holds_loaded(self, origin: Origin) -> bool:
+        """`Sequential([hub.KerasLayer(...)])`: what is loaded is traced already."""
+        call = origin.call
+        return call is not None and any(
+            (origin.file.name(one.func) or "").startswith("tensorflow_hub.")
+            for one in origin.file.tree.calls
+            if origin.file.tree.within(one, call)
+        )
+
     def _takes_gradients_itself(self, run: _Run) -> bool:
         method = self._method_of(run)
-        return method is not None and any(method.file.name(call.func) in TAPES for call in method.calls)
+        return method is not None and self.training.takes_gradients(method.file, method.node)
 
     def _leaves_early(self, file: File, loop: LoopNode) -> bool:
         """Whether the loop only looks at some elements: it breaks after few turns, or at once."""
-        for node in _breaks(loop.body):
+        for node in _breaks(loop.body) if isinstance(loop, cst.For | cst.While) else ():
             handler = next(
                 (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
             )
@@ -462,6 +496,8 @@ class EagerLoops:
         calls = file.calls_below.get(region, ()) if region is not None else file.calls_in.get(None, ())
         if not self.kinds.is_model(file, run.call.func, run.context):
             return "other"
+        if any(isinstance(parent, cst.ListComp) for parent in file.tree.ancestors(run.call)):
+            return "outputs"
         if any(
             method_name(c) in _METRIC_METHODS or self.kinds.is_surely(file, c.func, "metric", "loss") for c in calls
         ):
@@ -473,6 +509,12 @@ class EagerLoops:
             return None
         found = self.kinds.evidence(run.file, run.call.func, "model")
         return found.node if found is not None and found.node is not run.call else None
+
+
+def _loops_of(file: File) -> Iterator[tuple[File, LoopNode]]:
+    """The loops and comprehensions of a file."""
+    yield from ((file, loop) for loop in file.tree.loops)
+    yield from ((file, comprehension) for comprehension in file.tree.comprehensions)
 
 
 def _counts(test: Expression) -> bool:

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Context
+from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import KerasKind, Kinds
@@ -169,8 +169,14 @@ class Execution:
             both = ("*first", "*second")
             yield from self._given(argument(call, 1, "loss"), both, "the loss")
             metrics = argument(call, 2, "metrics")
-            for one in metrics.elements if isinstance(metrics, cst.List | cst.Tuple) else ():
-                yield from self._given(one.value, both, "the metric", gradients=False)
+            for given in self._listed(metrics) if metrics is not None else ():
+                yield from self._given(given, both, "the metric", gradients=False)
+
+    def _listed(self, expr: Expression) -> Iterator[Expression]:
+        """The elements of a list display, also of one that has a name."""
+        for origin in self.inference.of(self.file, expr):
+            if origin.file is self.file and isinstance(origin.node, cst.List | cst.Tuple):
+                yield from (element.value for element in origin.node.elements)
 
     def _given(
         self, expr: Expression | None, params: tuple[str, ...], what: str, *, gradients: bool = True
@@ -228,11 +234,17 @@ class Execution:
     def _gets_tensors(self, function: Function, parameter: cst.Param) -> bool:
         """Whether some call passes a tensor or an array, which becomes one, and none passes a Python value."""
         origins = [o for o in self.inference.parameter(function.file, parameter, None) if not o.is_none]
-        kinds = [self.kinds.of(origin) for origin in origins]
-        return bool(kinds) and all(
-            kind in ("tensor", "array") or (origin.parts and self._yields_tensors(origin.file, origin.node))
-            for kind, origin in zip(kinds, origins, strict=True)
-        )
+        return bool(origins) and all(self._is_tensor(origin) for origin in origins)
+
+    def _is_tensor(self, origin: Origin) -> bool:
+        """Whether a value is a tensor or an array outside of traced code: made as one, or computed with one."""
+        node = origin.node
+        if origin.parts:
+            return self._yields_tensors(origin.file, node)
+        if isinstance(node, cst.BinaryOperation):
+            sides = (self.inference.of(origin.file, side, origin.context) for side in (node.left, node.right))
+            return any(bool(side) and all(self._is_tensor(one) for one in side) for side in sides)
+        return self.kinds.of(origin) in ("tensor", "array")
 
     def _yields_tensors(self, file: File, node: Node) -> bool:
         """Whether the contents of a value are tensors: of a dataset."""

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class
+from tflint_gpu.model.python.functions import Attribute, Class
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Content, Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
@@ -165,6 +165,26 @@ class Kinds:
         if bases & _MODULES:
             return "module"
         return "optimizer" if any(base.startswith("keras.optimizers.") for base in bases) else None
+
+    def holds_variables(self, cls: Class) -> bool:
+        """Whether instances of a class get variables, layers or the like: else it computes nothing that is trained."""
+        names = {name for current in self.inference.definitions.lineage(cls) for name in self._assigned(current)}
+        return any(
+            self.of(origin) in ("variable", "layer", "model", "module")
+            for name in names
+            for attribute in self.inference.definitions.attributes(cls, name)
+            for origin in self._values(attribute)
+        )
+
+    def _assigned(self, cls: Class) -> Iterator[str]:
+        for assignment in cls.file.tree.attribute_assignments:
+            if cls.file.tree.within(assignment.target, cls.node):
+                yield assignment.target.attr.value
+
+    def _values(self, attribute: Attribute) -> Iterator[Origin]:
+        for origin in self.inference.of(attribute.file, attribute.value):
+            yield origin
+            yield from self.inference.elements(origin)
 
     def _is_callback(self, origin: Origin) -> bool:
         """`self.model` in a Keras callback: the model that is being fitted."""

@@ -52,7 +52,9 @@ _GRAPH_CALLS = frozenset(
 _GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.")
 _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
 # They raise where code runs eagerly, so what stands beside them does not.
-_BUILDING = frozenset(["placeholder", "sparse_placeholder", "get_variable", "train.MonitoredTrainingSession"])
+_BUILDING = frozenset(
+    ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
+)
 # TensorFlow 2 has them only below tf.compat.v1: a program that calls them as `tf.app.run` is one for TensorFlow 1.
 _GONE = frozenset(["ConfigProto", "app.run", "train.get_or_create_global_step", "enable_eager_execution"])
 _SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior", "enable_eager_execution"])

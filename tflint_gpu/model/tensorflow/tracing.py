@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.kinds import Kinds
 
@@ -29,6 +29,7 @@ class Tracing:
         self._under_tf_function: set[Node] = set()
         self._under_keras: set[Node] = set()
         self._searched: set[File] = set()
+        self._wrapping: dict[File, frozenset[Node]] = {}
 
     def is_traced(self, file: File, function: FunctionNode) -> bool:
         """Whether a function is, or may be, traced: itself, or by what calls it."""
@@ -67,7 +68,7 @@ class Tracing:
     def is_tf_function(self, file: File, expr: Expression) -> bool:
         """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
         name = file.name(expr)
-        if name is not None:
+        if name is not None and name.partition(".")[0] in ("tf", "keras", "numpy", "functools"):
             return name in TF_FUNCTIONS
         if isinstance(expr, cst.Call):
             inner = file.name(expr.func)
@@ -76,12 +77,45 @@ class Tracing:
             if inner == "functools.partial" and expr.args:
                 return file.name(expr.args[0].value) in TF_FUNCTIONS
             return False
+        if expr in self._wrappers(file):
+            return True
         if isinstance(expr, cst.Name):  # `maybe_compile = tf.function if FLAGS.graph else lambda f: f`
             bindings = file.flow.lookup(expr.value, expr)
             return any(
                 isinstance(b.value, cst.IfExp | cst.Call) and b.kind == "assign" and self._mentions(file, b.value)
                 for b in bindings
             )
+        return False
+
+    def _wrappers(self, file: File) -> frozenset[Node]:
+        """The functions and decorators used in a file that are the project's own ways to write `tf.function`."""
+        if file not in self._wrapping:
+            self._wrapping[file] = frozenset()
+            made = {
+                function.name.value
+                for one in self.inference.files_with("tf.function(", file)
+                for function in one.tree.functions
+                if isinstance(function, cst.FunctionDef) and self._returns_tf_function(one, function)
+            }
+            used = [call.func for name in made for call in file.calls_ending_with(name)]
+            used += [
+                decorator.decorator
+                for function in file.tree.functions
+                if isinstance(function, cst.FunctionDef)
+                for decorator in function.decorators
+                if (dotted_name(decorator.decorator) or "").rpartition(".")[2] in made
+            ]
+            self._wrapping[file] = frozenset(used)
+        return self._wrapping[file]
+
+    def _returns_tf_function(self, file: File, function: cst.FunctionDef) -> bool:
+        """Whether a function returns its own argument under `tf.function`."""
+        names = {p.name.value for p in parameters(function)}
+        for value in file.returned(function):
+            if isinstance(value, cst.Call) and value.args and file.name(value.func) in TF_FUNCTIONS:
+                given = value.args[0].value
+                if isinstance(given, cst.Name) and given.value in names:
+                    return True
         return False
 
     def _mentions(self, file: File, expr: Expression) -> bool:

@@ -16,7 +16,7 @@ from tflint_gpu.model.tensorflow.kinds import Kinds
 
 LoopKind = Literal["train", "validate", "other"]
 
-TAPES = frozenset(["tf.GradientTape"])
+TAPES = frozenset(["tf.GradientTape", "tf.compat.v1.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 """Methods that update weights."""
@@ -78,7 +78,7 @@ class Training:
 
     def loop_of(self, file: File, consumer: Node) -> LoopNode | None:
         """The loop that consumes a dataset: the consumer itself, or the innermost one around its `next(...)`."""
-        if isinstance(consumer, cst.For):
+        if isinstance(consumer, cst.For | cst.BaseComp):
             return consumer
         if not isinstance(consumer, cst.Call) or not takes_next(file, consumer):
             return None
