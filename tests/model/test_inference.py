@@ -59,6 +59,11 @@ RETURN = {
     "decorator that keeps it": ("import functools\n@functools.lru_cache\ndef f():\n    return a()\nreveal(f())", "a()"),
     "decorator that may not": ("from elsewhere import deco\n@deco\ndef f():\n    return a()\nreveal(f())", "f()"),
     "property": ("class T:\n    @property\n    def p(self):\n        return a()\nreveal(T().p)", "a()"),
+    "property with a setter": (
+        "class T:\n    def __init__(self):\n        self._m = a()\n    @property\n    def m(self):\n        return self._m\n"
+        "    @m.setter\n    def m(self, m):\n        self._m = m\nreveal(T().m)",
+        "a() | m?",
+    ),
     "callable instance": ("class T:\n    def __call__(self):\n        return a()\nt = T()\nreveal(t())", "a()"),
     "itself": ("def f(n):\n    return f(n - 1) if n else a()\nreveal(f(3))", "a()"),
 }

@@ -159,8 +159,9 @@ class Definitions:
             if skip_own and current.node is cls.node:
                 continue
             bindings = current.file.tree.scopes[current.node].bindings.get(name, ())
-            if bindings:
-                node = bindings[-1].node
+            readers = [one for one in bindings if not is_decorated(one.node, "setter", "deleter")]
+            if readers:
+                node = readers[-1].node
                 return Function(current.file, node, current) if isinstance(node, cst.FunctionDef) else None
         return None
 
@@ -265,7 +266,7 @@ def is_property(function: FunctionNode) -> bool:
     return is_decorated(function, "property", "cached_property")
 
 
-def is_decorated(function: FunctionNode, *names: str) -> bool:
+def is_decorated(function: Node, *names: str) -> bool:
     """Whether a function has a decorator whose last name is one of these."""
     return isinstance(function, cst.FunctionDef) and any(
         (dotted_name(_function_of(d)) or "").rpartition(".")[2] in names for d in function.decorators

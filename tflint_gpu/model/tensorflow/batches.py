@@ -14,6 +14,7 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, iterable, loop_target, method_name
 from tflint_gpu.model.python.tree import children
+from tflint_gpu.model.tensorflow.chains import Chain
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training import iterator_of, takes_next
 
@@ -193,9 +194,28 @@ class LoopData:
     def _is_data(self, file: File, expr: Expression) -> bool:
         """Whether what is iterated may be data of more than a few elements."""
         chains = self.pipelines.iterated(file, expr)
-        if any(chain.is_short for chain in chains):
+        if any(chain.is_short or self._holds_few(chain) for chain in chains):
             return False
         return all(self._may_be_data(origin) for origin in self.inference.of(file, expr))
+
+    def _holds_few(self, chain: Chain) -> bool:
+        """`from_tensor_slices([1, 2, 3, 4])`: a dataset of a few elements that are written out, not repeated."""
+        if chain.made is None or chain.made.name != "from_tensor_slices" or not chain.made.call.args:
+            return False
+        if any(operation.name == "repeat" for operation in chain.operations):
+            return False
+        return self._written_out(chain.made.file, chain.made.call.args[0].value)
+
+    def _written_out(self, file: File, expr: Expression) -> bool:
+        def is_few(origin: Origin) -> bool:
+            node = origin.node
+            if origin.made_by in ("numpy.array", "tf.constant") and isinstance(node, cst.Call) and node.args:
+                return self._written_out(origin.file, node.args[0].value)
+            if isinstance(node, cst.Tuple) and node.elements and not origin.parts:  # features and labels
+                return self._written_out(origin.file, node.elements[0].value)
+            return isinstance(node, cst.List) and not origin.parts and len(node.elements) <= FEW
+
+        return self.inference.surely(file, expr, is_few)
 
     def _may_be_data(self, origin: Origin) -> bool:
         node = origin.node

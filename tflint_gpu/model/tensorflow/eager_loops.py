@@ -159,7 +159,9 @@ class EagerLoops:
             if not self._may_run_model(file, loop) or self._is_no_place(file, loop) or self._leaves_early(file, loop):
                 continue
             batches = self.data.batches(file, loop)
-            if batches is None or self._is_part_of_model(file, loop, batches) or self._trains_eagerly(file, loop):
+            if batches is None or (isinstance(loop, cst.BaseComp) and not batches.is_certain):
+                continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
+            if self._is_part_of_model(file, loop, batches) or self._trains_eagerly(file, loop):
                 continue
             for run in self._run_by(file, loop, batches):
                 if self._is_forward(run, file, loop, batches) and self._is_eager(run):
@@ -302,7 +304,20 @@ class EagerLoops:
         around += [(file, call) for call in file.calls_below.get(loop, ())]
         if not any(self._updates(one, call) for one, call in around):
             return False
-        return self._is_read(run.file, run.call)
+        return self._is_read(run.file, run.call) and not self._only_traced(run)
+
+    def _only_traced(self, run: _Run) -> bool:
+        """Whether all that the tape records is done by functions under `tf.function`: then little runs eagerly."""
+        block = next((one for one in run.file.tree.ancestors(run.call) if isinstance(one, cst.With)), None)
+        inside = (
+            [c for c in run.file.calls_below.get(block, ()) if run.file.tree.within(c, block.body)] if block else []
+        )
+        traced = [c for c in inside if self._calls_traced(run, c)]
+        return bool(traced) and all(c in traced or any(run.file.tree.within(c, t) for t in traced) for c in inside)
+
+    def _calls_traced(self, run: _Run, call: cst.Call) -> bool:
+        callees = self.inference.callees(run.file, call, run.context)
+        return bool(callees) and all(c.function.node in self.tracing.wrapped(c.function.file) for c in callees)
 
     def _updates(self, file: File, call: cst.Call) -> bool:
         """Whether a call updates weights: an optimizer's, or an assignment of what is made of gradients."""

@@ -63,9 +63,13 @@ class Program:
 
     @cached_property
     def uses_tpu(self) -> bool:
-        """Whether the program is written for TPUs: it, or a file that it reaches, sets them up."""
-        markers = (b"TPUStrategy", b"TPUClusterResolver", b"initialize_tpu_system")
-        return self.inference.project.program_mentions(self.file.source, markers)
+        """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
+        markers = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        source = self.file.source
+        data = source.code.encode("utf-8", "replace")
+        return any(marker in data for marker in markers) or self.inference.project.imports_mention(
+            source.path, data, markers
+        )
 
     @cached_property
     def uses_another_backend(self) -> bool:
