@@ -307,13 +307,15 @@ class EagerLoops:
         return self._is_read(run.file, run.call) and not self._only_traced(run)
 
     def _only_traced(self, run: _Run) -> bool:
-        """Whether all that the tape records is done by functions under `tf.function`: then little runs eagerly."""
+        """Whether all that the tape records is done by functions under `tf.function`: little runs eagerly."""
         block = next((one for one in run.file.tree.ancestors(run.call) if isinstance(one, cst.With)), None)
-        inside = (
-            [c for c in run.file.calls_below.get(block, ()) if run.file.tree.within(c, block.body)] if block else []
-        )
-        traced = [c for c in inside if self._calls_traced(run, c)]
-        return bool(traced) and all(c in traced or any(run.file.tree.within(c, t) for t in traced) for c in inside)
+        if block is None:
+            return False
+        within = run.file.tree.within
+        inside = [call for call in run.file.calls_below.get(block, ()) if within(call, block.body)]
+        recorded = [call for call in inside if method_name(call) not in (*_TAKES, "apply_gradients", "watch")]
+        traced = [call for call in recorded if self._calls_traced(run, call)]
+        return bool(traced) and all(any(within(call, one) for one in traced) for call in recorded)
 
     def _calls_traced(self, run: _Run, call: cst.Call) -> bool:
         callees = self.inference.callees(run.file, call, run.context)
