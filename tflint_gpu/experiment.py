@@ -25,12 +25,17 @@ Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit in some file of the program: replace the node, or put text around it or below its statement."""
+    """An edit in some file of the program: replace the node, or put text around it or below its statement.
+
+    Arguments:
+        optional: it may go with code that the program does not need.
+    """
 
     file: File
     node: CSTNode
     text: str
     where: Literal["replace", "before", "after", "below"] = "replace"
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

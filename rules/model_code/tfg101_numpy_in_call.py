@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -86,7 +87,9 @@ class NumpyInCall(Rule):
             raise NoExperiment("it stands where a functional model is built, and raises at once")
         function = own.function.node
         repairs = {call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in found}
-        others = (c for where, changes in repairs.values() if where is not function for c in changes)
+        others = (
+            replace(c, optional=True) for where, changes in repairs.values() if where is not function for c in changes
+        )
         yield Experiment(
             own.file,
             function,

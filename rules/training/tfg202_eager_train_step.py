@@ -95,6 +95,8 @@ class EagerTrainStep(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the step as it is and under `tf.function`."""
         step = next(step for step in model.loops.steps if step.tape is finding.node)
+        if step.host_reads:
+            raise NoExperiment("the step reads values on the host, which must go before it can be traced")
         repair = _repair(step)
         probes = measured_loop(model, step.loop_file, step.loop)
         yield Experiment(step.loop_file, step.loop, probes, repair=repair, workload=_WORKLOAD)

@@ -209,7 +209,7 @@ class _Cut:
 
     def _check_change(self, change: Change) -> None:
         part = self.files.get(change.file.source.path)
-        if part is None or not (part.holds(change.node) or _is_import(change.node)):
+        if not change.optional and (part is None or not (part.holds(change.node) or _is_import(change.node))):
             row = change.file.source.locate(change.file.span(change.node)[0])
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
@@ -270,7 +270,8 @@ class _Cut:
         pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
         pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
         pieces += [of_change(one, measures=False) for one in edits if one.file is file]
-        pieces += [of_change(one, measures=True) for one in experiment.probes if one.file is file]
+        probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
+        pieces += [of_change(one, measures=True) for one in probes]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         try:
             return tidy(with_opening(text, opening) if file is self.entry.file or HARNESS in text else text)

@@ -101,8 +101,13 @@ def _mentions(entry: Model, file: File, function: cst.FunctionDef) -> Iterator[S
     """Where a function is handed on: `compile(loss=quantile)`, `Lambda(scale)`, `ds.map(parse)`."""
     for user in dict.fromkeys((file, entry.file)):
         for call in user.tree.calls:
-            for arg in call.args:
-                if isinstance(arg.value, cst.Name | cst.Attribute):
-                    callees = entry.inference.callables(user, arg.value)
-                    if any(callee.function.node is function for callee in callees):
-                        yield Stop(user, call, forward=True)
+            for given in _functions_given(call):
+                if any(callee.function.node is function for callee in entry.inference.callables(user, given)):
+                    yield Stop(user, call, forward=True)
+
+
+def _functions_given(call: cst.Call) -> Iterator[cst.Name | cst.Attribute]:
+    """The arguments of a call that may be functions, also those in a list: `compile(metrics=[accuracy])`."""
+    for arg in call.args:
+        listed = [e.value for e in arg.value.elements] if isinstance(arg.value, cst.List | cst.Tuple) else [arg.value]
+        yield from (value for value in listed if isinstance(value, cst.Name | cst.Attribute))
