@@ -131,12 +131,9 @@ def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
 
 
 def _numpy_in_functions(model: Model) -> bool:
-    """Whether this file, or one that it reaches, calls such a function of NumPy in a function at all."""
-    return any(
-        file.name(call.func) in RAISES and file.tree.function(call) is not None
-        for file in model.inference.files_with("numpy")
-        for call in file.calls("numpy.*")
-    )
+    """Whether this file calls such a function of NumPy in a function, or reaches a file that has to do with NumPy."""
+    own = (call for call in model.calls("numpy.*") if model.name(call.func) in RAISES)
+    return any(model.file.tree.function(call) is not None for call in own) or model.reaches(b"numpy")
 
 
 def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -85,6 +86,10 @@ class Model:
     def method_calls(self, *methods: str) -> Iterator[cst.Call]:
         """All calls `anything.method(...)` in the file, whatever the receiver is."""
         return self.file.method_calls(*methods)
+
+    def reaches(self, marker: bytes) -> bool:
+        """Whether a file of the project that this one's imports reach has some bytes."""
+        return self.project.reached_mention(self.source, re.compile(re.escape(marker)))
 
     def name(self, expr: Node | None) -> str | None:
         """Canonical name of an expression of the file: "tf.function", "keras.layers.Dense", "numpy.sin"."""

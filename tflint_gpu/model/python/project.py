@@ -204,6 +204,16 @@ class Project:
             return True
         return any(self._mentions_in(path, marker) for path in self.reached(source) for marker in markers)
 
+    def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file that a file's imports reach matches a pattern, told from its bytes."""
+        return any(self._matches(path, pattern) for path in self.reached(source))
+
+    def _matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+        key = (path, pattern.pattern)
+        if key not in self._mentions:
+            self._mentions[key] = pattern.search(self._read(path) or b"") is not None
+        return self._mentions[key]
+
     def reached(self, source: SourceFile) -> tuple[Path, ...]:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
         known = self._reached.get(source.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ ConsumerKind = Literal["train", "validate", "predict", "iterate", "unused"]
 _FIT: dict[str, ConsumerKind] = {"fit": "train", "evaluate": "validate", "predict": "predict", "fit_generator": "train"}
 _PASSING = ("enumerate", "iter", "list", "next")
 _DEPTH_LIMIT = 8
+# A batch size that is one, or not written out.
+_PERHAPS_ONE = re.compile(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,9 @@ class Consumers:
     @cached_property
     def may_batch_one(self) -> bool:
         """Whether something that this file reaches may make batches of one: else no pipeline need be followed."""
-        markers = (b"batch(", b"batch_size", b"BATCH")
-        files = {f: None for word in ("batch(", "batch_size") for f in self.inference.files_with(word)}
-        if not self.inference.project.program_mentions(self.file.source, markers):
-            return False
-        return any(self._may_be_one(file, call) for file in files for call in file.tree.calls)
+        if self.inference.project.reached_mention(self.file.source, _PERHAPS_ONE):
+            return True
+        return any(self._may_be_one(self.file, call) for call in self.file.tree.calls)
 
     def _may_be_one(self, file: File, call: cst.Call) -> bool:
         size: Expression | None = None

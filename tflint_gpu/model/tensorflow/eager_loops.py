@@ -114,7 +114,7 @@ class EagerLoops:
 
     @cached_property
     def _loops(self) -> list[tuple[File, LoopNode]]:
-        """The loops of this file, and those of functions in other files that it calls."""
+        """The loops of this file, and those of functions in other files that it calls, with what these call there."""
         found = list(_loops_of(self.file))
         if not self.file.runs_something:
             return found
@@ -127,7 +127,8 @@ class EagerLoops:
             found += [
                 (file, loop) for file, loop in _loops_of(function.file) if file.tree.function(loop) is function.node
             ]
-            functions += [c.function for call in function.calls for c in self._called(function.file, call)]
+            here = [call for call in function.calls if _stays(function.file, call)]
+            functions += [c.function for call in here for c in self._called(function.file, call)]
         return found
 
     def _called(self, file: File, call: cst.Call) -> tuple[Callee, ...]:
@@ -156,11 +157,11 @@ class EagerLoops:
         found: dict[Node, EagerForward] = {}
         innermost: dict[cst.Call, LoopNode] = {}
         for file, loop in self._loops:
-            if not self._may_run_model(file, loop) or self._is_no_place(file, loop) or self._leaves_early(file, loop):
-                continue
-            batches = self.data.batches(file, loop)
+            batches = self.data.batches(file, loop) if self._may_run_model(file, loop) else None
             if batches is None or (isinstance(loop, cst.BaseComp) and not batches.is_certain):
                 continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
+            if self._is_no_place(file, loop) or self._leaves_early(file, loop):
+                continue
             if self._is_part_of_model(file, loop, batches) or self._trains_eagerly(file, loop):
                 continue
             for run in self._run_by(file, loop, batches):
@@ -526,6 +527,15 @@ class EagerLoops:
             return None
         found = self.kinds.evidence(run.file, run.call.func, "model")
         return found.node if found is not None and found.node is not run.call else None
+
+
+def _stays(file: File, call: cst.Call) -> bool:
+    """Whether a call runs something of the same file or object, as its name shows."""
+    func = call.func
+    if isinstance(func, cst.Attribute):
+        return isinstance(func.value, cst.Name) and func.value.value in ("self", "cls")
+    bindings = file.tree.root.bindings.get(func.value, ()) if isinstance(func, cst.Name) else ()
+    return any(binding.kind in ("function", "class") for binding in bindings)
 
 
 def _loops_of(file: File) -> Iterator[tuple[File, LoopNode]]:

@@ -93,7 +93,7 @@ class Tracing:
             self._wrapping[file] = frozenset()
             made = {
                 function.name.value
-                for one in self.inference.files_with("tf.function(", file)
+                for one in self.inference.files_with("return tf.function(", file)
                 for function in one.tree.functions
                 if isinstance(function, cst.FunctionDef) and self._returns_tf_function(one, function)
             }
