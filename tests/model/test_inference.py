@@ -163,6 +163,15 @@ def test_values_of_other_files(tmp_path: Path) -> None:
     assert revealed(model_of("from lib import *\nreveal(make(b()))\n", tmp_path)) == {"b()"}
 
 
+def test_a_base_class_under_another_name(tmp_path: Path) -> None:
+    """Protects `class Net(lib.Model)`, where the library's face says `Model = models.Model`."""
+    (tmp_path / "models.py").write_text("import tensorflow as tf\nclass Model(tf.keras.Model):\n    pass\n")
+    (tmp_path / "lib.py").write_text("import tensorflow\nimport models\nModel = models.Model\n")
+    model = model_of("import lib\nclass Net(lib.Model):\n    pass\nnet = Net()\nreveal(net)\n", tmp_path)
+    call = model.file.tree.calls[-1]
+    assert model.kinds.is_model(model.file, call.args[0].value)
+
+
 def test_call_sites_in_other_files(tmp_path: Path) -> None:
     """Protects parameters of functions that files between the program and the function call."""
     (tmp_path / "steps.py").write_text("import tensorflow\ndef step(x):\n    reveal(x)\n")

@@ -20,6 +20,7 @@ from tflint_gpu.model.python.syntax import (
 from tflint_gpu.model.python.tree import Path
 
 _LINEAGE_LIMIT = 20
+_ALIAS_LIMIT = 4
 _RECORDS = frozenset(
     ["dataclasses.dataclass", "dataclass", "attr.s", "attr.attrs", "attr.dataclass", "flax.struct.dataclass"]
 )
@@ -108,8 +109,8 @@ class Definitions:
         owner = file.tree.class_of(node)
         return Function(file, node, Class(file, owner) if owner is not None else None)
 
-    def class_named(self, file: File, expr: Node | None) -> Class | None:
-        """The project's class that an expression names, in this file or in another."""
+    def class_named(self, file: File, expr: Node | None, depth: int = 0) -> Class | None:
+        """The project's class that an expression names, in this file or in another, also by `Model = models.Model`."""
         if isinstance(expr, cst.Name):
             bindings = file.flow.lookup(expr.value, expr)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.ClassDef):
@@ -120,9 +121,15 @@ class Definitions:
                     return Class(starred.file, starred.binding.node)
         dotted = file.name(expr)
         found = self.project.definition(file, dotted) if dotted is not None else None
-        if found is None or not isinstance(found.binding.node, cst.ClassDef):
+        if found is None:
             return None
-        return Class(found.file, found.binding.node)
+        binding = found.binding
+        if isinstance(binding.node, cst.ClassDef):
+            return Class(found.file, binding.node)
+        alias = binding.value if binding.kind == "assign" and not binding.path else None
+        if isinstance(alias, cst.Name | cst.Attribute) and depth < _ALIAS_LIMIT:
+            return self.class_named(found.file, alias, depth + 1)
+        return None
 
     def enclosing(self, file: File, node: Node) -> Class | None:
         """The class in one of whose methods `node` lies."""

@@ -221,8 +221,12 @@ class Kinds:
 
     def _may_be_anything(self, origin: Origin) -> bool:
         """Whether nothing that is known of a value forbids that it is a model."""
-        if self.of(origin) is not None or self.inference.instance_class(origin) is not None:
+        if self.of(origin) is not None:
             return False
+        cls = self.inference.instance_class(origin)
+        if cls is not None:  # derived from something that cannot be looked into
+            bases = self.inference.definitions.external_bases(cls) - {"object"}
+            return any(base.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras", "abc") for base in bases)
         if isinstance(origin.node, cst.Call):
             name = origin.file.name(origin.node.func)
             return name is None or name.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras")
