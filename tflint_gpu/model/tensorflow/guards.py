@@ -158,10 +158,10 @@ class Guards:
     def is_for_debugging(self, file: File, node: Node) -> bool:
         """Whether a condition says that the code is the eager or debugging variant: `if mode == "eager":`."""
         return any(
-            _SUGGESTS_DEBUGGING.search(part.value)
+            _SUGGESTS_DEBUGGING.search(part.attr.value if isinstance(part, cst.Attribute) else part.value)
             for test in self.conditions(file, node)
             for part in walk(test)
-            if isinstance(part, cst.Name | cst.SimpleString)
+            if isinstance(part, cst.Name | cst.SimpleString | cst.Attribute)
         )
 
     def protects_index(self, file: File, subscript: Node, depth: int = 0) -> bool:
