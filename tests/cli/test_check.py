@@ -184,6 +184,16 @@ def test_results_come_from_the_cache_and_are_never_stale(tmp_path: Path, tflint:
     assert (moved.stdout, (tmp_path / "elsewhere" / "CACHEDIR.TAG").exists()) == (first.stdout, True)
 
 
+def test_bounds_that_were_met_are_told(tmp_path: Path) -> None:
+    """Protects the word about what was not looked at: a value behind more calls than are told apart."""
+    ring = "".join(f"def f{i}(x):\n    return f{i + 1}(x)\n" for i in range(9))
+    code = f"import tensorflow as tf\n{ring}def f9(x):\n    return x\nds = f0(tf.data.Dataset.range(9)).batch(1)\n"
+    (tmp_path / "deep.py").write_text(code + "model = tf.keras.Sequential()\nmodel.fit(ds)\n")
+    command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--verbose", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "deep.py: values were followed no further than 5 calls inside each other" in done.stderr
+
+
 def test_a_file_without_tensorflow_costs_no_import(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import os\n")
     done = subprocess.run(

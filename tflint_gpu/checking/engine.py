@@ -39,11 +39,16 @@ _SWEEP_AFTER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What came of one file. A diagnostic may lie in another file that the check led to."""
+    """What came of one file. A diagnostic may lie in another file that the check led to.
+
+    Arguments:
+        bounds: of the inference, those that were met; behind them nothing is known.
+    """
 
     file: FileToCheck
     diagnostics: tuple[Diagnostic, ...] = ()
     errors: tuple[InternalError, ...] = ()
+    bounds: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -86,7 +91,7 @@ class Engine:
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
             gc.collect()
-        return FileResult(file, self._allowed(result.diagnostics), result.errors)
+        return FileResult(file, self._allowed(result.diagnostics), result.errors, result.bounds)
 
     def _check_data(self, file: FileToCheck, data: bytes) -> FileResult:
         selected = self._codes_for(file.path)
@@ -133,7 +138,8 @@ class Engine:
             return FileResult(file, (), tuple(errors))
         refused = self._refused(file, model.source, model.source.refusals)
         diagnostics = (*refused, *self._run(rules, model, file.name, errors))
-        return FileResult(file, tuple(sorted(diagnostics, key=lambda one: one.sort_key)), tuple(errors))
+        bounds = tuple(sorted(model.inference.bounds_met))
+        return FileResult(file, tuple(sorted(diagnostics, key=lambda one: one.sort_key)), tuple(errors), bounds)
 
     def _refused(
         self, file: FileToCheck, source: SourceFile | None, reasons: Iterable[UnreadableSource]

@@ -264,6 +264,9 @@ class Check:
         sources = _unsaved(files)
         if not mends:
             results = check_files(make_engine(), files, settings.jobs)
+            for result in results if self.given["verbose"] else ():
+                if result.bounds:
+                    _tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
             found = each_once(results)
             return Outcome(

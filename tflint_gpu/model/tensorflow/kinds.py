@@ -271,10 +271,6 @@ class Kinds:
         function = file.tree.function(call)
         return any(file.tree.function(one) is function for one in _stateful_calls(file))
 
-    def is_layer(self, file: File, expr: Expression, context: Context | None = None) -> bool:
-        """Whether an expression is certainly a Keras layer or model."""
-        return self.is_surely(file, expr, "layer", "model", context=context)
-
     def is_gpu_list(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether `expr` is certainly the list of a machine's GPUs, which may be empty."""
         return self.inference.surely(file, expr, self._lists_gpus, context)
