@@ -197,7 +197,7 @@ def _symbolic_finding(model: Model, call: cst.Call, name: str) -> Finding:
         model.file,
         call.func,
         f"`{short}` gets a symbolic Keras tensor while a model is built: it raises at once",
-        Prediction("crash", (), basis="a Keras tensor has no values; measured with 2.15 and 2.21"),
+        Prediction("crash", (), basis="a Keras tensor has no values; measured with 2.21"),
         help=_advice(name),
     )
 
