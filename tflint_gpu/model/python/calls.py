@@ -56,10 +56,7 @@ def arguments(
             found[positional.pop(0)] = given
     if function.name != "__init__" and callee.given == () and hands_on(call):
         return {**found, **dict(zip(positional, handed_on(file, call, caller, start=1), strict=False))}
-    rest = (
-        Function(function.file, function.node, function.owner) if len(positional) == len(function.parameters) else None
-    )
-    if rest is not None:
+    if len(positional) == len(function.parameters):
         for parameter, value in definitions.passed(file, call, function):
             found[parameter] = Bound(file, value, caller)
     else:

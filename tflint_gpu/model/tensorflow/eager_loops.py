@@ -118,7 +118,7 @@ class EagerLoops:
         found = list(_loops_of(self.file))
         if not self.file.runs_something:
             return found
-        functions = [c.function for call in self.file.tree.calls for c in self._called(self.file, call)]
+        functions = [c.function for call in self.file.tree.calls for c in self.inference.callees(self.file, call)]
         seen: set[Node] = set()
         for function in functions:  # grows meanwhile
             if function.file is self.file or function.node in seen or len(seen) > 200:
@@ -128,11 +128,8 @@ class EagerLoops:
                 (file, loop) for file, loop in _loops_of(function.file) if file.tree.function(loop) is function.node
             ]
             here = [call for call in function.calls if _stays(function.file, call)]
-            functions += [c.function for call in here for c in self._called(function.file, call)]
+            functions += [c.function for call in here for c in self.inference.callees(function.file, call)]
         return found
-
-    def _called(self, file: File, call: cst.Call) -> tuple[Callee, ...]:
-        return self.inference.callees(file, call)
 
     @cached_property
     def steps(self) -> list[EagerStep]:
@@ -168,7 +165,7 @@ class EagerLoops:
                 if self._is_forward(run, file, loop, batches) and self._is_eager(run):
                     innermost[run.call] = loop
                     kept = EagerForward(run.file, run.call, file, loop, self._use(run), self._shown_by(run), run.path)
-                    found.setdefault((loop), kept)
+                    found.setdefault(loop, kept)
                     break
         return [forward for forward in found.values() if innermost[forward.call] is forward.loop]
 
@@ -232,7 +229,7 @@ class EagerLoops:
                 seen.add(target.node)
                 inside = self.inference.enter(run.file, run.call, run.context, callee)
                 step = Step(run.file, run.call, f"calls `{target.name}`")
-                inner = self._held_inside(run, callee, inside, batches)
+                inner = self._held_inside(run, callee, batches)
                 queue += [
                     _Run(target.file, call, inside, (*run.path, step), (*run.functions, target), inner)
                     for call in target.calls
@@ -245,15 +242,11 @@ class EagerLoops:
             for origin in self.inference.of(run.file, run.call.func, run.context):
                 cls = self.inference.instance_class(origin)
                 if cls is not None and self.inference.definitions.external_bases(cls):
-                    method = self.inference.definitions.method(cls, "call") or self.inference.definitions.method(
-                        cls, "__call__"
-                    )
+                    method = self._forward_of(cls)
                     if method is not None:
                         yield Callee(method, origin)
 
-    def _held_inside(
-        self, run: _Run, callee: Callee, inside: Context | None, batches: Batches | None
-    ) -> frozenset[str]:
+    def _held_inside(self, run: _Run, callee: Callee, batches: Batches | None) -> frozenset[str]:
         """The parameters that get what the loop yields."""
         if batches is None:
             return frozenset()
@@ -444,9 +437,13 @@ class EagerLoops:
         for origin in self.inference.of(run.file, run.call.func, run.context):
             cls = self.inference.instance_class(origin)
             if cls is not None:
-                found = self.inference.definitions.method(cls, "call")
-                return found or self.inference.definitions.method(cls, "__call__")
+                return self._forward_of(cls)
         return None
+
+    def _forward_of(self, cls: Class) -> Function | None:
+        """What calling an instance runs: Keras's `call`, else Python's `__call__`."""
+        definitions = self.inference.definitions
+        return definitions.method(cls, "call") or definitions.method(cls, "__call__")
 
     def _forward_is_traced(self, run: _Run) -> bool:
         """Whether the model's own `call` is under tf.function, or only hands on to what is."""
