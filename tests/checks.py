@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 
@@ -19,6 +20,12 @@ ALL_RULES = load([entry.code for entry in entries()])
 def model_of(code: str, folder: Path) -> Model:
     """The model of a piece of code that lies in `folder`."""
     return Model.open(SourceFile.decode(code.encode(), folder / "x.py", "x.py"), Project(folder, NEWEST))
+
+
+def notebook(*cells: str) -> str:
+    """The text of a notebook whose code cells have these texts."""
+    written = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell.splitlines(True)} for cell in cells]
+    return json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def findings(code: str, folder: Path, name: str = "train.py", target: Target = NEWEST) -> list[tuple[Rule, Finding]]:
