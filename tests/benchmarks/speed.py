@@ -28,7 +28,7 @@ import libcst
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
-from tflint_gpu.model.python import file
+from tflint_gpu.model.python.spans import Spans
 from tflint_gpu.model.python.tree import Tree
 from tflint_gpu.rule import Rule, entries, load
 from tflint_gpu.settings.config import SettingsResolver
@@ -107,17 +107,17 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     """The parts of one more check, and their ratio to the parser's part."""
     gc.collect()  # what the checks before have left is not this one's
     clock = _Clock()
-    originals = (libcst.parse_module, Tree.__init__, file.spans_of)
+    originals = (libcst.parse_module, Tree.__init__, Spans.of)
     libcst.parse_module = clock.timed("parse", libcst.parse_module)
     Tree.__init__ = clock.timed("traversal", Tree.__init__)  # type: ignore[method-assign]
-    file.spans_of = clock.timed("positions", file.spans_of)
+    Spans.of = clock.timed("positions", Spans.of)  # type: ignore[method-assign]
     rules = load(entry.code for entry in entries())
     for rule in rules:
         asked = clock.timed(rule.code, lambda model, check=rule.check: list(check(model)))
         rule.check = asked  # type: ignore[method-assign]
     _check(projects, rules)
     clock.enter("")
-    libcst.parse_module, Tree.__init__, file.spans_of = originals  # type: ignore[method-assign]
+    libcst.parse_module, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
     parts, parse = clock.parts, clock.parts["parse"]
     questions = sum(seconds for part, seconds in parts.items() if part.startswith("TFG"))
     print(f"\nparts of one check, in seconds of CPU and as a ratio to the parse of the {parse:.2f} s that are parsed")

@@ -16,7 +16,7 @@ from tflint_gpu.model.python.flow import Flow
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.names import Names
 from tflint_gpu.model.python.scopes import Scope
-from tflint_gpu.model.python.spans import spans_of
+from tflint_gpu.model.python.spans import Spans
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, dotted_name, method_name
 from tflint_gpu.model.python.tree import Tree
 from tflint_gpu.text.nesting import check_nesting
@@ -96,15 +96,19 @@ class File:
 
     def span(self, node: Node) -> tuple[int, int]:
         """Character offsets of a node's own syntax: without surrounding whitespace."""
-        return self._spans[node]
+        start, end = self._spans.of(node, self.call_at(node) or node)
+        if self._original is None:
+            return start, end
+        return self._original[start], self._original[end]
 
     @cached_property
-    def _spans(self) -> dict[Node, tuple[int, int]]:
-        spans = spans_of(self.tree.module, self._parsed)
-        if self._parsed is self.source.code:
-            return spans
-        original = OriginalOffsets(self.source.code)
-        return {node: (original[start], original[end]) for node, (start, end) in spans.items()}
+    def _spans(self) -> Spans:
+        return Spans(self.tree, self._parsed)
+
+    @cached_property
+    def _original(self) -> OriginalOffsets | None:
+        """Where the text that was parsed stands in the file's, if they differ."""
+        return None if self._parsed is self.source.code else OriginalOffsets(self.source.code)
 
     @cached_property
     def _named_calls(self) -> dict[str, list[cst.Call]]:

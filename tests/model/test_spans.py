@@ -1,0 +1,63 @@
+"""Where nodes lie: what is learnt of one statement is what the whole tree says."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from tflint_gpu.model.python.spans import Spans, spans_of
+from tflint_gpu.model.python.tree import Tree
+
+PROGRAMS = {
+    "statements": "import a\n\n\n# of b\nb(1); c(2)\nif x:\n    d(e(1))\nelse:\n    f(1)\n",
+    "decorators": "# first\n@a(1)\n# between\n@b.c(2)\n\ndef d(e=f(1)):\n    '''é'''\n    return g(e)\n",
+    "methods": "class A(b(1)):\n    c = d(1)\n\n    # of e\n    @f(1)\n    async def e(self):\n        '''x\ny'''\n        g(1)\n\n"
+    "    class H:\n        def i(self): j(1)\n",
+    "a suite on the line": "class A: b(1)\nfor x in y(1): z(1)\n",
+    "no newline at the end": "a(1)\nb(\n    2,\n    c(3))",
+    "other line ends": "a(1)\r\nclass B:\r\n\tdef c(self):\r\n\t\td(1)\r\n\r\n\r\n\te(1)\r\n",
+    "continued lines": "a = \\\n    b(1)\nif (x and\n    y(2)):\n  pass; c(1)\n",
+    "form feeds": "a(1)\n\x0c\nclass B:\n\x0c\n    c = d(1)\n",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_one_statement_and_the_whole_tree_agree(text: str) -> None:
+    """Protects every position in every report."""
+    module = cst.parse_module(text)
+    tree = Tree(module)
+    expected = spans_of(module, text)
+    for call in tree.calls:
+        spans = Spans(tree, text)
+        assert spans.of(call, call) == expected[call]
+        assert text[slice(*spans.of(call.func, call))] == module.code_for_node(call.func)
+
+
+def test_one_statement_is_written_and_not_the_file() -> None:
+    """Protects the reason for all this: a place in one function costs that function."""
+    text = "class A:\n    def b(self):\n        c(1)\n\n    def d(self):\n        e(1)\n\n\nf(1)\n"
+    tree = Tree(cst.parse_module(text))
+    spans = Spans(tree, text)
+    first, second, third = tree.calls
+    spans.of(first, first)
+    assert second not in spans._known
+    assert third not in spans._known
+
+
+def test_a_node_that_the_traversal_leaves_out() -> None:
+    """Protects places such as a method's name or a comma, whatever stands near."""
+    text = "a.b(1)\nc.d(\n    2, 3)\n"
+    tree = Tree(cst.parse_module(text))
+    call = tree.calls[1]
+    assert isinstance(call.func, cst.Attribute)
+    assert text[slice(*Spans(tree, text).of(call.func.attr, call))] == "d"
+    assert text[slice(*Spans(tree, text).of(call.func.attr, call.func.attr))] == "d"
+
+
+def test_where_python_reads_other_statements() -> None:
+    """Protects files that only libcst parses: the whole tree is written."""
+    text = "a(1)\nprint(b(2))\n"
+    tree = Tree(cst.parse_module(text))
+    spans = Spans(tree, text)
+    spans.__dict__["_python"] = None
+    assert spans.of(tree.calls[2], tree.calls[2]) == (text.index("b(2)"), text.index("b(2)") + 4)
