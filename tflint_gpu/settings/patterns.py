@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -20,25 +21,40 @@ class FilePattern:
 
     def matches(self, path: Path) -> bool:
         """Whether the pattern means this absolute path, or just its last part."""
-        if _compiled(self.text).fullmatch(path.name):
-            return True
-        absolute = f"{_escaped(self.base)}/{self.text}".replace("//", "/")
-        text = self.text if self.text.startswith("/") else absolute
-        return _compiled(text.rstrip("/")).fullmatch(path.as_posix()) is not None
+        return any_matches((self,), path)
+
+    def __hash__(self) -> int:
+        return hash(self.text)  # many patterns are asked for every file, and a base's hash costs more
 
 
 def any_matches(patterns: tuple[FilePattern, ...], path: Path) -> bool:
     """Whether one of the patterns means the path."""
-    return any(pattern.matches(path) for pattern in patterns)
+    if not patterns:
+        return False
+    name, whole = _joined(patterns)
+    return name.fullmatch(path.name) is not None or whole.fullmatch(path.as_posix()) is not None
+
+
+@lru_cache(maxsize=256)
+def _joined(patterns: tuple[FilePattern, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What matches the last part of a path, and what a whole path, that one of the patterns means."""
+    places = (
+        one.text if one.text.startswith("/") else f"{_escaped(one.base)}/{one.text}".replace("//", "/")
+        for one in patterns
+    )
+    return _any_of(_translated(one.text) for one in patterns), _any_of(_translated(text.rstrip("/")) for text in places)
+
+
+def _any_of(expressions: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{expression})" for expression in dict.fromkeys(expressions)), re.DOTALL)
 
 
 def _escaped(base: Path) -> str:
     return re.sub(r"([*?\[\]{}])", r"[\1]", base.as_posix())
 
 
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Translate a glob: `*`, `**/`, `?`, `[...]`, `[!...]` and `{a,b}`."""
+def _translated(pattern: str) -> str:
+    """A glob as a regular expression: `*`, `**/`, `?`, `[...]`, `[!...]` and `{a,b}`."""
     out: list[str] = []
     position, braces = 0, 0
     while position < len(pattern):
@@ -70,6 +86,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
             out.append(re.escape(char))
         position += 1
     try:
-        return re.compile("".join(out), re.DOTALL)
+        return re.compile("".join(out)).pattern
     except re.error:
-        return re.compile(re.escape(pattern))
+        return re.escape(pattern)
