@@ -321,7 +321,8 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     """
     from tflint_gpu.model.tensorflow.graph_programs import surely_runs_in_graphs
 
-    found = [rule for rule in rules if may_fire(rule, data, source.path, project)]
+    mentions = _Mentioned(data)
+    found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
     if any(rule.skips_graphs for rule in found) and not source.refusals and surely_runs_in_graphs(source.code):
         found = [rule for rule in found if not rule.skips_graphs]
     return found
@@ -334,16 +335,35 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     return list(rules)
 
 
-def may_fire(rule: Rule, data: bytes, path: Path, project: Project) -> bool:
+class _Mentioned(dict[bytes, bool]):
+    """Which byte strings occur in a file: many rules ask for the same ones."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
+
+    def __missing__(self, marker: bytes) -> bool:
+        self[marker] = found = marker in self.data
+        return found
+
+
+def _may_fire(rule: Rule, mentions: _Mentioned, path: Path, project: Project) -> bool:
     """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
     if rule.skips_tests and is_test_path(path):
         return False
-    if not all(any(marker in data for marker in group) for group in rule.markers):
-        return False
+    for group in rule.markers:
+        for marker in group:
+            if mentions[marker]:
+                break
+        else:
+            return False
     wanted = rule.near_markers
-    if not wanted or any(marker in data for marker in wanted):
+    if not wanted:
         return True
-    return project.imports_mention(path, data, wanted)
+    for marker in wanted:
+        if mentions[marker]:
+            return True
+    return project.imports_mention(path, mentions.data, wanted)
 
 
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
