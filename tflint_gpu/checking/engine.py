@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checking.cache import Cache, rules_fingerprint
+from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.settings.config import SettingsResolver
@@ -24,7 +25,7 @@ from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
 from tflint_gpu.targets import Target, find_target
 from tflint_gpu.text.decoding import decode_source
-from tflint_gpu.text.source import SourceFile, UnreadableSource, is_test_path
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Suppressions, noqa_row
 
 if TYPE_CHECKING:
@@ -311,59 +312,6 @@ class Engine:
         if not self.use_cache or self.rules is not None or self.ignore_noqa or file.content is not None:
             return None
         return Cache.below(file.settings.cache_dir, file.settings.base)
-
-
-def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, project: Project) -> list[Rule]:
-    """The rules for which a file is worth a parse.
-
-    Arguments:
-        data: the file's code, in which the rules' byte strings are looked for.
-    """
-    from tflint_gpu.model.tensorflow.graph_programs import surely_runs_in_graphs
-
-    mentions = _Mentioned(data)
-    found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
-    if any(rule.skips_graphs for rule in found) and not source.refusals and surely_runs_in_graphs(source.code):
-        found = [rule for rule in found if not rule.skips_graphs]
-    return found
-
-
-def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
-    """The rules whose words hold for a program, as far as that is the same question for many of them."""
-    if model.runtime.uses_another_backend:
-        return [rule for rule in rules if not rule.skips_other_backends]
-    return list(rules)
-
-
-class _Mentioned(dict[bytes, bool]):
-    """Which byte strings occur in a file: many rules ask for the same ones."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__()
-        self.data = data
-
-    def __missing__(self, marker: bytes) -> bool:
-        self[marker] = found = marker in self.data
-        return found
-
-
-def _may_fire(rule: Rule, mentions: _Mentioned, path: Path, project: Project) -> bool:
-    """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
-    if rule.skips_tests and is_test_path(path):
-        return False
-    for group in rule.markers:
-        for marker in group:
-            if mentions[marker]:
-                break
-        else:
-            return False
-    wanted = rule.near_markers
-    if not wanted:
-        return True
-    for marker in wanted:
-        if mentions[marker]:
-            return True
-    return project.imports_mention(path, mentions.data, wanted)
 
 
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
