@@ -67,6 +67,6 @@ def fixed(code: str, folder: Path, only: str) -> str:
     for rule, finding in findings(text, folder):
         if rule.code == only and finding.fix is not None:
             edits.extend(placed(finding.fix, finding.file).edits)
-    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
+    for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end), reverse=True):
         text = text[: edit.start] + edit.content + text[edit.end :]
     return text

@@ -42,21 +42,16 @@ class UnguardedGpuIndex(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the indexes into lists of GPUs that no condition protects."""
-        for subscript in model.file.tree.subscripts:
-            index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
-            if not isinstance(index, cst.Index) or not isinstance(model.value(index.value), int):
-                continue
-            if not model.kinds.is_gpu_list(model.file, subscript.value):
-                continue
-            if model.guards.protects_index(model.file, subscript):
-                continue
+        found = [one for one in model.file.tree.subscripts if _is_unguarded(model, one)]
+        plain = {statement: one for one in found if (statement := _plain_statement(model, one)) is not None}
+        for subscript in found:
             yield Finding(
                 model.file,
                 subscript,
                 "the list of GPUs may be empty: this index raises IndexError on a machine without a GPU",
                 Prediction("crash", ("machines without a GPU",), basis="the list is empty there; measured"),
                 help="loop over the list, or check it first",
-                fix=_fix(model, subscript),
+                fix=_fix(model, subscript, plain),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -89,20 +84,56 @@ _WORKLOAD = Workload(
 )
 
 
-def _fix(model: Model, subscript: cst.Subscript) -> Fix | None:
-    """Put a statement that binds nothing under `if gpus:`."""
-    statement = model.file.tree.statement(subscript)
+def _is_unguarded(model: Model, subscript: cst.Subscript) -> bool:
+    index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
+    return (
+        isinstance(index, cst.Index)
+        and isinstance(model.value(index.value), int)
+        and model.kinds.is_gpu_list(model.file, subscript.value)
+        and not model.guards.protects_index(model.file, subscript)
+    )
+
+
+def _plain_statement(model: Model, subscript: cst.Subscript) -> cst.SimpleStatementLine | None:
+    """The statement around an index, if it binds nothing, so that it can be left out where there is no GPU."""
+    statement, index = model.file.tree.statement(subscript), subscript.slice[0].slice
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
     small = statement.body[0]
-    plain = isinstance(subscript.value, cst.Name) and isinstance(small, cst.Expr) and not _binds(small)
-    index = subscript.slice[0].slice
-    if not plain or not isinstance(index, cst.Index) or model.value(index.value) not in (0, -1):
+    if not isinstance(subscript.value, cst.Name) or not isinstance(small, cst.Expr) or _binds(small):
         return None
-    if "\n" in model.file.code(small):
+    if not isinstance(index, cst.Index) or model.value(index.value) not in (0, -1) or "\n" in model.file.code(small):
         return None
-    guard = f"if {model.file.code(subscript.value)}:\n{model.file.indentation(statement)}    "
-    return Fix("Do it only where there is a GPU", "safe", (Edit(small, guard, "before"),))
+    return statement
+
+
+def _fix(model: Model, subscript: cst.Subscript, plain: dict[cst.SimpleStatementLine, cst.Subscript]) -> Fix | None:
+    """Put a statement, with its neighbours that need it too, under one `if gpus:`."""
+    statement = model.file.tree.statement(subscript)
+    if not isinstance(statement, cst.SimpleStatementLine) or statement not in plain:
+        return None
+    gpus = model.file.code(subscript.value)
+    first, *others = (
+        one.body[0] for one in _neighbours(model, statement, plain) if model.file.code(plain[one].value) == gpus
+    )
+    guard = f"if {gpus}:\n{model.file.indentation(statement)}    "
+    edits = (Edit(first, guard, "before"), *(Edit(other, "    ", "before") for other in others))
+    return Fix("Do it only where there is a GPU", "safe", edits)
+
+
+def _neighbours(
+    model: Model, statement: cst.SimpleStatementLine, plain: dict[cst.SimpleStatementLine, cst.Subscript]
+) -> list[cst.SimpleStatementLine]:
+    """The statements without another one between them around a statement, itself included."""
+    found: list[cst.SimpleStatementLine] = []
+    for one in model.file.tree.block(statement).children:
+        if isinstance(one, cst.SimpleStatementLine) and one in plain:
+            found.append(one)
+        elif statement in found:
+            break
+        elif isinstance(one, cst.BaseCompoundStatement | cst.SimpleStatementLine):
+            found = []
+    return found
 
 
 def _binds(node: cst.CSTNode) -> bool:

@@ -241,6 +241,13 @@ def test_index_is_guarded_by_the_fix(tmp_path: Path) -> None:
     assert codes(result, tmp_path) == []
 
 
+def test_neighbours_get_one_guard(tmp_path: Path) -> None:
+    """Protects the code from one `if gpus:` after the other; what stands between two statements parts them."""
+    code = GPUS + "show(gpus[0])\n# and\nuse(gpus[0])\nother()\nuse(gpus[0])\n"
+    guarded = "if gpus:\n    show(gpus[0])\n# and\n    use(gpus[0])\nother()\nif gpus:\n    use(gpus[0])\n"
+    assert fixed(code, tmp_path, "TFG506") == GPUS + guarded
+
+
 def test_index_fails_without_a_gpu() -> None:
     """The truth of TFG506 with the installed TensorFlow."""
     tf = pytest.importorskip("tensorflow")
