@@ -1,21 +1,22 @@
-"""Every program in `fixtures/` gets a verdict, on the CPU, with the installed TensorFlow.
+"""A program in `fixtures/` for each rule gets a verdict, on the CPU, with the installed TensorFlow.
 
-One experiment is run for each program, so that all of it stays a matter of minutes: the first that a CPU can run, of
-a kind that needs fewer runs where there is one. One program for each rule is run as often as a verdict needs; of the
-others each variant is run once, which shows what it shows but can only be inconclusive. What only a GPU shows must
-say so.
+One experiment is run for each program, so that all of it stays a matter of minutes. For some rules it is run as often as
+a verdict needs; for the others each variant is run once, which shows what it shows but can only be inconclusive. What
+only a GPU shows must say so. All other programs are a campaign: `pytest -m campaign`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from verified import cases_of, verified
 
 from tflint_gpu.diagnostics import Prediction
-from tflint_gpu.verify.verification import Setup, obstacle
+from tflint_gpu.verify.verification import Case, Setup, obstacle
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TIMED = ("slowdown", "no-effect")
@@ -34,25 +35,53 @@ TO_THE_END = (
 )  # TFG302 has a test of its own
 
 
-def programs() -> list[Path]:
+KINDS = ("not_used/bike_rentals.ipynb", "no_faster/image_folder")  # a notebook, and several files
+
+
+def programs() -> Iterator[object]:
+    """Each program, and the rule whose finding is to be verified: the first program of each rule, then the campaign."""
     found = [path for folder in FIXTURES.iterdir() if folder.is_dir() for path in folder.iterdir()]
-    kinds = (".py", ".ipynb")
-    return sorted(
-        p for p in found if (p.is_dir() or p.suffix in kinds) and not p.stem.endswith(("_clean", "__pycache__"))
-    )
+    endings = (".py", ".ipynb")
+    flagged = [
+        p for p in found if (p.is_dir() or p.suffix in endings) and not p.stem.endswith(("_clean", "__pycache__"))
+    ]
+    seen: set[str] = set()
+    for path in sorted(flagged, key=lambda path: (_name(path) not in TO_THE_END, path)):
+        new = [code for code in _expected(path) if code not in seen]
+        seen.update(new)
+        for code in new:
+            yield pytest.param(path, code, id=f"{_name(path)} {code}")
+        if not new:
+            is_tried = _name(path) in (*TO_THE_END, *KINDS)
+            yield pytest.param(path, None, id=_name(path), marks=() if is_tried else pytest.mark.campaign)
 
 
-@pytest.mark.parametrize("path", programs(), ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_program_gets_a_verdict(path: Path) -> None:
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _expected(path: Path) -> list[str]:
+    """The codes that a program's comments name, in their order."""
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    lines = [line for file in files for line in re.findall(r"# expect: ([TFG\d ]+)", file.read_text("utf-8"))]
+    return list(dict.fromkeys(code for line in lines for code in line.split()))
+
+
+@pytest.mark.parametrize(("path", "code"), list(programs()))
+def test_a_program_gets_a_verdict(path: Path, code: str | None) -> None:
     cases = cases_of(path)
     assert cases, "a flagged fixture has findings"
     ready = [case for case in cases if not obstacle(case, Setup())]
+    of_code = [case for case in ready if case.diagnostic.code == code]
+    ready = of_code or ready
+    if code is not None and _name(path) not in TO_THE_END and _has_only_a_workload(ready):
+        pytest.skip("the rule's workload, which is all that would run, is tried in test_workloads.py")
     if not ready:
         assert all(case.experiment is None or "GPU" in case.experiment.requires for case in cases)
         assert verified(cases[0]).verdict.verdict == "not run"
         return
     for case in sorted(ready, key=lambda case: case.prediction.kind in TIMED):
-        once = f"{path.parent.name}/{path.name}" not in TO_THE_END
+        once = _name(path) not in TO_THE_END
         result = verified(case, runs=1 if once else 3 if case.prediction.kind in TIMED else 2)
         if "without reaching" not in result.verdict.reason:  # code under a flag that nobody sets
             break
@@ -62,6 +91,10 @@ def test_a_program_gets_a_verdict(path: Path) -> None:
     assert (before.crash is not None) == (case.prediction.kind == "crash")
     if not once and case.diagnostic.code in CERTAIN:
         assert result.verdict.verdict.endswith("confirmed"), result.verdict.reason
+
+
+def _has_only_a_workload(cases: list[Case]) -> bool:
+    return bool(cases) and all(case.experiment is not None and case.experiment.only_workload for case in cases)
 
 
 def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with_them() -> None:
