@@ -13,6 +13,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.mentions import Mention
 from tflint_gpu.rule import Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload, table_of
 
+from .chains import rewritten
 from .table import KERAS_3, TF_NAME, Rename, State, documentation, first_without, shown
 
 
@@ -139,6 +140,9 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
     rename, file = renames[mention.name], model.file
     if not rename.fix:
         return None
+    if rename.methods:
+        edit = rewritten(model, mention.node, rename.parameters, rename.methods)
+        return None if edit is None else Fix("Write the methods that took its place", rename.fix, (edit,))
     edits: tuple[Edit, ...] = ()
     if mention.statement is not None:
         plain = {old: other.new for old, other in renames.items() if other.new and "(" not in other.new}

@@ -35,6 +35,8 @@ class Rename:
     fix: Literal["safe", "unsafe", ""] = ""
     arguments: int | None = None
     accepts: tuple[str, ...] | None = None
+    parameters: tuple[str, ...] = ()
+    methods: str = ""
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> Rename:

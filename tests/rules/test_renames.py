@@ -163,6 +163,36 @@ SILENT = {
     "other config": TF + "c.gpu_options.allow_growth = True\n",
 }
 FIXES = {
+    "map and batch": (
+        TF + "d = d.take(9).apply(\n    tf.data.experimental.map_and_batch(f, 2, drop_remainder=True))\n",
+        TF + "d = d.take(9).map(f, num_parallel_calls=tf.data.AUTOTUNE).batch(2, drop_remainder=True)\n",
+    ),
+    "map and batch with calls of its own": (
+        "from tensorflow import data\nd = d.apply(data.experimental.map_and_batch(f, batch_size=2, num_parallel_calls=8))\n",
+        "from tensorflow import data\nd = d.map(f, num_parallel_calls=8).batch(2)\n",
+    ),
+    "map and batch in parallel batches": (
+        TF + "d = d.apply(tf.data.experimental.map_and_batch(f, 2, 3))\n",
+    ) * 2,
+    "map and batch, kept": (TF + "fuse = tf.data.experimental.map_and_batch(f, 2)\nd = d.apply(fuse)\n",) * 2,
+    "shuffle and repeat": (
+        TF + "d = d.apply(tf.data.experimental.shuffle_and_repeat(100, seed=3))\n",
+        TF + "d = d.shuffle(100, seed=3).repeat()\n",
+    ),
+    "shuffle and repeat some times": (
+        TF + "d = d.apply(tf.data.experimental.shuffle_and_repeat(100, 5))\n",
+        TF + "d = d.shuffle(100).repeat(5)\n",
+    ),
+    "parallel interleave": (
+        TF + "d = d.apply(tf.data.experimental.parallel_interleave(f, cycle_length=4, sloppy=True))\n",
+        TF + "d = d.interleave(f, 4, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)\n",
+    ),
+    "parallel interleave with a buffer": (
+        TF + "d = d.apply(tf.data.experimental.parallel_interleave(f, 4, 1, False, 8))\n",
+    ) * 2,
+    "parallel interleave by a setting": (
+        TF + "d = d.apply(tf.data.experimental.parallel_interleave(f, 4, sloppy=fast))\n",
+    ) * 2,
     "call": (TF + "a = tf.test.is_gpu_available()\n", TF + "a = bool(tf.config.list_physical_devices(\"GPU\"))\n"),
     "call with arguments": (TF + "a = tf.test.is_gpu_available(True)\n",) * 2,
     "constant": (TF + "A = tf.data.experimental.AUTOTUNE\n", TF + "A = tf.data.AUTOTUNE\n"),
@@ -428,3 +458,27 @@ def test_what_is_gone_can_be_tried(rule: type[Renamed], tmp_path: Path) -> None:
         else:
             with pytest.raises((AttributeError, ImportError, TypeError)):
                 exec(compile(text, "trial", "exec"), {})
+
+
+CHAINS = {
+    "TFG708": "tf.data.Dataset.range(10).apply(tf.data.experimental.map_and_batch(lambda x: x + 1, 4))",
+    "TFG709": "tf.data.Dataset.range(10).apply(tf.data.experimental.shuffle_and_repeat(10, 2))",
+    "TFG710": "tf.data.Dataset.range(10).apply("
+    "tf.data.experimental.parallel_interleave(tf.data.Dataset.from_tensors, 2, sloppy=True))",
+}
+
+
+@pytest.mark.parametrize("code", CHAINS)
+def test_methods_give_what_the_old_operation_gave(code: str, tmp_path: Path) -> None:
+    """With the installed TensorFlow: the same elements, in whatever order."""
+    import tensorflow as tf
+
+    before = f"{TF}ds = {CHAINS[code]}\n"
+    after = fixed(before, tmp_path, code)
+    assert after != before
+    results = []
+    for text in (before, after):
+        names: dict[str, Any] = {"tf": tf}
+        exec(text, names)
+        results.append(sorted(str(x.numpy()) for x in names["ds"]))
+    assert results[0] == results[1]
