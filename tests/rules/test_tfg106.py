@@ -51,6 +51,11 @@ CREATED = {
     "helper method": LAYER
     + "    def project(self, x):\n        return layers.Conv2D(4, 3)(x)\n"
     + "    def call(self, x):\n        return self.project(x)",
+    "behind a test that raises": CALL + "        if x.shape[-1] != self.width:\n            raise ValueError(x.shape)\n"
+    "        return layers.Dense(4)(x)",
+    "dropout with a rate of the layer": "class Net(layers.Layer):\n    def __init__(self, rate=0.1):\n"
+    "        super().__init__()\n        self.rate = rate\n    def call(self, x):\n"
+    "        return layers.Dropout(self.rate)(x)",
     "behind an assertion": STEP + "    assert x.shape.rank == 2\n    return x + tf.Variable(1.0)",
     "own base class": "class Base(keras.Model):\n    pass\nclass Net(Base):\n    def call(self, x):\n"
     "        return layers.BatchNormalization()(x)",
@@ -91,6 +96,16 @@ NOT_CREATED = {
     "a learning rate's schedule": STEP + "    return keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)(1)",
     "a layer that is not called": STEP + "    layer = layers.Dense(4)\n    return x",
     "dropout that drops nothing": CALL + "        return layers.Dropout(0.0)(x)",
+    "dropout that may drop nothing": "class Net(layers.Layer):\n    def __init__(self, rate=0.0):\n"
+    "        super().__init__()\n        self.rate = rate\n    def call(self, x):\n"
+    "        return layers.Dropout(self.rate)(x)",
+    "dropout with an unknown rate": "class Net(layers.Layer):\n    def __init__(self, rate):\n"
+    "        super().__init__()\n        self.rate = rate\n    def call(self, x):\n"
+    "        return layers.Dropout(self.rate)(x)",
+    "called to show that it raises": "@tf.function\ndef step(x):\n    return x + tf.Variable(1.0)\n"
+    "with assert_raises(ValueError):\n    step(1.0)",
+    "called in a try": "@tf.function\ndef step(x):\n    return x + tf.Variable(1.0)\ntry:\n    step(1.0)\n"
+    "except ValueError as error:\n    print(error)",
     "a function that nobody traces": "def make():\n    v = tf.Variable(1.0)\n    return layers.Dense(4)(v)",
     "functional model": "def build():\n    x = keras.Input((4,))\n    return keras.Model(x, layers.Dense(4)(x))",
     "a module's function around a traced one": "def train():\n    v = tf.Variable(1.0)\n    @tf.function\n"

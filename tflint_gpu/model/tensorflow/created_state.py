@@ -13,7 +13,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, argument, method_name
+from tflint_gpu.model.python.syntax import Expression, argument, dotted_name, method_name
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode
 from tflint_gpu.targets import Target
@@ -81,7 +81,14 @@ class CreatedState:
         if any(True for _ in self.file.calls("tf.compat.v1.wrap_function")):  # that may create what it likes
             return []
         found = (list(self._in_function(traced)) for traced in self.code.functions)
-        return [created for created in found if created]
+        return [created for created in found if created and not self._is_expected_to_fail(created[0].traced.function)]
+
+    def _is_expected_to_fail(self, function: Function) -> bool:
+        """Whether all calls of a function are there to show that it raises."""
+        sites = self.inference.call_sites(function)
+        return bool(sites) and all(
+            self.code.guards.in_try(file, call) or _in_raises(file, call) for file, call in sites
+        )
 
     def _in_function(self, traced: Traced) -> Iterator[Created]:
         file, function = traced.file, traced.function
@@ -110,7 +117,10 @@ class CreatedState:
         if _layer(name) not in _WITH_SEED or self.target.keras < 3:
             return False
         rate = argument(call, 0, "rate") or argument(call, 0, "stddev")
-        return rate is not None and self.constants.of(file, rate) not in (0, 0.0)
+        numbers = (
+            [number for one in self.inference.of(file, rate) for number in _number(one)] if rate is not None else ()
+        )
+        return bool(numbers) and 0 not in numbers  # with a rate of zero it has none
 
     def _adds_weight(self, file: File, call: cst.Call) -> bool:
         """`self.add_weight(...)` of Keras's own."""
@@ -179,6 +189,23 @@ class CreatedState:
             if isinstance(parent, cst.With)
             for item in parent.items
         )
+
+
+def _in_raises(file: File, call: cst.Call) -> bool:
+    """`with pytest.raises(ValueError):`"""
+    return any(
+        isinstance(item.item, cst.Call) and "raises" in (dotted_name(item.item.func) or "").lower()
+        for parent in file.tree.ancestors(call)
+        if isinstance(parent, cst.With)
+        for item in parent.items
+    )
+
+
+def _number(origin: Origin) -> Iterator[float]:
+    """The number that a value is; of a parameter that nobody fills, its default."""
+    node = origin.node.default if isinstance(origin.node, cst.Param) else origin.node
+    if isinstance(node, cst.Float | cst.Integer) and not origin.parts:
+        yield node.evaluated_value
 
 
 def _is(origin: Origin, made: cst.Call) -> bool:

@@ -119,7 +119,7 @@ class TracedCode:
             if isinstance(parent, cst.FunctionDef | cst.Lambda):
                 break
         return all(
-            isinstance(file.tree.parents[test], cst.Assert | cst.While) or (keras and _is_training(test) is needed)
+            _demands(file, test) or (keras and _is_training(test) is needed)
             for test, needed in self.guards.branches(file, node)
         )
 
@@ -195,6 +195,15 @@ def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _outlives(file, test.expression)
     return False
+
+
+def _demands(file: File, test: cst.BaseExpression) -> bool:
+    """Whether a test makes no choice for what follows: an assertion, an `if` that only raises, a `while`."""
+    parent = file.tree.parents[test]
+    if isinstance(parent, cst.If) and isinstance(parent.body, cst.IndentedBlock) and parent.body.body:
+        last = parent.body.body[-1]
+        return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
+    return isinstance(parent, cst.Assert | cst.While)
 
 
 def _is_training(test: cst.BaseExpression) -> bool | None:
