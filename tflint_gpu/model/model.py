@@ -19,6 +19,7 @@ from tflint_gpu.model.python.project import Project
 from tflint_gpu.model.python.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.consumers import Consumers
+from tflint_gpu.model.tensorflow.created_state import CreatedState
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
@@ -154,6 +155,11 @@ class Model:
     def traced_code(self) -> TracedCode:
         """What runs only while TensorFlow traces."""
         return TracedCode(self.file, self.inference, self.constants, self.kinds, self.guards, self.execution)
+
+    @cached_property
+    def created_state(self) -> CreatedState:
+        """What traced code creates that holds variables."""
+        return CreatedState(self.file, self.inference, self.constants, self.kinds, self.traced_code, self.target)
 
     @cached_property
     def training(self) -> Training:

@@ -23,6 +23,7 @@ from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FU
 
 _PATH_LIMIT = 6
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
+_CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _ASKS_FOR_TRACING = re.compile(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
 _UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
@@ -100,6 +101,35 @@ class TracedCode:
             for parent in file.tree.ancestors(node)
         )
 
+    def runs_in_every_call(self, traced: Traced, node: Node) -> bool:
+        """Whether no test, handler or decorator may keep code of a traced function from running in some calls."""
+        if not traced.path and not self._is_plain(traced.function):
+            return False
+        if any(step.file.name(getattr(step.node, "func", None)) in _CHOOSING for step in traced.path):
+            return False
+        places = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
+        return all(self._always_runs(file, place, traced.keras) for file, place in places)
+
+    def _always_runs(self, file: File, node: Node, keras: bool) -> bool:
+        if self.runs_once(file, node):
+            return False
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.ExceptHandler):
+                return False
+            if isinstance(parent, cst.FunctionDef | cst.Lambda):
+                break
+        return all(
+            _demands(file, test) or (keras and _is_training(test) is needed)
+            for test, needed in self.guards.branches(file, node)
+        )
+
+    def _is_plain(self, function: Function) -> bool:
+        """Whether all decorators of a function are known, or put it under `tf.function`."""
+        if not isinstance(function.node, cst.FunctionDef) or not may_be_replaced(function.file, function.node):
+            return True
+        place = self.execution.tracing.wrapped(function.file).get(function.node)
+        return isinstance(place, cst.Decorator) and len(function.node.decorators) == 1
+
     @cached_property
     def _runs_eagerly(self) -> bool:
         """Whether the file switches tracing off."""
@@ -165,6 +195,23 @@ def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _outlives(file, test.expression)
     return False
+
+
+def _demands(file: File, test: cst.BaseExpression) -> bool:
+    """Whether a test makes no choice for what follows: an assertion, an `if` that only raises, a `while`."""
+    parent = file.tree.parents[test]
+    if isinstance(parent, cst.If) and isinstance(parent.body, cst.IndentedBlock) and parent.body.body:
+        last = parent.body.body[-1]
+        return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
+    return isinstance(parent, cst.Assert | cst.While)
+
+
+def _is_training(test: cst.BaseExpression) -> bool | None:
+    """What `training` is for a test that asks for it alone; `fit` makes it true."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = _is_training(test.expression)
+        return None if inner is None else not inner
+    return True if isinstance(test, cst.Name) and test.value == "training" else None
 
 
 def _outlives(file: File, expr: cst.BaseExpression) -> bool:

@@ -1,0 +1,110 @@
+"""TFG106 variable-in-call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.created_state import Created
+from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class VariableInCall(Rule):
+    """Traced code creates a variable, a layer with weights or an optimizer in every call.
+
+    Why: `tf.function` traces a function a second time when the first has created variables, and raises if it creates
+    some again: `ValueError: tf.function only supports singleton tf.Variables created on the first call`. Keras traces
+    `call`, `train_step` and their kin in `fit` and `predict`. Where such code does run, called eagerly, every call
+    starts with new values, so nothing is learned. Metrics and optimizers hold variables too, and
+    with Keras 3 so do layers that draw random numbers, as `Dropout`. Layers without weights (`Flatten`, `Softmax`,
+    `Add`) and loss objects may be made anywhere. Not reported: what is created under a test, as `if self.v is None:`,
+    below a decorator that is not known, or in `tf.init_scope`; tests, and functions that are called to show that they
+    raise.
+
+    Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), all of `tf.Variable`, Keras's layers with
+    weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
+    `train_step`; `Dropout` with Keras 3 only. A test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+
+        class Encoder(tf.keras.layers.Layer):
+            def call(self, inputs):
+                return tf.keras.layers.Dense(64)(inputs)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        class Encoder(tf.keras.layers.Layer):
+            def __init__(self):
+                super().__init__()
+                self.dense = tf.keras.layers.Dense(64)
+
+            def call(self, inputs):
+                return self.dense(inputs)
+    """
+
+    code = "TFG106"
+    name = "variable-in-call"
+    severity = "error"
+    markers = (MARKERS,)
+    near_markers = (b"Variable(", b"layers", b"optimizers", b"metrics", b"Generator", b"add_weight", b"applications")
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the first creation in each traced function; the others are notes."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for first, *others in model.created_state.in_every_call:
+            if model.is_for_tensorflow_1:
+                return
+            yield _finding(model, first, others)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A traced function with a variable: that TensorFlow refuses it does not depend on the user's code."""
+        yield Experiment(finding.file, finding.node, exceptions=("ValueError",), workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        once = tf.keras.layers.Dense(8)
+
+        @tf.function
+        def encode(inputs):
+            return tf.keras.layers.Dense(8)(inputs)
+
+        tflint_measure.finish(outputs=encode(tf.ones((4, 8))).shape)
+    """,
+    changes=(("return tf.keras.layers.Dense(8)(inputs)", "return once(inputs)"),),
+)
+
+
+def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
+    traced, call = created.traced, created.call
+    what = f"{created.what} (since Keras 3)" if created.since_keras_3 else created.what
+    when = "Keras traces it (`fit`, `predict`)" if traced.keras else "TensorFlow traces it"
+    eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""
+    notes = [Note(step.file, step.node, step.text) for step in traced.path]
+    notes += [Note(traced.file, other.call.func, "this is created in every call, too") for other in others]
+    return Finding(
+        traced.file,
+        call.func,
+        f"`{traced.file.code(call.func)}` creates {what} in every call of {traced.entry}: "
+        f"it raises when {when}{eagerly}",
+        Prediction("crash", ("traced",), basis="ValueError: only singleton variables; measured with 2.15 and 2.21"),
+        help=_help(created),
+        notes=tuple(notes),
+    )
+
+
+def _help(created: Created) -> str:
+    if created.traced.function.owner is None:
+        return "create it once, before the function, and let the function use it"
+    return "create it once: in `__init__`, in `build`, or under `if self.... is None:`"
