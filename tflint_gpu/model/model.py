@@ -36,6 +36,7 @@ from tflint_gpu.model.tensorflow.program import Program
 from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
+from tflint_gpu.model.tensorflow.row_functions import RowFunctions
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.samples import Samples
@@ -243,6 +244,11 @@ class Model:
     def rows(self) -> Rows:
         """Which batches have one row."""
         return Rows(self.inference, self.constants)
+
+    @cached_property
+    def row_functions(self) -> RowFunctions:
+        """Which functions are called for every row, and work on all rows."""
+        return RowFunctions(self.file, self.inference, self.constants)
 
     @cached_property
     def precision(self) -> Precision:

@@ -12,13 +12,14 @@ from tflint_gpu.model.python.calls import Bound, Callee
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Function, may_be_replaced
+from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, parameters
+from tflint_gpu.model.python.syntax import Expression, Node, argument, parameters
+from tflint_gpu.model.tensorflow.plain_code import is_plain
 
 # Of one tensor: numbers change each for itself, or pixels within their own image, and nothing asks for the rank.
-_UNARY = frozenset(
+UNARY = frozenset(
     (
         "abs cast saturate_cast sqrt square exp log log1p sigmoid tanh sin cos floor ceil round sign negative "
         "identity logical_not stop_gradient as_string zeros_like ones_like dtypes.cast dtypes.saturate_cast "
@@ -31,7 +32,7 @@ _UNARY = frozenset(
         "math.is_finite math.logical_not"
     ).split()
 )
-_COMBINING = frozenset(
+COMBINING = frozenset(
     (
         "add subtract multiply divide truediv maximum minimum pow equal not_equal greater greater_equal less "
         "less_equal logical_and logical_or where clip_by_value math.add math.subtract math.multiply math.divide "
@@ -40,24 +41,10 @@ _COMBINING = frozenset(
         "math.squared_difference"
     ).split()
 )
-_NUMBERS = frozenset(["constant", "convert_to_tensor", "float32", "float64", "float16", "int32", "int64", "uint8"])
+NUMBERS = frozenset(["constant", "convert_to_tensor", "float32", "float64", "float16", "int32", "int64", "uint8"])
 _PIXELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb", "one_hot"])  # they change the last axis only
 _AXES = frozenset(["expand_dims", "squeeze"])
 _LAYERS = frozenset(["keras.layers.Rescaling", "keras.layers.experimental.preprocessing.Rescaling"])
-# What may stand in such a function; anything else may depend on a value, a shape, or do something besides.
-_STATEMENTS = (
-    cst.SimpleStatementLine,
-    cst.SimpleStatementSuite,
-    cst.IndentedBlock,
-    cst.Assign,
-    cst.AnnAssign,
-    cst.AugAssign,
-    cst.Return,
-    cst.If,
-    cst.Else,
-    cst.Pass,
-)
-_FORBIDDEN = (cst.BaseComp, cst.Lambda, cst.Await, cst.Yield, cst.NamedExpr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +78,7 @@ class ElementWise:
         self.inference = inference
         self.constants = constants
         self.function = callee.function
-        self.given = _given(callee)
+        self.given = filled(callee)
         self.context = Context(self.function.node, caller=callee.context or caller)
         self._known: dict[tuple[Node, Context | None], _Value | None] = {}
         self._understood: set[Node] = set()
@@ -111,32 +98,7 @@ class ElementWise:
         returned = [self._expression(file, value, self.context) for value in file.returned(node)]
         if not returned or not all(v and v.parts == frozenset(self.components) and not v.is_number for v in returned):
             return False
-        return self._is_plain(self.function, set())
-
-    def _is_plain(self, function: Function, seen: set[Node]) -> bool:
-        """Whether a function, with those it calls, only computes what it returns, and asks its values nothing."""
-        node, file = function.node, function.file
-        if node in seen:
-            return True
-        seen.add(node)
-        if isinstance(node, cst.FunctionDef) and not _is_straight(file, node):
-            return False
-        if any(isinstance(inner, _FORBIDDEN) for inner in walk(node.body)):
-            return False
-        if not all(self._asks_outside(file, node, test) for test in _tests(node)):
-            return False
-        for call in function.calls:
-            callees = self.inference.callees(file, call)
-            if call not in self._understood and not callees:
-                return False
-            if not all(self._is_plain(callee.function, seen) for callee in callees):
-                return False
-        return True
-
-    def _asks_outside(self, file: File, function: FunctionNode, test: Expression) -> bool:
-        """Whether a condition is about something that is known before the function is called."""
-        own = file.tree.scopes[function].bindings
-        return not any(isinstance(n, cst.Name) and n.value in own for n in walk(test))
+        return is_plain(self.inference, self.function, self._understood)
 
     def _expression(self, file: File, expr: Expression, context: Context | None) -> _Value | None:
         key = (expr, context)
@@ -160,10 +122,10 @@ class ElementWise:
             return self._call(file, node, context)
         if isinstance(node, cst.Subscript):
             return self._subscript(file, node, context)
-        operands = _operands(node)
-        if operands is not None:
+        combined = operands(node)
+        if combined is not None:
             number = self._number(origin)
-            return number or _combined(self._expression(file, one, context) for one in operands)
+            return number or _combined(self._expression(file, one, context) for one in combined)
         if isinstance(node, cst.Tuple | cst.Dict):
             return self._structure(file, node, context)
         return self._number(origin)
@@ -213,7 +175,7 @@ class ElementWise:
         if not values or len(values) != len(call.args):
             return None
         found: _Value | None = None
-        if short in _COMBINING and (short != "where" or len(values) == 3):
+        if short in COMBINING and (short != "where" or len(values) == 3):
             kept = [v for arg, v in zip(call.args, values, strict=True) if not _is_name_argument(arg)]
             found = _combined(kept)
         elif self._rest_is_set(file, call, context):
@@ -226,9 +188,9 @@ class ElementWise:
         self, file: File, call: cst.Call, context: Context | None, name: str, short: str, first: _Value | None
     ) -> _Value | None:
         """A call that works on its first argument, whose others set how."""
-        if short in _UNARY or _preprocesses(name) or self._rescales(file, call, context):
+        if short in UNARY or _preprocesses(name) or self._rescales(file, call, context):
             return first if first is not None and not first.is_structure else None
-        if short in _NUMBERS or (name.startswith("numpy.") and name.removeprefix("numpy.") in _NUMBERS):
+        if short in NUMBERS or (name.startswith("numpy.") and name.removeprefix("numpy.") in NUMBERS):
             is_scalar = first is not None and first.is_number and argument(call, 2, "shape") is None
             return first if is_scalar else None
         if short in _PIXELS and argument(call, -1, "axis") is None:
@@ -279,7 +241,7 @@ class ElementWise:
         return len(call.args) == 1 and self.inference.surely(file, call.func, is_rescaling, context)
 
 
-def _given(callee: Callee) -> Mapping[Node, Bound]:
+def filled(callee: Callee) -> Mapping[Node, Bound]:
     """The parameters that `functools.partial` has filled."""
     positional = list(callee.function.parameters)
     named = {p.name.value: p for p in parameters(callee.function.node)}
@@ -292,23 +254,7 @@ def _given(callee: Callee) -> Mapping[Node, Bound]:
     return found
 
 
-def _is_straight(file: File, function: cst.FunctionDef) -> bool:
-    """Whether a function's body has assignments, returns and conditions only, apart from its docstring."""
-    return all(
-        isinstance(node, _STATEMENTS) or (isinstance(node, cst.Expr) and isinstance(node.value, cst.BaseString))
-        for node in walk(function.body)
-        if isinstance(node, cst.BaseStatement | cst.BaseSmallStatement | cst.BaseSuite | cst.Else)
-    )
-
-
-def _tests(function: FunctionNode) -> list[Expression]:
-    """What decides which way a function goes."""
-    nodes = list(walk(function.body))
-    tests = [node.test for node in nodes if isinstance(node, cst.If | cst.IfExp)]
-    return [*tests, *(node.left for node in nodes if isinstance(node, cst.BooleanOperation))]
-
-
-def _operands(node: Node) -> list[Expression] | None:
+def operands(node: Node) -> list[Expression] | None:
     """What an operator combines number by number; None for anything else."""
     if isinstance(node, cst.BinaryOperation):
         return None if isinstance(node.operator, cst.MatrixMultiply) else [node.left, node.right]

@@ -1,0 +1,107 @@
+"""TFG109 needless-map-fn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.row_functions import RowMap
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class NeedlessMapFn(Rule):
+    """`tf.map_fn` calls a function for every row that works on all rows at once.
+
+    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations a row;
+    called eagerly it is a loop of Python. Arithmetic, comparisons, casts and reductions work on the whole tensor:
+    a reduction with an axis, a conditional expression as `tf.where`. Under `tf.function`, `tf.vectorized_map` makes
+    such a function of the tensor's rows one of the tensor, without another change; called eagerly it traces anew in
+    every call. Only functions are reported of which every operation is known to be one of these. Not
+    reported: ragged rows, indices and masks that the row itself gives, random draws, functions with side effects,
+    `parallel_iterations` and `swap_memory` (which save memory), at most five rows, and what runs once in `__init__` or
+    `build`. With few and large rows the loop costs little.
+
+    Measured: {evidence}
+
+    Example:
+        import tensorflow as tf
+
+
+        def peaks(signals):
+            return tf.map_fn(lambda x: tf.reduce_max(tf.abs(x)), signals)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        def peaks(signals):
+            return tf.reduce_max(tf.abs(signals), axis=-1)
+    """
+
+    code = "TFG109"
+    name = "needless-map-fn"
+    markers = ((b"map_fn",),)
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls of `map_fn` whose function works on all rows."""
+        for found in model.row_functions.needless():
+            name = f"{model.file.code(found.call.func)}"
+            yield Finding(
+                model.file,
+                found.call.func,
+                f"`{name}` runs this function row by row, and all that it does works on all rows at once",
+                Prediction(
+                    "slowdown",
+                    low=1.0,
+                    high=20_000.0,
+                    basis="8 to 1,000 small rows, traced and eager, on a CPU; least for few and large rows",
+                ),
+                help=_help(found),
+                notes=_notes(model, found),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: for all rows the user's function has to be written with their axes."""
+        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _help(found: RowMap) -> str:
+    if not found.needs:
+        return "call the function once, on the whole tensor"
+    changes = [text for need, text in _CHANGES.items() if need in found.needs]
+    vectorized = "" if "where" in found.needs else "; under `tf.function`, `tf.vectorized_map` does it as it is"
+    return f"compute on the whole tensor, with {' and '.join(changes)}{vectorized}"
+
+
+_CHANGES = {
+    "axis": "an axis for what reduces or indexes a row",
+    "axes": "axes that make the operands fit",
+    "where": "`tf.where` for the conditional expression",
+}
+
+
+def _notes(model: Model, found: RowMap) -> tuple[Note, ...]:
+    """Where the function is written, unless it stands in the call."""
+    if found.function is None or model.file.tree.within(found.function.function.node, found.call):
+        return ()
+    function = found.function.function
+    return (Note(function.file, function.node, "the function"),)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        x = tf.random.normal((256, 20))
+
+        @tf.function
+        def peaks(x):
+            return tf.map_fn(lambda row: tf.reduce_max(tf.abs(row)), x)
+
+        for _ in tflint_measure.steps(range(8)):
+            peaks(x)
+    """,
+    changes=(("tf.map_fn(lambda row: tf.reduce_max(tf.abs(row)), x)", "tf.reduce_max(tf.abs(x), axis=-1)"),),
+)

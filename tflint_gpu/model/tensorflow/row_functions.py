@@ -1,0 +1,305 @@
+"""Functions that `tf.map_fn` calls for every row, although all that they do works on all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.calls import Callee
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import may_be_replaced
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Context, Origin
+from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.tensorflow.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
+from tflint_gpu.model.tensorflow.plain_code import is_plain
+
+MAP_FUNCTIONS = ("tf.map_fn", "tf.compat.v1.map_fn", "keras.backend.map_fn")
+
+Need: TypeAlias = Literal["axis", "axes", "where"]
+"""What must be written differently for all rows: an axis, operands whose shapes differ, a conditional expression."""
+
+_REDUCING = frozenset(
+    (
+        "reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum argmax argmin "
+        "cumsum norm expand_dims math.argmax math.argmin math.cumsum math.cumprod math.l2_normalize "
+        "math.reduce_all math.reduce_any math.reduce_euclidean_norm math.reduce_logsumexp math.reduce_max "
+        "math.reduce_mean math.reduce_min math.reduce_prod math.reduce_std math.reduce_sum math.reduce_variance "
+        "math.softmax math.log_softmax nn.softmax nn.log_softmax nn.l2_normalize linalg.norm linalg.normalize"
+    ).split()
+)
+_JOINING = frozenset("stack add_n math.add_n matmul linalg.matmul linalg.matvec".split())
+_HOST_NUMBERS = frozenset(["keras.backend.floatx", "keras.backend.epsilon"])
+_RAGGED = ("tf.ragged.", "tf.RaggedTensor", "tf.strings.split", "tf.strings.unicode_", "tf.sparse.", "tf.SparseTensor")
+_SAVES_MEMORY = ("parallel_iterations", "swap_memory")
+_FEW_ROWS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RowMap:
+    """A `tf.map_fn` that is not needed.
+
+    Arguments:
+        function: what it calls for every row.
+        needs: what must be written differently for all rows.
+    """
+
+    call: cst.Call
+    function: Callee | None
+    needs: frozenset[Need]
+
+
+class RowFunctions:
+    """Questions about the calls of `tf.map_fn` in a file."""
+
+    def __init__(self, file: File, inference: Inference, constants: Constants) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+
+    def needless(self) -> Iterator[RowMap]:
+        """The calls whose function certainly gives the same for all rows at once."""
+        for call in self.file.calls(*MAP_FUNCTIONS):
+            given, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
+            if given is None or rows is None or self._is_meant(call) or not self._has_many_rows(rows):
+                continue
+            if self._short(given) in UNARY | _REDUCING:
+                yield RowMap(call, None, frozenset() if self._short(given) in UNARY else frozenset(["axis"]))
+                continue
+            callees = self.inference.callables(self.file, given)
+            if len(callees) == 1:
+                needs = _RowFunction(self.inference, self.constants, callees[0]).needs()
+                if needs is not None:
+                    yield RowMap(call, callees[0], needs)
+
+    def _short(self, given: Expression) -> str:
+        return _short(self.file.name(given))
+
+    def _is_meant(self, call: cst.Call) -> bool:
+        """Whether the call saves memory, runs once while an object is set up, or has a faster one beside it."""
+        if any(argument(call, -1, keyword) is not None for keyword in _SAVES_MEMORY):
+            return True
+        function = self.file.tree.function(call)
+        if isinstance(function, cst.FunctionDef) and function.name.value in ("__init__", "build"):
+            return True
+        beside = self.file.calls_in.get(function, ()) if function is not None else ()
+        return any(self.file.name(other.func) == "tf.vectorized_map" for other in beside)
+
+    def _has_many_rows(self, rows: Expression) -> bool:
+        """Whether nothing says that there are few rows, or that they differ in length."""
+        if "ragged" in self.file.source.text.lower():
+            return False
+        return not any(self._is_short_or_ragged(origin) for origin in self.inference.of(self.file, rows))
+
+    def _is_short_or_ragged(self, origin: Origin) -> bool:
+        node, made = origin.node, origin.made_by or ""
+        if isinstance(node, cst.Tuple) and not origin.parts:  # components
+            return any(
+                self._is_short_or_ragged(one)
+                for element in node.elements
+                for one in self.inference.of(origin.file, element.value, origin.context)
+            )
+        if isinstance(node, cst.Call) and made in ("tf.constant", "tf.convert_to_tensor", "tf.range") and node.args:
+            value = self.constants.of(origin.file, node.args[0].value, origin.context)
+            if made == "tf.range":
+                return len(node.args) == 1 and isinstance(value, int) and value <= _FEW_ROWS
+            display = node.args[0].value
+            return isinstance(display, cst.List | cst.Tuple) and len(display.elements) <= _FEW_ROWS
+        if isinstance(node, cst.List) and not origin.parts:
+            return len(node.elements) <= _FEW_ROWS and not any(
+                isinstance(element.value, cst.Name | cst.Attribute | cst.Call) for element in node.elements
+            )
+        return made.startswith(_RAGGED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What an expression of such a function is.
+
+    Arguments:
+        of_row: it depends on the row.
+        is_number: it is a number that is known before.
+    """
+
+    of_row: bool = False
+    is_number: bool = False
+    needs: frozenset[Need] = frozenset()
+
+
+_FIXED, _NUMBER, _ROW = _Value(), _Value(is_number=True), _Value(of_row=True)
+
+
+class _RowFunction:
+    """One function, and what each of its expressions is when it is given a row."""
+
+    def __init__(self, inference: Inference, constants: Constants, callee: Callee) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.function = callee.function
+        self.context = Context(callee.function.node, caller=callee.context)
+        given = filled(callee)
+        self.rows = {p for p in callee.function.parameters if p not in given and p.default is None}
+        self._known: dict[tuple[Node, Context | None], _Value | None] = {}
+        self._understood: set[Node] = set()
+
+    def needs(self) -> frozenset[Need] | None:
+        """What must be written differently for all rows; None where the function is needed, or not understood."""
+        node, file = self.function.node, self.function.file
+        if len(self.rows) != 1 or may_be_replaced(file, node) or file.yields_of.get(node):
+            return None
+        found = _joined(self._expression(file, value, self.context) for value in file.returned(node))
+        if found is None or not found.of_row or not self._indexes_by_constants():
+            return None
+        asked: list[Expression] = []
+        if not is_plain(self.inference, self.function, self._understood, lambda test: self._asks(test, asked)):
+            return None
+        return found.needs | (frozenset(["where"]) if asked else frozenset())
+
+    def _asks(self, test: Expression, asked: list[Expression]) -> bool:
+        """Whether the test of a conditional expression is one that `tf.where` can take."""
+        asked.append(test)
+        return self._expression(self.function.file, test, self.context) is not None
+
+    def _indexes_by_constants(self) -> bool:
+        """Whether each index in the function is the same for all rows."""
+        file = self.function.file
+        return all(
+            self._is_constant(file, index)
+            for node in walk(self.function.node.body)
+            if isinstance(node, cst.Subscript)
+            for element in node.slice
+            for index in _bounds(file, element.slice)
+        )
+
+    def _is_constant(self, file: File, index: Expression) -> bool:
+        value = self._expression(file, index, self.context)
+        return value is not None and not value.of_row
+
+    def _expression(self, file: File, expr: Expression, context: Context | None) -> _Value | None:
+        key = (expr, context)
+        if key not in self._known:
+            self._known[key] = None  # a value that depends on itself
+            self._known[key] = _joined(self._origin(one) for one in self.inference.of(file, expr, context))
+        return self._known[key]
+
+    def _origin(self, origin: Origin) -> _Value | None:
+        file, node, context = origin.file, origin.node, origin.context
+        if isinstance(node, cst.Param):
+            return self._parameter(origin, node)
+        if not self._is_inside(origin):
+            is_number = not origin.parts and isinstance(node, cst.BaseExpression)
+            value = self.constants.of(file, node, context) if isinstance(node, cst.BaseExpression) else UNKNOWN
+            return _NUMBER if is_number and isinstance(value, int | float) else _FIXED
+        if not isinstance(node, cst.BaseExpression | cst.AugAssign):
+            return None
+        if isinstance(node, cst.Call):
+            return self._call(file, node, context)
+        if isinstance(node, cst.Subscript):
+            return _needing(self._expression(file, node.value, context), "axis")
+        if isinstance(node, cst.Tuple | cst.List):
+            return _joined(self._expression(file, element.value, context) for element in node.elements)
+        combined = operands(node)
+        if combined is None and isinstance(node, cst.BinaryOperation):  # the product of matrices
+            combined = [node.left, node.right]
+        if combined is not None:
+            return _combined(self._expression(file, one, context) for one in combined)
+        if isinstance(node, cst.Integer | cst.Float | cst.SimpleString | cst.Name | cst.Attribute | cst.Ellipsis):
+            return _NUMBER if isinstance(node, cst.Integer | cst.Float) else _FIXED
+        return None
+
+    def _parameter(self, origin: Origin, node: cst.Param) -> _Value | None:
+        if node in self.rows:
+            names = [part.key for part in origin.parts if part.kind == "attribute"]
+            if names:
+                return _FIXED if names == ["dtype"] else None
+            return _needing(_ROW, "axes") if origin.parts else _ROW
+        return None if node.star else _FIXED
+
+    def _is_inside(self, origin: Origin) -> bool:
+        """Whether a value is computed in the function, or in one that it calls."""
+        context = origin.context
+        while context is not None and context is not self.context:
+            context = context.caller
+        if context is not None:
+            return True
+        return self.function.node in origin.file.enclosing_functions(origin.node)
+
+    def _call(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
+        name = file.name(call.func) or ""
+        short = _short(name)
+        values = [self._expression(file, arg.value, context) for arg in call.args]
+        if any(arg.star for arg in call.args) or any(value is None for value in values):
+            return None
+        found: _Value | None = None
+        of_row = [value for value in values if value is not None and value.of_row]
+        if short in COMBINING and (short != "where" or len(values) == 3):
+            found = _combined(values)
+        elif short in _JOINING:
+            found = _needing(_joined(values), "axis" if short == "stack" else "axes")
+        elif not of_row and (short in NUMBERS | UNARY or name in _HOST_NUMBERS or _is_plain_number(file, call)):
+            found = _joined(values) if values else _FIXED
+        elif values[:1] == of_row:
+            found = values[0] if short in UNARY else None
+            if short in _REDUCING:
+                found = _needing(values[0], "axis")
+        if found is not None:
+            self._understood.add(call)
+        return found
+
+
+def _short(name: str | None) -> str:
+    """`reduce_sum` for `tf.reduce_sum`."""
+    return (name or "").removeprefix("tf.compat.v1.").removeprefix("tf.") if (name or "").startswith("tf.") else ""
+
+
+def _is_plain_number(file: File, call: cst.Call) -> bool:
+    return any(file.names.is_builtin(call.func, name) for name in ("float", "int")) or (file.name(call.func) or "") in (
+        "numpy.float32",
+        "numpy.float64",
+        "numpy.int32",
+        "numpy.int64",
+    )
+
+
+def _bounds(file: File, slice_: cst.BaseSlice) -> list[Expression]:
+    """The expressions of an index; none for `...`, `:` and a new axis."""
+    if isinstance(slice_, cst.Index):
+        is_free = isinstance(slice_.value, cst.Ellipsis | cst.SimpleString) or file.is_new_axis(slice_.value)
+        return [] if is_free else [slice_.value]
+    assert isinstance(slice_, cst.Slice)
+    return [bound for bound in (slice_.lower, slice_.upper, slice_.step) if bound is not None]
+
+
+def _joined(values: Iterable[_Value | None]) -> _Value | None:
+    """What some values are together; None where one is not understood."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    if not known or len(known) < len(found):
+        return None
+    return _Value(
+        any(value.of_row for value in known),
+        all(value.is_number for value in known),
+        frozenset[Need]().union(*(value.needs for value in known)),
+    )
+
+
+def _combined(values: Iterable[_Value | None]) -> _Value | None:
+    """Operands number by number: with other tensors beside the row, their axes must be made to fit."""
+    found = list(values)
+    result = _joined(found)
+    others = [value for value in found if value is not None and not value.of_row and not value.is_number]
+    rows = [value for value in found if value is not None and value.of_row]
+    if others or (len(rows) > 1 and any(row.needs for row in rows)):
+        return _needing(result, "axes")
+    return result
+
+
+def _needing(value: _Value | None, need: Need) -> _Value | None:
+    if value is None:
+        return None
+    return _Value(value.of_row, value.is_number, value.needs | {need}) if value.of_row else value
