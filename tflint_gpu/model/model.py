@@ -29,6 +29,7 @@ from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
+from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
@@ -37,6 +38,7 @@ from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.row_functions import RowFunctions
+from tflint_gpu.model.tensorflow.retracing import Retracing
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.samples import Samples
@@ -229,6 +231,16 @@ class Model:
     def function_objects(self) -> FunctionObjects:
         """How long `tf.function` objects live."""
         return FunctionObjects(self.file, self.inference, self.kinds, self.tracing, self.loop_data)
+
+    @cached_property
+    def loop_numbers(self) -> LoopNumbers:
+        """Which Python numbers loops change."""
+        return LoopNumbers(self.inference, self.constants, self.loop_data)
+
+    @cached_property
+    def retracing(self) -> Retracing:
+        """Which calls of `tf.function` objects make them trace again."""
+        return Retracing(self.file, self.inference, self.kinds, self.tracing, self.function_objects, self.loop_numbers)
 
     @cached_property
     def repetitions(self) -> Repetitions:

@@ -106,10 +106,10 @@ class LoopData:
         return _mentions(expr, batches.names, batches.sources)
 
     def spread(
-        self, file: File, function: FunctionNode, names: set[str], sources: set[Node] | None = None
+        self, file: File, place: LoopNode | FunctionNode, names: set[str], sources: set[Node] | None = None
     ) -> frozenset[str]:
-        """The names in a function that hold what some of its parameters hold, or what some of its expressions give."""
-        return _spread(file, function, names, sources or set())
+        """The names in a place that hold what some of its names hold, or what some of its expressions give."""
+        return _spread(file, place, names, sources or set())
 
     def is_direct(self, file: File, loop: LoopNode, expr: Expression) -> bool:
         """Whether an expression is an element of what a `for` yields as it is, not what is loaded by its name."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import children, walk
+from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function, may_be_replaced
@@ -20,6 +19,7 @@ from tflint_gpu.model.tensorflow.batches import FEW, Batches, LoopData
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops, Run
 from tflint_gpu.model.tensorflow.execution import Step
 from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.repetitions import breaks_of
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.tapes import is_read
@@ -220,7 +220,7 @@ class ForwardPasses:
 
     def _leaves_early(self, file: File, loop: LoopNode) -> bool:
         """Whether the loop only looks at some elements: it breaks after few turns, or at once."""
-        for node in _breaks(loop.body) if isinstance(loop, cst.For | cst.While) else ():
+        for node in breaks_of(loop):
             handler = next(
                 (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
             )
@@ -274,14 +274,3 @@ class ForwardPasses:
 def _counts(test: Expression) -> bool:
     """`step % 100 == 0`."""
     return any(isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) for node in walk(test))
-
-
-def _breaks(body: Node) -> Iterator[cst.Break]:
-    """The breaks that leave a loop."""
-    stack: list[Node] = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Break):
-            yield node
-        if not isinstance(node, cst.For | cst.While | cst.FunctionDef | cst.BaseExpression):
-            stack.extend(children(node))

@@ -64,7 +64,7 @@ class Repetitions:
         markers = tuple(f".{method}(".encode() for method in methods)
         found: dict[cst.Call, Repeated] = {}
         for file, loop in self._loops(markers):
-            if self.data.is_at_most(file, loop, FEW) or _leaves_at_once(loop):
+            if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
                 continue
             for one in self._run_by(file, loop, markers):
                 known = found.get(one.call)
@@ -249,11 +249,22 @@ def _is_in_turn(file: File, loop: LoopNode, node: Node) -> bool:
     return file.tree.within(node, loop.body)
 
 
-def _leaves_at_once(loop: LoopNode) -> bool:
+def leaves_at_once(loop: LoopNode) -> bool:
     """Whether every turn ends with `break` or `return`."""
     if isinstance(loop, cst.BaseComp) or not isinstance(loop.body, cst.IndentedBlock) or not loop.body.body:
         return False
     return any(isinstance(small, cst.Break | cst.Return) for small in children(loop.body.body[-1]))
+
+
+def breaks_of(loop: LoopNode) -> Iterator[cst.Break]:
+    """The breaks that leave a loop."""
+    stack: list[Node] = [loop.body] if isinstance(loop, cst.For | cst.While) else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Break):
+            yield node
+        if not isinstance(node, cst.For | cst.While | cst.FunctionDef | cst.BaseExpression):
+            stack.extend(children(node))
 
 
 def _root(expr: Node) -> str | None:

@@ -135,13 +135,16 @@ class TracedCode:
         """Whether the file switches tracing off."""
         if any(self.constants.keyword(self.file, c, "run_eagerly") is True for c in self.file.method_calls("compile")):
             return True
-        switched = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
-        if any(self.constants.of(self.file, value) is True for value in switched):
-            return True
-        return any(
+        return self.functions_run_eagerly or any(
             assignment.target.attr.value == "run_eagerly" and self.constants.of(self.file, assignment.value) is True
             for assignment in self.file.tree.attribute_assignments
         )
+
+    @cached_property
+    def functions_run_eagerly(self) -> bool:
+        """Whether the file lets what is under `tf.function` run eagerly."""
+        switched = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
+        return any(self.constants.of(self.file, value) is True for value in switched)
 
     def _runs_elsewhere(self, traced: Traced) -> bool:
         """Whether a dataset maps the function, or TensorFlow runs it on the host."""

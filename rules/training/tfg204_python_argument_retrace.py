@@ -1,0 +1,114 @@
+"""TFG204 python-argument-retrace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.retracing import ChangingArgument
+from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload
+
+
+class PythonArgumentRetrace(Rule):
+    """A loop hands a `tf.function` a Python number that is another one from turn to turn, so it is traced again.
+
+    Why: a Python int or float becomes part of the graph that `tf.function` traces, as if it were written there. Each
+    new value needs a graph of its own, and tracing takes much longer than a call; `reduce_retracing` does
+    not change that. A tensor is an input of the graph: one trace serves all its values. Numbers of
+    NumPy, elements of tensors and of datasets (`Dataset.enumerate`) are tensors to it already. Not reported:
+    numbers that have few values, calls from traced code or with an `input_signature`, calls in some turns only,
+    a `tf.function` or a model that is new in each turn anyway, and numbers that the function needs in Python:
+    to pick a layer, or to count with `range`.
+
+    Measured: {evidence}
+
+    Example:
+        import tensorflow as tf
+
+
+        @tf.function
+        def train_step(x, epoch):
+            return tf.reduce_mean(x) * epoch
+
+
+        for epoch in range(100):
+            for x in dataset:
+                train_step(x, epoch)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        @tf.function
+        def train_step(x, epoch):
+            return tf.reduce_mean(x) * epoch
+
+
+        for epoch in range(100):
+            for x in dataset:
+                train_step(x, tf.constant(epoch))
+    """
+
+    code = "TFG204"
+    name = "python-argument-retrace"
+    markers = ((b"for ", b"while "),)
+    near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    fixable = "unsafe"
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the arguments that a loop changes."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for found in model.retracing.changing_arguments():
+            loop = found.turning
+            if model.traced_code.functions_run_eagerly or model.guards.is_for_debugging(found.file, found.call):
+                continue
+            text = " ".join(found.file.code(found.value).split())
+            yield Finding(
+                found.file,
+                found.value,
+                f"`{text}` is a Python number that a loop changes: `{found.name}` is traced again for each new value",
+                Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
+                help=f"give it a tensor: `tf.constant({text})`",
+                notes=(
+                    Note(loop.file, loop.loop, "this loop changes the number"),
+                    *(Note(step.file, step.node, step.text) for step in loop.path),
+                    Note(found.made_file, found.made, "this makes the `tf.function`"),
+                ),
+                fix=_fix(found),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: a measurement repeats a few turns of the user's loop, which knows their numbers."""
+        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        x = tf.random.normal((32, 20))
+        model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)])
+
+        @tf.function
+        def forward(x, step):
+            return model(x) * tf.cast(step, tf.float32)
+
+        step = 0
+        for _ in tflint_measure.steps(range(8)):
+            step += 1
+            forward(x, step)
+    """,
+    changes=(("    forward(x, step)", "    forward(x, tf.constant(step))"),),
+)
+
+
+def _fix(found: ChangingArgument) -> Fix | None:
+    """A tensor with the number, as the file writes `tf.constant`."""
+    spelled = found.file.names.spelled("tf.constant", found.call)
+    if spelled is None:
+        return None
+    edits = (Edit(found.value, f"{spelled}(", "before"), Edit(found.value, ")", "after"))
+    return Fix("Give it as a tensor", "unsafe", edits)

@@ -1,0 +1,209 @@
+"""TFG204: a Python number that a loop changes goes to a `tf.function`, and numbers that cost no trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import findings, fixed, found, notebook
+
+HEAD = """\
+import itertools, random, time
+import numpy as np
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+data = tf.data.Dataset.range(99).batch(4)
+@tf.function
+def step(x, number):
+    return model(x) * tf.cast(number, tf.float32)
+"""
+CHANGED = {  # the row of the call, below HEAD
+    "an epoch": ("for epoch in range(epochs):\n    for x in data:\n        step(x, epoch)\n", 3),
+    "an index": ("for i in range(0, 100, 10):\n    step(xs[i : i + 10], i)\n", 2),
+    "enumerate": ("for i, x in enumerate(data):\n    step(x, i)\n", 2),
+    "enumerate behind zip": ("for x, (i, y) in zip(xs, enumerate(ys)):\n    step(x, i)\n", 2),
+    "by keyword": ("for i, x in enumerate(data):\n    step(x, number=i)\n", 2),
+    "in a tuple": ("for i, x in enumerate(data):\n    step(x, (i, 1))\n", 2),
+    "itertools.count": ("for x, i in zip(data, itertools.count()):\n    step(x, i)\n", 2),
+    "tqdm": ("from tqdm import tqdm, trange\nfor epoch in tqdm(range(50)):\n    step(x, epoch)\n", 3),
+    "trange": ("from tqdm import trange\nfor epoch in trange(50):\n    step(x, epoch)\n", 3),
+    "arithmetic": ("for epoch in range(50):\n    rate = 0.1 / (1 + epoch)\n    step(x, rate)\n", 3),
+    "a decay of epochs": ("for epoch in range(50):\n    beta = min(1.0, epoch / 10)\n    step(x, beta)\n", 3),
+    "a counter": ("count = 0\nwhile count < limit:\n    count += 1\n    step(x, count)\n", 4),
+    "a counter written out": ("n = 0\nfor x in data:\n    n = n + 1\n    step(x, n)\n", 4),
+    "a decaying rate": ("rate = 0.5\nfor x in data:\n    step(x, rate)\n    rate *= 0.99\n", 3),
+    "a clamped rate": ("e = 1.0\nfor x in data:\n    e = max(0.1, e * 0.99)\n    step(x, e)\n", 4),
+    "float of a tensor": ("for x in data:\n    loss = model(x)\n    step(x, float(loss))\n", 3),
+    "int of an element": ("for x, y in data:\n    step(x, int(y))\n", 2),
+    "a function of math": ("import math\nfor epoch in range(50):\n    step(x, math.cos(epoch / 50))\n", 3),
+    "a random number": ("for x in data:\n    step(x, random.uniform(0, 1))\n", 2),
+    "one of NumPy": ("for x in data:\n    step(x, np.random.uniform())\n", 2),
+    "a clock": ("start = time.time()\nfor x in data:\n    step(x, time.time() - start)\n", 3),
+    "an item of a list": ("rates = [1, 2, 3, 4, 5, 6]\nfor i in range(6):\n    step(x, rates[i])\n", 3),
+    "a list of numbers": ("for rate in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]:\n    step(x, rate)\n", 2),
+    "a comprehension": ("out = [step(x, i) for i, x in enumerate(data)]\n", 1),
+    "through a parameter": (
+        "def run_epoch(epoch):\n    for x in data:\n        step(x, epoch)\nfor epoch in range(50):\n    run_epoch(epoch)\n",
+        3,
+    ),
+    "a schedule of the project": (
+        "def schedule(epoch):\n    return 0.1 * 0.9 ** epoch\nfor epoch in range(50):\n    step(x, schedule(epoch))\n",
+        4,
+    ),
+    "wrapped": (
+        "def f(x, n):\n    return x * n\nrun = tf.function(f)\nfor i, x in enumerate(data):\n    run(x, i)\n",
+        5,
+    ),
+    "a wrapped lambda": ("run = tf.function(lambda x, n: x * n)\nfor i, x in enumerate(data):\n    run(x, i)\n", 3),
+    "a method": (
+        "class Trainer:\n    @tf.function\n    def step(self, x, epoch):\n        return x * epoch\n    def fit(self):\n"
+        "        for epoch in range(50):\n            for x in data:\n                self.step(x, epoch)\n",
+        8,
+    ),
+    "an attribute that counts": (
+        "class Trainer:\n    def __init__(self):\n        self.count = 0\n        self.run = tf.function(self.forward)\n"
+        "    def forward(self, x, n):\n        return x * n\n    def fit(self):\n        for x in data:\n"
+        "            self.count += 1\n            self.run(x, self.count)\n",
+        10,
+    ),
+    "reduced retracing does not help": (
+        "@tf.function(reduce_retracing=True)\ndef other(x, n):\n    return x * n\nfor i, x in enumerate(data):\n    other(x, i)\n",
+        5,
+    ),
+}
+QUIET = {
+    "a tensor": "for epoch in range(50):\n    step(x, tf.constant(epoch))\n",
+    "a tensor made before": "for epoch in range(50):\n    number = tf.constant(epoch)\n    step(x, number)\n",
+    "elements of a tensor": "for i in tf.range(50):\n    step(x, i)\n",
+    "numbers of NumPy": "for i in np.arange(50):\n    step(x, i)\n",
+    "a NumPy scalar": "for epoch in range(50):\n    step(x, np.float32(epoch))\n",
+    "a NumPy function": "for epoch in range(50):\n    step(x, np.cos(epoch))\n",
+    "an array drawn": "for x in data:\n    step(x, np.random.uniform(0, 1, 5))\n",
+    "an index of the dataset": "for i, x in data.enumerate():\n    step(x, i)\n",
+    "a value read": "for x in data:\n    step(x, model(x).numpy())\n",
+    "few turns": "for i in range(5):\n    step(x, i)\n",
+    "few elements": "for i, x in enumerate(data.take(3)):\n    step(x, i)\n",
+    "an early end": "for i, x in enumerate(data):\n    step(x, i)\n    if i == 3:\n        break\n",
+    "few numbers": "for rate in [0.1, 0.01, 0.001]:\n    for x in data:\n        step(x, rate)\n",
+    "few remainders": "for i, x in enumerate(data):\n    step(x, i % 2)\n",
+    "a boolean": "for i, x in enumerate(data):\n    step(x, i > 10)\n",
+    "a string": "for mode in modes:\n    step(x, mode)\n",
+    "what this loop does not change": "rate = 0.1\nfor x in data:\n    step(x, rate)\n",
+    "behind the loop": "for i in range(50):\n    pass\nstep(x, i)\n",
+    "every hundredth turn": "for i, x in enumerate(data):\n    if i % 100 == 0:\n        step(x, i)\n",
+    "a signature": (
+        "@tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([])])\ndef other(x, n):\n    return x * n\n"
+        "for i, x in enumerate(data):\n    other(x, i)\n"
+    ),
+    "called from traced code": "@tf.function\ndef outer(x):\n    for i in range(50):\n        x = step(x, i)\n    return x\nouter(x)\n",
+    "called from a dataset's function": "def f(x):\n    for i in range(50):\n        x = step(x, i)\n    return x\ndata = data.map(f)\n",
+    "a train_step of Keras": (
+        "class M(tf.keras.Model):\n    def train_step(self, x):\n        for i in range(50):\n            step(x, i)\n"
+    ),
+    "the function that is traced, itself": (
+        "def f(x, n):\n    return x * n\nrun = tf.function(f)\nfor i, x in enumerate(data):\n    f(x, i)\n"
+    ),
+    "under tf.function by choice": (
+        "def run(x, n):\n    return x * n\nif flag:\n    run = tf.function(run)\nfor i, x in enumerate(data):\n    run(x, i)\n"
+    ),
+    "a function made in the turn": (
+        "for i in range(50):\n    @tf.function\n    def own(x, n):\n        return x * n\n    runs.append(own)\n    own(x, i)\n"
+    ),
+    "a trainer of the turn": (
+        "class T:\n    @tf.function\n    def step(self, x, n):\n        return x * n\nfor i in range(50):\n    t = T()\n"
+        "    t.step(x, i)\n"
+    ),
+    "a model of the turn": (
+        "@tf.function\ndef other(net, x, n):\n    return net(x) * n\nfor i in range(50):\n"
+        "    net = tf.keras.Sequential()\n    other(net, x, i)\n"
+    ),
+    "a number that picks a layer": (
+        "@tf.function\ndef other(x, level):\n    return layers[level](x)\nfor level in range(50):\n    other(x, level)\n"
+    ),
+    "a number of turns": (
+        "@tf.function\ndef other(x, n):\n    for _ in range(n):\n        x = x + 1\n    return x\n"
+        "for n in range(50):\n    other(x, n)\n"
+    ),
+    "an unknown value": "for x in data:\n    step(x, config.rate * scale)\n",
+    "an unknown decorator": (
+        "@retry\n@tf.function\ndef other(x, n):\n    return x * n\nfor i, x in enumerate(data):\n    other(x, i)\n"
+    ),
+    "tracing is switched off": (
+        "tf.config.run_functions_eagerly(True)\nfor i, x in enumerate(data):\n    step(x, i)\n"
+    ),
+}
+
+
+def _table(cases: dict[str, object]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+def rows(code: str, folder: Path, name: str = "train.py") -> list[int]:
+    """The rows below HEAD that TFG204 names."""
+    return [row - HEAD.count("\n") for code_, row in found(HEAD + code, folder, name) if code_ == "TFG204"]
+
+
+@_table(CHANGED)  # type: ignore[arg-type]
+def test_numbers_that_a_loop_changes_are_found(case: tuple[str, int], tmp_path: Path) -> None:
+    code, row = case
+    assert rows(code, tmp_path) == [row]
+
+
+@_table(QUIET)  # type: ignore[arg-type]
+def test_others_are_not_found(case: str, tmp_path: Path) -> None:
+    assert rows(case, tmp_path) == []
+
+
+def test_tests_are_left_alone(tmp_path: Path) -> None:
+    assert rows(CHANGED["an epoch"][0], tmp_path, "test_train.py") == []
+
+
+def test_a_function_of_another_file(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text("import tensorflow as tf\n\n@tf.function\ndef step(x, n):\n    return x * n\n")
+    code = "from steps import step\nfor epoch in range(epochs):\n    step(images, epoch)\n"
+    assert found(code, tmp_path) == {("TFG204", 3)}
+
+
+def test_a_loop_of_another_file(tmp_path: Path) -> None:
+    text = HEAD + "def run_epoch(data, epoch):\n    for x in data:\n        step(x, epoch)\n"
+    (tmp_path / "steps.py").write_text(text)
+    code = "from steps import run_epoch\nfor epoch in range(epochs):\n    run_epoch(data, epoch)\n"
+    assert found(code, tmp_path) == {("TFG204 steps.py", 11)}
+
+
+def test_the_notes_name_the_loop_that_changes_the_number(tmp_path: Path) -> None:
+    """Of two loops the one of epochs."""
+    ((_, finding),) = [f for f in findings(HEAD + CHANGED["an epoch"][0], tmp_path) if f[0].code == "TFG204"]
+    note = finding.notes[0]
+    assert note.file.source.locate(note.file.span(note.node)[0]).row == HEAD.count("\n") + 1
+    assert "`epoch` is a Python number" in finding.message
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    text = notebook(HEAD, CHANGED["an epoch"][0])
+    assert ("TFG204", 3) in found(text, tmp_path, name="a.ipynb")
+
+
+def test_the_fix_makes_a_tensor(tmp_path: Path) -> None:
+    code = HEAD + "for i, x in enumerate(data):\n    step(x, i + 1)\n"
+    assert fixed(code, tmp_path, "TFG204").endswith("    step(x, tf.constant(i + 1))\n")
+
+
+def test_the_truth_each_new_number_is_traced() -> None:
+    """With the installed TensorFlow: Python's numbers one by one, tensors and NumPy's once."""
+    import numpy as np
+    import tensorflow as tf
+
+    def traces(values: object, **options: bool) -> int:
+        seen = []
+        run = tf.function(lambda x: (seen.append(1), tf.identity(x))[1], **options)
+        for value in values:  # type: ignore[attr-defined]
+            run(value)
+        return len(seen)
+
+    assert traces(range(20)) == traces(i / 7 for i in range(20)) == traces((i, 1) for i in range(20)) == 20
+    assert traces(np.random.uniform() for _ in range(9)) == traces(float(tf.constant(i)) for i in range(9)) == 9
+    assert traces(range(20), reduce_retracing=True) == 20
+    assert traces(tf.constant(i) for i in range(20)) == traces(np.arange(20)) == traces(tf.range(20)) == 1
+    assert traces(i % 2 for i in range(20)) == traces(i > 10 for i in range(20)) == 2
+    assert traces(list(range(20)) * 2) == 20

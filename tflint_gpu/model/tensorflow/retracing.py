@@ -1,0 +1,200 @@
+"""Calls of `tf.function` objects with Python numbers that a loop changes: each new value is traced anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function, may_be_replaced
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument
+from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers, Turning
+from tflint_gpu.model.tensorflow.repetitions import is_occasional
+from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
+
+_NESTED = 2  # tuples inside each other whose parts are looked at
+_DECLARING = ("input_signature", "experimental_follow_type_hints")
+_STATE = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "strategy", "loaded", "variable"])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingArgument:
+    """A Python number that a call hands to a `tf.function`, and the innermost loop that changes it.
+
+    Arguments:
+        name: of the function. made: the decorator or call that puts it under `tf.function`, in `made_file`.
+    """
+
+    file: File
+    call: cst.Call
+    value: Expression
+    turning: Turning
+    name: str
+    made_file: File
+    made: Node
+
+
+class Retracing:
+    """The calls of `tf.function` objects that are seen from one file."""
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        kinds: Kinds,
+        tracing: Tracing,
+        objects: FunctionObjects,
+        numbers: LoopNumbers,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.tracing = tracing
+        self.objects = objects
+        self.numbers = numbers
+
+    def changing_arguments(self) -> Iterator[ChangingArgument]:
+        """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""
+        seen: set[Node] = set()
+        for made_file in self.inference.files_with("tf.function", self.file):
+            for node, made in self.tracing.wrapped(made_file).items():
+                function = self.inference.definitions.function(made_file, node)
+                if may_be_replaced(made_file, node) or not _is_open_to_numbers(made_file, made):
+                    continue
+                for file, call in self._calls(function, made):
+                    if call in seen or not self._means(file, call, made):
+                        continue
+                    seen.add(call)
+                    for value, turning in self._numbers(file, call, function):
+                        if self.file in (file, turning.file) and self._retraces(file, call, turning, made_file, made):
+                            yield ChangingArgument(file, call, value, turning, _name(file, call), made_file, made)
+
+    def _calls(self, function: Function, made: Node) -> Iterator[tuple[File, cst.Call]]:
+        """The calls that may be of the object: by the function's name, or by the name that the object gets."""
+        name = function.file.bound_to(made) if isinstance(made, cst.Call) else None
+        sites = list(self.inference.call_sites(function))
+        if name is not None:
+            last = name.rpartition(".")[2]
+            sites += [(f, c) for f in self.inference.users(function, last) for c in f.calls_ending_with(last)]
+        for file, call in sites:
+            if call.args and not self._is_traced(file, file.tree.function(call)):
+                yield file, call
+
+    def _is_traced(self, file: File, caller: FunctionNode | None) -> bool:
+        """Whether the code of a call is traced: under `tf.function`, in a layer, or mapped by a dataset."""
+        if caller is None or self.tracing.is_traced(file, caller):
+            return caller is not None
+        given = (call.args[0].value for call in file.method_calls(*MAPPING_METHODS) if call.args)
+        return any(c.function.node is caller for one in given for c in self.inference.callables(file, one))
+
+    def _means(self, file: File, call: cst.Call, made: Node) -> bool:
+        """Whether what is called is surely the object, and not the function that it traces."""
+
+        def is_it(origin: Origin) -> bool:
+            if isinstance(made, cst.Decorator):
+                return made in getattr(origin.node, "decorators", ()) and not origin.parts
+            return origin.node is made and not origin.parts
+
+        return self.inference.surely(file, call.func, is_it)
+
+    def _numbers(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[Expression, Turning]]:
+        """The arguments that a loop changes, also inside of tuples and lists, each with the innermost such loop."""
+        parameters = {value: p for p, value in self.inference.definitions.passed(file, call, function)}
+        for arg in call.args:
+            parameter = parameters.get(arg.value)
+            if arg.star or (parameter is not None and _has_to_be_python(function, parameter)):
+                continue
+            for value in _parts(arg.value):
+                number = self.numbers.of(file, value)
+                if number is not None and number.changed_by:
+                    yield value, max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
+
+    def _retraces(self, file: File, call: cst.Call, turning: Turning, made_file: File, made: Node) -> bool:
+        """Whether the number is what makes TensorFlow trace: not where a turn makes the function or its model."""
+        loop_file, loop = turning.file, turning.loop
+        if made_file is loop_file and loop_file.tree.within(made, loop):
+            return False
+        steps = [(file, call), *((s.file, s.node) for s in turning.path if isinstance(s.node, cst.Call))]
+        if any(is_occasional(where, node, loop) or self._is_new(where, node, turning) for where, node in steps):
+            return False
+        return not any(one.node is made for one in self.objects.short_lived())
+
+    def _is_new(self, file: File, call: cst.Call, turning: Turning) -> bool:
+        """Whether what is called, or a model or the like among its arguments, is made in the same turn."""
+        if file is not turning.file:
+            return False
+        root: Node = call.func
+        while isinstance(root, cst.Attribute | cst.Subscript | cst.Call):
+            root = root.func if isinstance(root, cst.Call) else root.value
+        names = [arg.value for arg in call.args if isinstance(arg.value, cst.Name)]
+        made = [one for one in names if any(self.kinds.of(o) in _STATE for o in self.inference.of(file, one))]
+        made += [one for one in names if self.kinds.is_model(file, one)]
+        return any(
+            file.tree.within(binding.node, turning.loop)
+            for one in (root, *made)
+            if isinstance(one, cst.Name)
+            for binding in file.flow.lookup(one.value, one)
+        )
+
+
+def _is_open_to_numbers(file: File, made: Node) -> bool:
+    """Whether Python numbers stay what they are: no signature makes tensors of them, nor is that unknown."""
+    expr = made.decorator if isinstance(made, cst.Decorator) else made
+    calls = []
+    while isinstance(expr, cst.Call):
+        calls.append(expr)
+        expr = expr.func
+    if file.name(expr) not in TF_FUNCTIONS and not any(
+        file.name(call.func) == "functools.partial" and file.name(call.args[0].value) in TF_FUNCTIONS for call in calls
+    ):
+        return False
+    return not any(
+        arg.star or (arg.keyword is not None and arg.keyword.value in _DECLARING) for call in calls for arg in call.args
+    ) and not any(argument(call, 1, "input_signature") is not None for call in calls)
+
+
+def _has_to_be_python(function: Function, parameter: cst.Param) -> bool:
+    """Whether a function uses a number as only Python can: it counts with `range`, picks a layer, or names one."""
+    tree, name = function.file.tree, parameter.name.value
+    given = {p.name.value for p in function.parameters}
+    for node in walk(function.node.body):
+        if not (isinstance(node, cst.Name) and node.value == name):
+            continue
+        for parent in tree.ancestors(node):
+            if isinstance(parent, cst.FormattedStringExpression):
+                return True
+            if isinstance(parent, cst.Call) and any(
+                function.file.names.is_builtin(parent.func, one) for one in ("range", "getattr", "str")
+            ):
+                return True
+            if isinstance(parent, cst.Subscript) and not tree.within(node, parent.value):
+                return not (isinstance(parent.value, cst.Name) and parent.value.value in given)
+            if isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement):
+                break
+    return False
+
+
+def _parts(expr: Expression, depth: int = 0) -> Iterator[Expression]:
+    """An argument, or what stands in it where it is a tuple or list."""
+    if isinstance(expr, cst.Tuple | cst.List) and depth < _NESTED:
+        for element in expr.elements:
+            yield from _parts(element.value, depth + 1)
+    else:
+        yield expr
+
+
+def _depth(turning: Turning) -> int:
+    """How far inside its file a loop stands."""
+    return sum(1 for _ in turning.file.tree.ancestors(turning.loop))
+
+
+def _name(file: File, call: cst.Call) -> str:
+    return file.code(call.func) if isinstance(call.func, cst.Name | cst.Attribute) else "tf.function"
