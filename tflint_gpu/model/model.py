@@ -24,6 +24,7 @@ from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -227,6 +228,13 @@ class Model:
     def repetitions(self) -> Repetitions:
         """What loops do again and again."""
         return Repetitions(self.file, self.inference, self.loop_data)
+
+    @cached_property
+    def growths(self) -> Growths:
+        """Which tensors loops make longer turn by turn."""
+        return Growths(
+            self.file, self.inference, self.kinds, self.execution, self.loops, self.repetitions, self.loop_data
+        )
 
     @cached_property
     def host_reads(self) -> HostReads:

@@ -75,9 +75,13 @@ class Repetitions:
     def _loops(self, markers: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.file.tree.all_loops)
-        for file, function in self._functions_elsewhere:
-            if any(marker.decode() in file.source.text for marker in markers):
-                yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
+        for file, function in self.functions_elsewhere(markers):
+            yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
+
+    def functions_elsewhere(self, markers: tuple[bytes, ...]) -> list[tuple[File, Node]]:
+        """The functions of other files that running this one calls, in files with one of some byte strings."""
+        words = [marker.decode() for marker in markers]
+        return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
 
     @cached_property
     def _functions_elsewhere(self) -> list[tuple[File, Node]]:
