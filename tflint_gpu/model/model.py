@@ -32,6 +32,7 @@ from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
+from tflint_gpu.model.tensorflow.preparations import Preparations
 from tflint_gpu.model.tensorflow.program import Program
 from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
@@ -235,6 +236,11 @@ class Model:
         return Growths(
             self.file, self.inference, self.kinds, self.execution, self.loops, self.repetitions, self.loop_data
         )
+
+    @cached_property
+    def preparations(self) -> Preparations:
+        """Which loops over elements run beside training."""
+        return Preparations(self.file, self.inference, self.training, self.loops, self.repetitions, self.loop_data)
 
     @cached_property
     def host_reads(self) -> HostReads:
