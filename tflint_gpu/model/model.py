@@ -25,6 +25,7 @@ from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -33,6 +34,7 @@ from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
+from tflint_gpu.model.tensorflow.preparations import Preparations
 from tflint_gpu.model.tensorflow.program import Program
 from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
@@ -246,6 +248,18 @@ class Model:
     def repetitions(self) -> Repetitions:
         """What loops do again and again."""
         return Repetitions(self.file, self.inference, self.loop_data)
+
+    @cached_property
+    def growths(self) -> Growths:
+        """Which tensors loops make longer turn by turn."""
+        return Growths(
+            self.file, self.inference, self.kinds, self.execution, self.loops, self.repetitions, self.loop_data
+        )
+
+    @cached_property
+    def preparations(self) -> Preparations:
+        """Which loops over elements run beside training."""
+        return Preparations(self.file, self.inference, self.training, self.loops, self.repetitions, self.loop_data)
 
     @cached_property
     def host_reads(self) -> HostReads:

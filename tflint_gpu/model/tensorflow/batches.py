@@ -101,6 +101,14 @@ class LoopData:
         length = self._length(file, data) if data is not None else None
         return length is not None and length <= turns
 
+    def counts(self, file: File, data: Expression) -> bool:
+        """Whether what a `for` runs over is a `range`."""
+
+        def is_range(origin: Origin) -> bool:
+            return origin.call is not None and origin.file.names.is_builtin(origin.call.func, "range")
+
+        return self.inference.surely(file, data, is_range)
+
     def holds(self, file: File, batches: Batches, expr: Node) -> bool:
         """Whether an expression is made of what the loop yields."""
         return _mentions(expr, batches.names, batches.sources)
@@ -173,11 +181,7 @@ class LoopData:
 
     def _index(self, file: File, data: Expression, target: Node) -> str | None:
         """The variable of a loop over `range(...)`."""
-        origins = self.inference.of(file, data)
-        counts = bool(origins) and all(
-            o.call is not None and o.file.names.is_builtin(o.call.func, "range") for o in origins
-        )
-        if not counts:
+        if not self.counts(file, data):
             return None
         return target.value if isinstance(target, cst.Name) else ""
 

@@ -23,6 +23,8 @@ from tflint_gpu.model.tensorflow.tracing import Tracing
 from tflint_gpu.model.tensorflow.training import STRATEGY_RUNS, Training
 
 _DEPTH_LIMIT = 4
+# Methods that need a value, so that the function which calls them cannot be traced.
+_ONLY_EAGER = frozenset("numpy fit predict predict_on_batch train_on_batch evaluate".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,32 @@ class EagerLoops:
         ):
             return self._is_handed_outside(method)
         return self._is_handed_outside(method) or not self.inference.call_sites(method)
+
+    def surely_eager(self, file: File, loop: LoopNode) -> bool:
+        """Whether something shows that a loop runs eagerly: its data, a value read in it, or all that call it."""
+        return not self.is_no_place(file, loop) and self._shows_eager(file, loop, 0)
+
+    def _shows_eager(self, file: File, node: LoopNode | cst.Call, depth: int) -> bool:
+        node_of = file.tree.function(node)
+        if node_of is None:
+            return not self.runtime.is_graph_code(file, node)
+        function = self.inference.definitions.function(file, node_of)
+        if not self.is_plain(function) or self.may_be_hook(file, node_of):
+            return False
+        if isinstance(node, cst.For | cst.While):
+            batches = self.data.batches(file, node)
+            if batches is not None and batches.is_certain:
+                return True
+        if any(method_name(call) in _ONLY_EAGER for call in function.calls):
+            return True
+        sites = self.inference.call_sites(function)
+        return depth < _DEPTH_LIMIT and bool(sites) and all(self._shows_eager(f, c, depth + 1) for f, c in sites)
+
+    def is_plain(self, function: Function) -> bool:
+        """Whether nothing that is seen traces a function: `tf.function`, Keras, or code outside that gets it."""
+        if self.tracing.is_traced(function.file, function.node):
+            return False
+        return not (isinstance(function.node, cst.Lambda) or self._is_handed_outside(function))
 
     def run_by(self, file: File, loop: LoopNode, batches: Batches | None = None) -> Iterator[Run]:
         """Every call that a turn of the loop runs eagerly, here or in functions of the project."""

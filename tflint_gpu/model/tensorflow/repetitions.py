@@ -63,7 +63,7 @@ class Repetitions:
         """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
         markers = tuple(f".{method}(".encode() for method in methods)
         found: dict[cst.Call, Repeated] = {}
-        for file, loop in self._loops(markers):
+        for file, loop in self.loops(markers):
             if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
                 continue
             for one in self._run_by(file, loop, markers):
@@ -72,12 +72,16 @@ class Repetitions:
                     found[one.call] = one
         return [one for one in found.values() if not self._is_occasional(one)]
 
-    def _loops(self, markers: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
+    def loops(self, markers: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.file.tree.all_loops)
-        for file, function in self._functions_elsewhere:
-            if any(marker.decode() in file.source.text for marker in markers):
-                yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
+        for file, function in self.functions_elsewhere(markers):
+            yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
+
+    def functions_elsewhere(self, markers: tuple[bytes, ...]) -> list[tuple[File, Node]]:
+        """The functions of other files that running this one calls, in files with one of some byte strings."""
+        words = [marker.decode() for marker in markers]
+        return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
 
     @cached_property
     def _functions_elsewhere(self) -> list[tuple[File, Node]]:

@@ -1,0 +1,105 @@
+"""TFG310 python-loop-preprocessing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.preparations import Preparation
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class PythonLoopPreprocessing(Rule):
+    """A Python loop prepares elements one by one, again for every batch or epoch.
+
+    Why: each turn starts its operations from Python, on one core, and in a training loop the next step waits for
+    all of them. NumPy and TensorFlow do the same to a whole batch in one call, or tf.data does it in `map`
+    beside the training. Reported are only loops that run in the training loop, in a generator that feeds it or in a
+    Keras `Sequence`, whose results form one array, and whose calls are all known to work on an axis more.
+    Not reported: a single pass before training, loops in which a turn needs what another one made, loops that read
+    files, that decide something for each element, or that call functions which are not known.
+
+    Measured: {evidence} The larger an element is, the less the loop costs:
+    for pictures of 224 x 224 NumPy itself takes nearly all of the time.
+
+    Example:
+        import numpy as np
+        from tensorflow import keras
+
+        model = keras.models.load_model("scores.keras")
+        for x, y in batches:
+            rows = []
+            for row in x:
+                rows.append(np.log1p(np.abs(row)))
+            model.train_on_batch(np.stack(rows), y)
+
+    Use instead:
+        import numpy as np
+        from tensorflow import keras
+
+        model = keras.models.load_model("scores.keras")
+        for x, y in batches:
+            model.train_on_batch(np.log1p(np.abs(x)), y)
+    """
+
+    code = "TFG310"
+    name = "python-loop-preprocessing"
+    near_markers = (b"train_on_batch", b"GradientTape", b"from_generator", b"fit(", b"fit_generator", b"Sequence)")
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the outermost loops over elements that training runs again and again."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for found in model.preparations.repeated:
+            inner = found.inner
+            yield Finding(
+                inner.file,
+                inner.loop,
+                f"this loop prepares elements one by one in Python (`{inner.file.code(inner.work.func)}`), again "
+                f"{_AGAIN[found.where]}: each starts its operations from Python, on one core",
+                _PREDICTION,
+                help="do it to the whole batch in one call, or in the `map` of a tf.data pipeline",
+                notes=tuple(_notes(found)),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: what one call would be in the user's program is not written there."""
+        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _notes(found: Preparation) -> Iterator[Note]:
+    yield Note(found.outer_file, found.outer, _OUTER[found.where])
+    for step in found.path:
+        yield Note(step.file, step.node, step.text)
+
+
+_AGAIN = {
+    "training loop": "in every turn of the training loop",
+    "generator": "for everything that a generator yields to the training",
+    "sequence": "for every batch that a `Sequence` gives",
+}
+_OUTER = {
+    "training loop": "the training loop that runs it",
+    "generator": "the training gets it from here",
+    "sequence": "the method that gives a batch",
+}
+_PREDICTION = Prediction(
+    "slowdown",
+    ("eager",),
+    low=1.0,
+    high=100.0,
+    basis="64 rows of 10 numbers, and pictures of 32 x 32, against one call, on a CPU; of the loop, not of the step",
+)
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+
+        batch = np.random.normal(size=(64, 10)).astype("float32")
+
+        for _ in tflint_measure.steps(range(8)):
+            np.stack([np.log1p(np.abs(row)) for row in batch])
+    """,
+    changes=(("np.stack([np.log1p(np.abs(row)) for row in batch])", "np.log1p(np.abs(batch))"),),
+)

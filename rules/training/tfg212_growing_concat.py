@@ -1,0 +1,132 @@
+"""TFG212 growing-concat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.tensorflow.growth import MARKERS, Growth
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class GrowingConcat(Rule):
+    """A Python loop makes a tensor longer by a concatenation in every turn.
+
+    Why: a tensor cannot grow: `tf.concat` makes a new one and copies all that went in. Joining the new
+    rows to all rows so far therefore copies the whole collection in every turn, and the work grows
+    with the square of the number of turns. A Python list takes each part as it is, and one `tf.concat` behind the loop
+    copies everything once. Not reported are loops of few turns, loops over a model's parts, tensors that
+    the loop reads meanwhile (the text so far, from which the next token is made), windows that are cut again,
+    NumPy arrays to which no tensor is added, and code that TensorFlow traces.
+
+    Measured: {evidence}
+
+    Example:
+        import tensorflow as tf
+
+        model = tf.keras.models.load_model("scores.keras")
+        dataset = tf.data.Dataset.from_tensor_slices(images).batch(32)
+
+        scores = tf.zeros([0, 10])
+        for batch in dataset:
+            scores = tf.concat([scores, model.predict_on_batch(batch)], axis=0)
+
+    Use instead:
+        import tensorflow as tf
+
+        model = tf.keras.models.load_model("scores.keras")
+        dataset = tf.data.Dataset.from_tensor_slices(images).batch(32)
+
+        scores = []
+        for batch in dataset:
+            scores.append(model.predict_on_batch(batch))
+        scores = tf.concat(scores, axis=0)
+    """
+
+    code = "TFG212"
+    name = "growing-concat"
+    near_markers = MARKERS
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the first concatenation of each loop that makes something longer; the others are notes."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for first, others in _by_loop(model):
+            copied = "copied to the host and joined by NumPy" if first.on_host else "copied"
+            yield Finding(
+                first.file,
+                first.call,
+                f"`{first.name}` grows by a concatenation in every turn of a loop: all that it holds is {copied} anew "
+                "in each, so the work grows with the square of the turns",
+                _PREDICTION,
+                help="append the parts to a Python list, and join them once behind the loop",
+                notes=(
+                    Note(first.loop_file, first.loop, "in every turn of this loop"),
+                    *(Note(step.file, step.node, step.text) for step in first.path),
+                    *(Note(other.file, other.call, f"`{other.name}` grows here, too") for other in others),
+                ),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: what a turn costs in the user's program depends on how many went before."""
+        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+def _by_loop(model: Model) -> Iterator[tuple[Growth, list[Growth]]]:
+    """The growing places of each outermost of their loops: one mistake, to be mended at once."""
+    groups: list[list[Growth]] = []
+    for growth in model.growths.in_loops:
+        for group in groups:
+            if any(_are_one(growth, other) for other in group):
+                group.append(growth)
+                break
+        else:
+            groups.append([growth])
+    for first, *others in groups:
+        yield first, others
+
+
+def _are_one(one: Growth, other: Growth) -> bool:
+    """Whether a function makes two longer in the same loop, or one of them in a loop and in one around it."""
+    if one.loop_file is not other.loop_file or one.path != other.path:
+        return False
+    if one.loop is other.loop:
+        return True
+    within = one.loop_file.tree.within
+    nested: list[tuple[Node, Node]] = [(one.loop, other.loop), (other.loop, one.loop)]
+    return one.name == other.name and any(within(inner, outer) for inner, outer in nested)
+
+
+_PREDICTION = Prediction(
+    "slowdown",
+    ("eager",),
+    low=1.3,
+    high=100.0,
+    basis="collecting 20 and 200 batches, against a list that is joined once, on a CPU; more with more turns",
+)
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        batch = tf.random.normal((32, 1000))
+
+        def collected():
+            rows = tf.zeros([0, 1000])
+            for _ in range(100):
+                rows = tf.concat([rows, batch], 0)
+            return rows
+
+        def collected_in_a_list():
+            rows = []
+            for _ in range(100):
+                rows.append(batch)
+            return tf.concat(rows, 0)
+
+        for _ in tflint_measure.steps(range(8)):
+            collected().numpy()
+    """,
+    changes=(("collected().numpy()", "collected_in_a_list().numpy()"),),
+)

@@ -1,0 +1,244 @@
+"""What a loop carries from turn to turn: a name, attribute or item that each turn replaces, and who else reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name
+from tflint_gpu.model.tensorflow.repetitions import names_of
+from tflint_gpu.model.tensorflow.tensor_functions import STATIC_ATTRIBUTES
+
+_START = re.compile(r"first|init|start|empty|begin", re.IGNORECASE)
+_MEMBERSHIP = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+_FUNCTION_LIMIT = 50  # functions of a file that a loop is followed into, by their names
+
+
+class Place:
+    """Something that is assigned to and read: `x`, `self.x`, `d[key]`.
+
+    Arguments:
+        whole: the dotted name; of an item the name of its container.
+        key: of an item the code of its index.
+    """
+
+    def __init__(self, file: File, expr: Expression) -> None:
+        self.file = file
+        container = expr.value if isinstance(expr, cst.Subscript) else expr
+        self.whole = dotted_name(container)
+        self.index = expr.slice if isinstance(expr, cst.Subscript) else ()
+        self.key = "".join(file.tree.module.code_for_node(one) for one in self.index)
+
+    @property
+    def name(self) -> str:
+        """How it is written."""
+        return f"{self.whole}[{self.key}]" if self.key else self.whole or ""
+
+    @property
+    def root(self) -> str:
+        """The name with which it begins."""
+        return (self.whole or "").partition(".")[0]
+
+    @property
+    def index_names(self) -> list[str]:
+        """The names in its index."""
+        return [node.value for one in self.index for node in walk(one) if isinstance(node, cst.Name)]
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a plain name."""
+        return self.whole == self.root and not self.key
+
+    def is_at(self, expr: Node) -> bool:
+        """Whether an expression of the same file is this place."""
+        if isinstance(expr, cst.Subscript) is not bool(self.key) or self.whole is None:
+            return False
+        if isinstance(expr, cst.Subscript):
+            code = "".join(self.file.tree.module.code_for_node(one) for one in expr.slice)
+            return dotted_name(expr.value) == self.whole and code == self.key
+        return dotted_name(expr) == self.whole
+
+
+def is_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node]) -> bool:
+    """Whether what a turn puts into a place is there in the next turn: nothing else is put there but at the start.
+
+    Arguments:
+        growing: the statements that make what is there longer.
+    """
+    bound = {
+        name
+        for name, bindings in file.tree.scope(loop).bindings.items()
+        if any(file.tree.within(binding.node, loop) for binding in bindings)
+    }
+    if not place.is_name and place.root in bound:
+        return False
+    if not place.is_name and any(name in bound - _run_through(file, loop) for name in place.index_names):
+        return False
+    return place.root not in names_of(loop) and only_starts(file, loop, place, growing)
+
+
+def _run_through(file: File, loop: LoopNode) -> frozenset[str]:
+    """The names that only loops inside a loop bind: what they run through comes again in the next turn."""
+    inner = [one for one in file.tree.loops if one is not loop and file.tree.within(one, loop)]
+    return frozenset(name for one in inner for name in names_of(one)) - names_of(loop)
+
+
+def only_starts(file: File, outer: LoopNode | FunctionNode, place: Place, growing: frozenset[Node]) -> bool:
+    """Whether a loop or function puts nothing into a place but what makes it longer, and something to begin with."""
+    return all(
+        statement in growing or _is_start(file, outer, statement, place) for statement in _stores(file, outer, place)
+    )
+
+
+def _stores(file: File, outer: LoopNode | FunctionNode, place: Place) -> Iterator[Node]:
+    """The statements in a loop or function that put something into a place, or bind its name otherwise."""
+    tree = file.tree
+    if place.key:
+        found: list[Node] = [_statement(file, target) for target, _ in tree.item_assignments if place.is_at(target)]
+    elif place.is_name:
+        scope = tree.scopes.get(outer) or tree.scope(outer)
+        scope = tree.root if place.root in scope.outer_names else scope
+        found = [binding.node for binding in scope.bindings.get(place.root, ())]
+    else:
+        found = [one.statement for one in tree.attribute_assignments if place.is_at(one.target)]
+    return (node for node in found if node is not outer and tree.within(node, outer))
+
+
+def _statement(file: File, target: cst.Subscript) -> Node:
+    """The assignment that a target belongs to."""
+    parents = (p for p in file.tree.ancestors(target) if isinstance(p, cst.Assign | cst.AnnAssign | cst.AugAssign))
+    return next(parents, target)
+
+
+def _is_start(file: File, outer: Node, statement: Node, place: Place) -> bool:
+    """Whether a statement runs in the first turn only: `if x is None`, `if i == 0`, `except NameError`."""
+    child = statement
+    for parent in file.tree.ancestors(statement):
+        if parent is outer:
+            return False
+        if isinstance(parent, cst.ExceptHandler):
+            return True
+        if isinstance(parent, cst.If) and child is not parent.test and _asks_for_start(parent.test, place):
+            return True
+        child = parent
+    return False
+
+
+def _asks_for_start(test: Expression, place: Place) -> bool:
+    """`x is None`, `key in d`, `i == 0`, `not len(x)`, `first`."""
+    for node in walk(test):
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
+            if isinstance(operator, _MEMBERSHIP) and any(_mentions(side, place) for side in (node.left, other)):
+                return True
+            if isinstance(other, cst.Integer) and other.value in ("0", "1"):
+                return True
+        if isinstance(node, cst.Name) and _START.search(node.value):
+            return True
+    return isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+
+
+def _mentions(expr: Expression, place: Place) -> bool:
+    return any(dotted_name(node) == place.whole for node in walk(expr)) or (
+        bool(place.key) and isinstance(expr, cst.Name | cst.Attribute | cst.Call)
+    )
+
+
+def is_read(file: File, loop: LoopNode, place: Place, own: frozenset[Node]) -> bool:
+    """Whether a turn reads a place for something else than to make it longer, also in functions called by name.
+
+    Arguments:
+        own: the targets and operands of the statements that make it longer.
+    """
+    if any(_reads(file, loop, place, own)):
+        return True
+    return any(
+        not _shadows(file, function, place) and any(_reads(file, function, place, own))
+        for function in _functions_named(file, file, loop)
+    )
+
+
+def is_read_elsewhere(file: File, place: Place, loop_file: File, loop: LoopNode, own: frozenset[Node]) -> bool:
+    """The same for a place that outlives a function: the loop is where that function is called."""
+    attribute = (place.whole or "").rpartition(".")[2]
+    if any(
+        isinstance(node, cst.Attribute) and node.attr.value == attribute and not _is_harmless(loop_file, node)
+        for node in walk(loop)
+    ):
+        return True
+    return any(any(_reads(file, one, place, own)) for one in _functions_named(loop_file, file, loop))
+
+
+def _functions_named(calling: File, file: File, loop: LoopNode) -> Iterator[FunctionNode]:
+    """The functions of a file that have the name of something a loop calls, and what they call in turn."""
+    named = {_called_name(call) for call in calling.calls_below.get(loop, ())}
+    seen: set[Node] = set()
+    queue = [one for one in file.tree.functions if isinstance(one, cst.FunctionDef) and one.name.value in named]
+    for function in queue:  # grows meanwhile
+        if function in seen or len(seen) > _FUNCTION_LIMIT:
+            continue
+        seen.add(function)
+        yield function
+        inner = {_called_name(call) for call in file.calls_in.get(function, ())} - named
+        named |= inner
+        queue += [one for one in file.tree.functions if isinstance(one, cst.FunctionDef) and one.name.value in inner]
+
+
+def _called_name(call: cst.Call) -> str:
+    return (dotted_name(call.func) or "").rpartition(".")[2] or (
+        call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    )
+
+
+def _shadows(file: File, function: FunctionNode, place: Place) -> bool:
+    """Whether a function has a name of its own that is spelled like the place."""
+    scope = file.tree.scopes[function]
+    return place.is_name and place.root in scope.bindings and place.root not in scope.outer_names
+
+
+def _reads(file: File, outer: LoopNode | FunctionNode, place: Place, own: frozenset[Node]) -> Iterator[Node]:
+    """Where a loop or a function reads a place, or hands its container on."""
+    targets = frozenset(_targets(file, outer, place))
+    stack: list[Node] = [outer.body] if not isinstance(outer, cst.BaseComp) else [outer]
+    if isinstance(outer, cst.While):
+        stack.append(outer.test)
+    for top in stack:
+        for node in walk(top):
+            if isinstance(node, cst.Name | cst.Attribute) and dotted_name(node) == place.whole:
+                around = {node, *_up_to(file, node, outer)}
+                if not (around & own or around & targets or _is_harmless(file, node)):
+                    yield node
+
+
+def _targets(file: File, outer: LoopNode | FunctionNode, place: Place) -> Iterator[Node]:
+    for statement in _stores(file, outer, place):
+        if isinstance(statement, cst.Assign):
+            yield from (one.target for one in statement.targets)
+
+
+def _up_to(file: File, node: Node, outer: Node) -> Iterator[Node]:
+    for parent in file.tree.ancestors(node):
+        if parent is outer:
+            return
+        yield parent
+
+
+def _is_harmless(file: File, node: Node) -> bool:
+    """`x is None`, `key in d`, `x.shape`, `len(x)`, `not x`: no value is read."""
+    parent = file.tree.parents.get(node)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr.value in STATIC_ATTRIBUTES and parent.attr.value != "numpy"
+    if isinstance(parent, cst.ComparisonTarget):
+        return isinstance(parent.operator, _MEMBERSHIP)
+    if isinstance(parent, cst.Comparison):
+        return isinstance(parent.comparisons[0].operator, _MEMBERSHIP)
+    if isinstance(parent, cst.Arg):
+        call = file.tree.parents[parent]
+        return isinstance(call, cst.Call) and file.names.is_builtin(call.func, "len")
+    return isinstance(parent, cst.Global | cst.Nonlocal | cst.NameItem) or (
+        isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)
+    )

@@ -1,0 +1,266 @@
+"""Tensors that loops make longer turn by turn: `x = tf.concat([x, batch], 0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import may_be_replaced
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, argument, dotted_name, iterable
+from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
+from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.execution import Execution, Step
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.repetitions import FEW, Repetitions, is_occasional
+
+_OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
+_OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
+MARKERS = (b"concat(", b"concatenate(", b"np.append(", b"numpy.append(", b"vstack(", b"hstack(")
+"""A file with none of them grows no tensor."""
+_DEPTH_LIMIT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A concatenation that makes a place longer in every turn of a loop.
+
+    Arguments:
+        name: of the place. loop: in `loop_file`; the innermost one that carries it on.
+        path: the calls between them.
+        on_host: whether NumPy does it.
+    """
+
+    file: File
+    call: cst.Call
+    name: str
+    loop_file: File
+    loop: LoopNode
+    path: tuple[Step, ...] = ()
+    on_host: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """`x = concat([x, y])`: the place, and of the statement the target and the operand that are this place."""
+
+    file: File
+    call: cst.Call
+    place: Place
+    statement: Node
+    own: tuple[Node, ...]
+
+
+class Growths:
+    """The tensors that the loops seen from one file make longer.
+
+    Arguments:
+        file: the one that is checked.
+    """
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        kinds: Kinds,
+        execution: Execution,
+        loops: EagerLoops,
+        repetitions: Repetitions,
+        data: LoopData,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.execution = execution
+        self.loops = loops
+        self.repetitions = repetitions
+        self.data = data
+
+    @cached_property
+    def in_loops(self) -> list[Growth]:
+        """Each concatenation with its loop, in the order of the code."""
+        candidates = list(self._candidates())
+        found = []
+        for one in candidates:
+            same = [o for o in candidates if o.file is one.file and o.place.name == one.place.name]
+            growth = self._here(one, same) or self._at_callers(one, same)
+            if growth is not None:
+                found.append(growth)
+        return found
+
+    def _candidates(self) -> Iterator[_Candidate]:
+        elsewhere = self.repetitions.functions_elsewhere(MARKERS)
+        functions = {node for _, node in elsewhere}
+        files = dict.fromkeys((self.file, *(file for file, _ in elsewhere)))
+        for file in files:
+            for call in file.tree.calls:
+                if file is self.file or file.tree.function(call) in functions:
+                    name = file.name(call.func)
+                    if name in _OF_TENSORS or name in _OF_ARRAYS:
+                        yield from self._candidate(file, call)
+
+    def _candidate(self, file: File, call: cst.Call) -> Iterator[_Candidate]:
+        stored = _target(file, call)
+        operands = _operands(file, call)
+        if stored is None or len(operands) < 2:
+            return
+        target, statement = stored
+        place = Place(file, target)
+        own = [operand for operand in operands if place.is_at(operand)]
+        added = [operand for operand in operands if not place.is_at(operand)]
+        if own and added and all(self._is_tensor(file, call, operand) for operand in added):
+            yield _Candidate(file, call, place, statement, (target, *own))
+
+    def _is_tensor(self, file: File, call: cst.Call, operand: Expression) -> bool:
+        """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""
+        if file.name(call.func) in _OF_TENSORS:
+            return not self.execution.symbolic.holds_tensor(file, [operand], None)
+        if self.kinds.is_surely(file, operand, "tensor"):
+            return True
+        origins = self.inference.of(file, operand)
+        return bool(origins) and all(
+            o.call is not None and bool(o.call.args) and self.kinds.is_model(o.file, o.call.func, o.context)
+            for o in origins
+        )
+
+    def _here(self, one: _Candidate, same: list[_Candidate]) -> Growth | None:
+        """The innermost loop around it in its own function that carries the place on."""
+        file, call = one.file, one.call
+        loop = self._loop_around(file, call)
+        while loop is not None:
+            growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
+            if is_carried(file, loop, one.place, growing):
+                own = frozenset(node for other in same for node in other.own)
+                if is_read(file, loop, one.place, own) or is_occasional(file, call, loop):
+                    return None
+                return self._growth(one, file, loop, ()) if self._counts(one, file, loop) else None
+            loop = self._loop_around(file, loop)
+        return None
+
+    def _at_callers(self, one: _Candidate, same: list[_Candidate]) -> Growth | None:
+        """The loop that calls the function which makes something longer that outlives it."""
+        function = one.file.tree.function(one.call)
+        if not isinstance(function, cst.FunctionDef) or self._loop_around(one.file, one.call) is not None:
+            return None
+        scope = one.file.tree.scopes[function]
+        if one.place.root != "self" and one.place.root not in scope.outer_names:
+            return None
+        return self._called(one, same, one.file, function, ())
+
+    def _called(
+        self, one: _Candidate, same: list[_Candidate], file: File, function: cst.FunctionDef, path: tuple[Step, ...]
+    ) -> Growth | None:
+        callee = self.inference.definitions.function(file, function)
+        if may_be_replaced(file, function) or not self.loops.is_plain(callee):
+            return None
+        own = frozenset(node for other in same for node in other.own)
+        for site, call in self.inference.call_sites(callee):
+            way = (Step(site, call, f"calls `{callee.name}`"), *path)
+            loop = self._loop_around(site, call)
+            if loop is None:
+                outer = site.tree.function(call)
+                if isinstance(outer, cst.FunctionDef) and len(way) < _DEPTH_LIMIT:
+                    found = self._called(one, same, site, outer, way)
+                    if found is not None:
+                        return found
+                continue
+            root = (dotted_name(call.func) or "").partition(".")[0]
+            if not root or (root != "self" and _rebinds_name(site, loop, root)):
+                continue
+            if is_read_elsewhere(one.file, one.place, site, loop, own) or is_occasional(site, call, loop):
+                continue
+            if not _resets(one, same) and self._counts(one, site, loop):
+                return self._growth(one, site, loop, way)
+        return None
+
+    def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Step, ...]) -> Growth:
+        on_host = one.file.name(one.call.func) in _OF_ARRAYS
+        return Growth(one.file, one.call, one.place.name, file, loop, path, on_host)
+
+    def _loop_around(self, file: File, node: Node) -> LoopNode | None:
+        """The next loop outwards in the same function that makes more than a few turns."""
+        function = file.tree.function(node)
+        child = node
+        for parent in file.tree.ancestors(node):
+            if (
+                isinstance(parent, cst.For | cst.While)
+                and child is parent.body
+                and file.tree.function(parent) is function
+                and not self.data.is_at_most(file, parent, FEW)
+            ):
+                return parent
+            child = parent
+        return None
+
+    def _counts(self, one: _Candidate, file: File, loop: LoopNode) -> bool:
+        """Whether a loop certainly runs eagerly, and goes through data or numbers, not through parts of a model."""
+        if not self.loops.surely_eager(file, loop):
+            return False
+        if self._joins_rows(one):
+            return True
+        data = iterable(loop)
+        if data is None:
+            return True
+        batches = self.data.batches(file, loop)
+        return (batches is not None and batches.is_certain) or self.data.counts(file, data)
+
+    def _joins_rows(self, one: _Candidate) -> bool:
+        axis = argument(one.call, 1, "axis")
+        return isinstance(axis, cst.Integer) and axis.evaluated_value == 0
+
+
+def _target(file: File, call: cst.Call) -> tuple[Expression, Node] | None:
+    """To what a call's result is assigned, also one way of `a if test else b`, and the statement."""
+    parents = file.tree.parents
+    node: Node = call
+    parent = parents.get(node)
+    while isinstance(parent, cst.IfExp) and node is not parent.test:
+        node, parent = parent, parents.get(parent)
+    if isinstance(parent, cst.AnnAssign):
+        return parent.target, parent
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0].target
+        return None if isinstance(target, cst.Tuple | cst.List) else (target, parent)
+    if isinstance(parent, cst.Element):
+        return _unpacked(file, parent)
+    return None
+
+
+def _unpacked(file: File, element: cst.Element) -> tuple[Expression, Node] | None:
+    """`x, y = f(), g()`."""
+    display = file.tree.parents.get(element)
+    statement = file.tree.parents.get(display) if display is not None else None
+    if not isinstance(display, cst.Tuple) or not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0].target
+    if not isinstance(target, cst.Tuple) or len(target.elements) != len(display.elements):
+        return None
+    return target.elements[list(display.elements).index(element)].value, statement
+
+
+def _operands(file: File, call: cst.Call) -> list[Expression]:
+    """What a call joins, where all of it is written out."""
+    if file.name(call.func) == "numpy.append":
+        return [arg.value for arg in call.args[:2] if arg.keyword is None and not arg.star]
+    values = call.args[0].value if call.args and call.args[0].keyword is None else argument(call, -1, "values")
+    if not isinstance(values, cst.List | cst.Tuple) or not all(isinstance(e, cst.Element) for e in values.elements):
+        return []
+    return [element.value for element in values.elements]
+
+
+def _rebinds_name(file: File, loop: LoopNode, name: str) -> bool:
+    bindings = file.tree.scope(loop).bindings.get(name, ())
+    return any(file.tree.within(binding.node, loop) for binding in bindings)
+
+
+def _resets(one: _Candidate, same: list[_Candidate]) -> bool:
+    """Whether the function that makes it longer may empty it, too."""
+    function = one.file.tree.function(one.call)
+    assert function is not None
+    growing = frozenset(o.statement for o in same)
+    return not only_starts(one.file, function, one.place, growing)

@@ -1,0 +1,160 @@
+"""Loops over elements that run beside training again and again: for each batch or epoch, or in a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import libcst as cst
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, iterable
+from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.element_loops import ElementLoop, ElementLoops
+from tflint_gpu.model.tensorflow.execution import Step
+from tflint_gpu.model.tensorflow.repetitions import Repetitions, is_occasional
+from tflint_gpu.model.tensorflow.training import TAPES, Training
+
+_MARKERS = (b"np.", b"numpy", b"tf.", b"tensorflow")
+_SEQUENCES = ("keras.utils.Sequence", "keras.utils.PyDataset", "keras.utils.data_utils.Sequence")
+_DEPTH_LIMIT = 3
+
+Where = Literal["training loop", "generator", "sequence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """A loop over elements, and what runs it again and again.
+
+    Arguments:
+        outer: the loop that trains, the generator's call, or the method that gives a batch; in `outer_file`.
+        path: the calls between them.
+    """
+
+    inner: ElementLoop
+    where: Where
+    outer_file: File
+    outer: Node
+    path: tuple[Step, ...] = ()
+
+
+class Preparations:
+    """The loops over elements that are seen from one file.
+
+    Arguments:
+        file: the one that is checked.
+    """
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        training: Training,
+        loops: EagerLoops,
+        repetitions: Repetitions,
+        data: LoopData,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.training = training
+        self.loops = loops
+        self.repetitions = repetitions
+        self.elements = ElementLoops(inference, data)
+
+    @cached_property
+    def repeated(self) -> list[Preparation]:
+        """Each outermost loop over elements that runs again and again."""
+        found: list[Preparation] = []
+        for file, loop in self.repetitions.loops(_MARKERS):
+            if any(file is one.inner.file and file.tree.within(loop, one.inner.loop) for one in found):
+                continue
+            inner = self.elements.of(file, loop)
+            if inner is not None and not self._is_apart(file, loop):
+                preparation = self._again(inner, file, loop, ())
+                if preparation is not None:
+                    found.append(preparation)
+        return found
+
+    def _is_apart(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop is traced, belongs to a tape, or is there for debugging."""
+        if any(isinstance(parent, cst.With) and _is_tape(file, parent) for parent in file.tree.ancestors(loop)):
+            return True
+        return self.loops.is_no_place(file, loop)
+
+    def _again(
+        self, inner: ElementLoop, file: File, node: LoopNode | cst.Call, path: tuple[Step, ...]
+    ) -> Preparation | None:
+        """What runs a loop, or the call that leads to it, again and again."""
+        function = file.tree.function(node)
+        generates = function is not None and bool(file.yields_of.get(function))
+        for outer in _loops_around(file, node):
+            if is_occasional(file, node, outer):
+                return None
+            if not generates and self.training.takes_gradients(file, outer):
+                return Preparation(inner, "training loop", file, outer, path)
+        if not isinstance(function, cst.FunctionDef) or len(path) > _DEPTH_LIMIT:
+            return None
+        callee = self.inference.definitions.function(file, function)
+        if generates:
+            return self._generated(inner, callee, path) if any(True for _ in _loops_around(file, node)) else None
+        if function.name.value == "__getitem__" and self._is_sequence(callee):
+            return Preparation(inner, "sequence", file, function, path)
+        if not self.loops.is_plain(callee):
+            return None
+        for site, call in self.inference.call_sites(callee):
+            found = self._again(inner, site, call, (Step(site, call, f"calls `{callee.name}`"), *path))
+            if found is not None:
+                return found
+        return None
+
+    def _generated(self, inner: ElementLoop, generator: Function, path: tuple[Step, ...]) -> Preparation | None:
+        """What trains on what a generator yields: `fit`, a dataset, or a loop."""
+        for file in self.inference.users(generator, generator.name):
+            for call in file.method_calls("from_generator"):
+                if call.args and any(
+                    c.function == generator for c in self.inference.callables(file, call.args[0].value)
+                ):
+                    return Preparation(inner, "generator", file, call, path)
+            for call in file.method_calls("fit", "fit_generator"):
+                if call.args and self._is_from(file, call.args[0].value, generator):
+                    return Preparation(inner, "generator", file, call, path)
+            for loop in file.tree.loops:
+                data = iterable(loop)
+                if (
+                    data is not None
+                    and self.training.takes_gradients(file, loop)
+                    and self._is_from(file, data, generator)
+                ):
+                    return Preparation(inner, "generator", file, loop, path)
+        return None
+
+    def _is_from(self, file: File, expr: Expression, generator: Function) -> bool:
+        return any(
+            origin.call is not None
+            and any(c.function == generator for c in self.inference.callees(origin.file, origin.call, origin.context))
+            for origin in self.inference.of(file, expr)
+        )
+
+    def _is_sequence(self, method: Function) -> bool:
+        if method.owner is None:
+            return False
+        return any(base in _SEQUENCES for base in self.inference.definitions.external_bases(method.owner))
+
+
+def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
+    """The loops in whose turns a place of the same function is, innermost first."""
+    function = file.tree.function(node)
+    child = node
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.For | cst.While) and child is parent.body and file.tree.function(parent) is function:
+            yield parent
+        child = parent
+
+
+def _is_tape(file: File, block: cst.With) -> bool:
+    return any(isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES for item in block.items)
