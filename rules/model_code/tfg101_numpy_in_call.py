@@ -9,7 +9,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY
+from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
 from tflint_gpu.model.tensorflow.execution import MARKERS, Trace
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Note, Prediction, Rule, Workload, wrap
 
@@ -23,7 +23,7 @@ class NumpyInCall(Rule):
     the same code does run, called eagerly or with `run_eagerly=True`, it computes on the host and
     ends the gradient there: the layers before it are silently not trained. NumPy on what is known
     while tracing (`x.shape`, `self.units`, constants) is fine and is not reported, nor is code
-    inside `tf.numpy_function` and `tf.py_function`.
+    inside `tf.numpy_function` and `tf.py_function`. In functions given to a dataset another rule speaks.
 
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
@@ -112,7 +112,9 @@ def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
             name = own.name(call.func)
             if name not in RAISES or model.guards.keeps_tensors_out(own, call):
                 continue
-            if trace.holds_tensor(*_arrays(call)) and not model.runtime.has_numpy_behaviour():
+            if not trace.holds_tensor(*_arrays(call)) or model.mapped_code.tells_of(call):
+                continue
+            if not model.runtime.has_numpy_behaviour():
                 yield trace, call, name
 
 
@@ -171,7 +173,7 @@ def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
         f"`{short}` gets a tensor in {trace.entry}: it raises when {where}"
         + ("" if name in RAISES_EAGERLY else eagerly),
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
-        help=_advice(name),
+        help=alternatives(name),
         notes=tuple(Note(step.file, step.node, step.text) for step in trace.path),
         fix=_fix(model, trace, call, name),
     )
@@ -184,16 +186,8 @@ def _symbolic_finding(model: Model, call: cst.Call, name: str) -> Finding:
         call.func,
         f"`{short}` gets a symbolic Keras tensor while a model is built: it raises at once",
         Prediction("crash", (), basis="a Keras tensor has no values; measured with 2.21"),
-        help=_advice(name),
+        help=alternatives(name),
     )
-
-
-def _advice(name: str) -> str:
-    known = COUNTERPARTS.get(name)
-    if known is None:
-        return "use TensorFlow's or keras.ops' own function, which works on tensors"
-    others = " or ".join(f"`{n}`" for n in (known.tensorflow, known.keras_ops) if n)
-    return f"use {others}"
 
 
 def _is_option(arg: cst.Arg) -> bool:

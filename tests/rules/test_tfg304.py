@@ -56,6 +56,11 @@ ELEMENT_WISE = {
     "a mode known outside": "def prep(x):\n    if DEPTH > 3:\n        x = x / 255\n    return x / 1.0\n"
     "model.fit(rows.map(lambda x: x / 255).batch(32))",
     "branch": "ds = rows.map(lambda x: x / 255)\nif train:\n    ds = ds.shuffle(99).repeat()\nmodel.fit(ds.batch(32))",
+    "records of fixed shape": "FEATURES = {'x': tf.io.FixedLenFeature([4], tf.float32), 'y': tf.io.FixedLenFeature([], tf.int64)}\n"
+    "def prep(text):\n    row = tf.io.parse_example(text, FEATURES)\n    return row['x'] / 255, row['y']\n"
+    "model.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
+    "records, whole": "def prep(text):\n    return tf.io.parse_example(text, {'x': tf.io.FixedLenFeature([4], tf.float32)})\n"
+    "model.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
     "returned only": "def make():\n    return rows.map(lambda x: x / 255).batch(32)",
     "decorated": "@tf.function\ndef prep(x):\n    return x / 255\nmodel.fit(rows.map(prep).batch(32))",
     "lines of a file": "ds = tf.data.TextLineDataset('f').map(tf.strings.lower)\n"
@@ -66,6 +71,15 @@ ELEMENT_WISE = {
     "beside a glance": "ds = rows.map(lambda x: x / 255)\nfor x in ds.take(3):\n    print(x)\nmodel.fit(ds.batch(32))",
 }
 SILENT = {
+    "records of any shape": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.VarLenFeature(tf.float32)})\n"
+    "    return row['x']\nmodel.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
+    "single records": "def prep(text):\n    row = tf.io.parse_single_example(text, {'x': tf.io.FixedLenFeature([4], tf.float32)})\n"
+    "    return row['x'] / 255\nmodel.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
+    "records that are decoded": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.FixedLenFeature([], tf.string)})\n"
+    "    return tf.io.decode_jpeg(row['x'])\nmodel.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
+    "features of two shapes together": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.FixedLenFeature([4], tf.float32), "
+    "'y': tf.io.FixedLenFeature([], tf.float32)})\n    return row['x'] * row['y']\n"
+    "model.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
     "decode": "model.fit(rows.map(lambda x: tf.io.decode_jpeg(x) / 255).batch(32))",
     "parse": "model.fit(rows.map(lambda x: tf.io.parse_single_example(x, SPEC)).batch(32))",
     "random draw": "model.fit(source.map(lambda x, y: (tf.image.random_flip_left_right(x), y)).batch(32))",

@@ -24,6 +24,7 @@ from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
+from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -31,6 +32,7 @@ from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.mapped_code import MappedCode
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
@@ -165,6 +167,26 @@ class Model:
     def created_state(self) -> CreatedState:
         """What traced code creates that holds variables."""
         return CreatedState(self.file, self.inference, self.constants, self.kinds, self.traced_code, self.target)
+
+    @cached_property
+    def frozen_values(self) -> FrozenValues:
+        """What Python draws once where TensorFlow traces."""
+        return FrozenValues(self.inference)
+
+    @cached_property
+    def mapped_code(self) -> MappedCode:
+        """What runs once, or raises, where tf.data traces."""
+        return MappedCode(
+            self.file,
+            self.inference,
+            self.kinds,
+            self.guards,
+            self.pipelines,
+            self.execution,
+            self.traced_code,
+            self.frozen_values,
+            self.runtime,
+        )
 
     @cached_property
     def training(self) -> Training:

@@ -44,6 +44,9 @@ COMBINING = frozenset(
 NUMBERS = frozenset(["constant", "convert_to_tensor", "float32", "float64", "float16", "int32", "int64", "uint8"])
 _PIXELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb", "one_hot"])  # they change the last axis only
 _AXES = frozenset(["expand_dims", "squeeze"])
+# They take one serialized record, or a batch of them.
+_PARSERS = frozenset(["tf.io.parse_example", "tf.parse_example", "tf.compat.v1.parse_example"])
+_FIXED = frozenset(["tf.io.FixedLenFeature", "tf.FixedLenFeature", "tf.compat.v1.FixedLenFeature"])
 _LAYERS = frozenset(["keras.layers.Rescaling", "keras.layers.experimental.preprocessing.Rescaling"])
 
 
@@ -116,6 +119,10 @@ class ElementWise:
         file, node, context = origin.file, origin.node, origin.context
         if isinstance(node, cst.Param):
             return self._parameter(origin, node)
+        if isinstance(node, cst.Call) and len(origin.parts) == 1 and origin.parts[0].kind == "item":
+            record = self._record(file, node, context)
+            key = origin.parts[0].key
+            return replace(record, shape=("record", key), is_structure=False) if record and key is not None else None
         if origin.parts or not isinstance(node, cst.BaseExpression | cst.AugAssign):
             return self._number(origin)
         if isinstance(node, cst.Call):
@@ -174,7 +181,9 @@ class ElementWise:
         values = [self._expression(file, arg.value, context) for arg in call.args if not arg.star]
         if not values or len(values) != len(call.args):
             return None
-        found: _Value | None = None
+        found: _Value | None = self._record(file, call, context)
+        if found is not None:
+            return found
         if short in COMBINING and (short != "where" or len(values) == 3):
             kept = [v for arg, v in zip(call.args, values, strict=True) if not _is_name_argument(arg)]
             found = _combined(kept)
@@ -183,6 +192,22 @@ class ElementWise:
         if found is not None:
             self._understood.update(node for node in walk(call) if isinstance(node, cst.Call))
         return found
+
+    def _record(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
+        """The features that `tf.io.parse_example` reads, where each has a shape that is the same for all elements."""
+        features = argument(call, 1, "features")
+        if file.name(call.func) not in _PARSERS or features is None or not call.args:
+            return None
+        first = self._expression(file, call.args[0].value, context)
+        tables = [origin.node for origin in self.inference.of(file, features, context)]
+        made = [e.value for one in tables if isinstance(one, cst.Dict) for e in one.elements]
+        fixed = (self.inference.surely(file, one, lambda o: o.made_by in _FIXED, context) for one in made)
+        if first is None or first.shape is None or not made or not all(fixed):
+            return None
+        if not all(isinstance(one, cst.Dict) for one in tables):
+            return None
+        self._understood.update([call, *(one for one in made if isinstance(one, cst.Call))])
+        return _Value(first.parts, is_structure=True)
 
     def _of_first(
         self, file: File, call: cst.Call, context: Context | None, name: str, short: str, first: _Value | None

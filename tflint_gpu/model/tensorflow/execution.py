@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -117,9 +117,13 @@ class Execution:
     @cached_property
     def traces(self) -> list[Trace]:
         """All traced functions that start in this file, and the helpers that they call."""
+        return self.followed(self._entries())
+
+    def followed(self, entries: Iterable[Trace]) -> list[Trace]:
+        """Some traced functions, and the helpers that they call with tensors."""
         found: list[Trace] = []
         seen: set[tuple[Node, frozenset[Node]]] = set()
-        queue = list(self._entries())
+        queue = list(entries)
         for trace in queue:  # grows meanwhile
             carrying = trace.tensors.carrying(Callee(trace.function), trace.context)
             key = (trace.function.node, carrying)

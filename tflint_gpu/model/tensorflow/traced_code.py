@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,7 +57,8 @@ class Traced:
 class TracedCode:
     """The code that runs at tracing, seen from one file.
 
-    Functions that a dataset maps are left out, and so is what TensorFlow runs on the host or Keras runs eagerly.
+    What TensorFlow runs on the host or Keras runs eagerly is left out, and functions that a dataset maps have a list of
+    their own.
     """
 
     def __init__(
@@ -69,19 +70,28 @@ class TracedCode:
         self.kinds = kinds
         self.guards = guards
         self.execution = execution
-        self._given: dict[File, frozenset[Node]] = {}
+        self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
 
     @cached_property
     def functions(self) -> list[Traced]:
         """What TensorFlow traces from this file, and all that it calls, each function once."""
+        starts = (
+            trace
+            for trace in self.execution.traces
+            if not (trace.keras and self._runs_eagerly) and not any(self.runs_once(s.file, s.node) for s in trace.path)
+        )
+        return self._reached(starts, MAPPING_METHODS)
+
+    def mapped(self, traces: Iterable[Trace]) -> list[Traced]:
+        """Functions that a dataset is given, and all that they call, each function once."""
+        return self._reached(traces, frozenset())
+
+    def _reached(self, traces: Iterable[Trace], ends: frozenset[str]) -> list[Traced]:
+        """What some traces reach, up to the functions that go to methods of these names, or to the host."""
         found: dict[Node, Traced] = {}
-        queue = [
-            Traced(t.function, t.entry, t.keras, t.path, t, t.context)
-            for t in self.execution.traces
-            if not (t.keras and self._runs_eagerly) and not any(self.runs_once(s.file, s.node) for s in t.path)
-        ]
+        queue = [Traced(t.function, t.entry, t.keras, t.path, t, t.context) for t in traces]
         for traced in queue:  # grows meanwhile
-            if traced.function.node in found or self._runs_elsewhere(traced):
+            if traced.function.node in found or traced.function.node in self._given_away(traced.file, ends):
                 continue
             found[traced.function.node] = traced
             if len(traced.path) < _PATH_LIMIT:
@@ -146,16 +156,12 @@ class TracedCode:
         switched = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
         return any(self.constants.of(self.file, value) is True for value in switched)
 
-    def _runs_elsewhere(self, traced: Traced) -> bool:
-        """Whether a dataset maps the function, or TensorFlow runs it on the host."""
-        return traced.function.node in self._given_away(traced.file)
-
-    def _given_away(self, file: File) -> frozenset[Node]:
-        """The functions of a file that go to a dataset or to the host there."""
-        known = self._given.get(file)
+    def _given_away(self, file: File, methods: frozenset[str]) -> frozenset[Node]:
+        """The functions of a file that go to some methods, or to the host, there."""
+        known = self._given.get((file, methods))
         if known is None:
-            calls = [*file.method_calls(*MAPPING_METHODS), *file.calls(*PYTHON_FUNCTIONS)]
-            known = self._given[file] = frozenset(
+            calls = [*file.method_calls(*methods), *file.calls(*PYTHON_FUNCTIONS)]
+            known = self._given[file, methods] = frozenset(
                 callee.function.node
                 for call in calls
                 if call.args

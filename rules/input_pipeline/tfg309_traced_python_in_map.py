@@ -1,0 +1,141 @@
+"""TFG309 traced-python-in-map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.counterparts import alternatives
+from tflint_gpu.model.tensorflow.frozen_values import CLOCKS, drawn_in_graph
+from tflint_gpu.model.tensorflow.mapped_code import Misplaced, Misuse
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class TracedPythonInMap(Rule):
+    """A function given to a dataset calls Python that runs once, while tf.data traces it, or raises there.
+
+    Why: `map`, `filter` and their kin call the function a single time, with symbolic elements, and run the graph that
+    this gives for all elements. A random number that NumPy or Python draws is then the same for every element,
+    `time.sleep` delays nothing but the start, and `print` shows a symbolic tensor. What needs an element's value
+    raises: NumPy functions, `.numpy()`, `open` and the functions of `os.path`, `math`, PIL and OpenCV. Not reported:
+    NumPy on shapes and constants, code inside `tf.py_function` and `tf.numpy_function`, seeds of TensorFlow's own
+    random operations, prints of shapes or of plain text, code for eager execution only.
+
+    Measured: with TensorFlow 2.21 and 2.15 the function ran once for 200 elements and `random.random()` gave one
+    value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
+    `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
+
+    Example:
+        import random
+        import tensorflow as tf
+
+
+        def brighten(image, label):
+            return image * random.uniform(0.8, 1.2), label
+
+
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels)).map(brighten)
+
+    Use instead:
+        import random
+        import tensorflow as tf
+
+
+        def brighten(image, label):
+            return image * tf.random.uniform([], 0.8, 1.2), label
+
+
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels)).map(brighten)
+    """
+
+    code = "TFG309"
+    name = "traced-python-in-map"
+    severity = "error"
+    markers = ((b".map(", b".filter(", b".interleave(", b".flat_map(", b".reduce(", b".scan(", b".take_while("),)
+    near_markers = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the Python calls in functions given to datasets that run once, or need values."""
+        for one in model.mapped_code.misplaced:
+            yield _finding(one)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A mapped function of each kind: that Python runs once does not depend on the user's code."""
+        raises = finding.prediction.kind == "crash"
+        workload = _RAISING if raises else _FROZEN
+        exceptions = ("NotImplementedError",) if raises else ()
+        yield Experiment(finding.file, finding.node, workload=workload, only_workload=True, exceptions=exceptions)
+
+
+_RAISING = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(4).map(lambda x: np.square(x))
+        values = [int(value) for value in dataset]
+        tflint_measure.finish(outputs=[0.0])
+    """,
+    changes=(("np.square(x)", "tf.square(x)"),),
+)
+_FROZEN = Workload(
+    before="""
+        import random
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(8).map(lambda x: random.random())
+        values = {float(value) for value in dataset}
+        if len(values) == 1:
+            tflint_measure.finish(wrong="eight elements get one random number")
+        tflint_measure.finish()
+    """,
+    changes=(("random.random())", "tf.random.uniform([]))"),),
+)
+_ON_THE_HOST = "run it in `tf.numpy_function` or `tf.py_function`, or use TensorFlow's own operations"
+_RAISES: dict[Misuse, str] = {
+    "numpy": "gets an element of the dataset",
+    "host": "gets an element of the dataset",
+    "method": "is asked of an element of the dataset",
+}
+
+
+def _finding(one: Misplaced) -> Finding:
+    short = one.name.replace("numpy.", "np.", 1)
+    notes = tuple(Note(step.file, step.node, step.text) for step in one.traced.path)
+    place = one.call.func
+    where = f"in {one.traced.entry}"
+    if one.misuse in _RAISES:
+        return Finding(
+            one.file,
+            place,
+            f"`{short}` {_RAISES[one.misuse]} {where}: elements have no values while tf.data traces it, so it raises",
+            Prediction("crash", ("traced",), basis="a symbolic tensor has no value; measured with 2.15 and 2.21"),
+            help=alternatives(one.name) if one.misuse == "numpy" else _ON_THE_HOST,
+            notes=notes,
+        )
+    runs_once = f"`{short}` {where} runs once, while tf.data traces it"
+    return Finding(
+        one.file,
+        place,
+        f"{runs_once}: {_consequence(one)}",
+        Prediction("wrong-result", ("traced",), basis="one call for all elements; measured with 2.15 and 2.21"),
+        help=_help(one),
+        severity="error" if one.misuse == "draw" and one.name not in CLOCKS else "warning",
+        notes=notes,
+    )
+
+
+def _consequence(one: Misplaced) -> str:
+    if one.misuse == "sleep":
+        return "no element waits"
+    if one.misuse == "print":
+        return "it shows a symbolic tensor, and no values"
+    return "every element sees that moment" if one.name in CLOCKS else "every element gets the same value"
+
+
+def _help(one: Misplaced) -> str:
+    if one.misuse == "sleep":
+        return "wait in `tf.py_function`, with a number that is known there"
+    if one.misuse == "print":
+        return "use `tf.print`"
+    return drawn_in_graph(one.name)
