@@ -19,6 +19,7 @@ from tflint_gpu.model.python.project import Project
 from tflint_gpu.model.python.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.consumers import Consumers
+from tflint_gpu.model.tensorflow.distributed_training import DistributedTraining
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
@@ -38,6 +39,7 @@ from tflint_gpu.model.tensorflow.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.samples import Samples
+from tflint_gpu.model.tensorflow.strategies import Strategies
 from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
 from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
@@ -252,3 +254,8 @@ class Model:
     def program(self) -> Program:
         """Whether the file is a program that is run, and where it trains."""
         return Program(self.file, self.inference, self.kinds, self.training, self.runtime)
+
+    @cached_property
+    def distributed_training(self) -> DistributedTraining:
+        """Which training under strategies has parts made outside of their scopes."""
+        return DistributedTraining(self.inference, self.constants, self.kinds, Strategies(self.inference))
