@@ -20,6 +20,7 @@ from tflint_gpu.model.python.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.created_state import CreatedState
+from tflint_gpu.model.tensorflow.distributed_training import DistributedTraining
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
@@ -41,11 +42,12 @@ from tflint_gpu.model.tensorflow.program import Program
 from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
-from tflint_gpu.model.tensorflow.row_functions import RowFunctions
 from tflint_gpu.model.tensorflow.retracing import Retracing
+from tflint_gpu.model.tensorflow.row_functions import RowFunctions
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.samples import Samples
+from tflint_gpu.model.tensorflow.strategies import Strategies
 from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
 from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
@@ -312,3 +314,8 @@ class Model:
     def program(self) -> Program:
         """Whether the file is a program that is run, and where it trains."""
         return Program(self.file, self.inference, self.kinds, self.training, self.runtime)
+
+    @cached_property
+    def distributed_training(self) -> DistributedTraining:
+        """Which training under strategies has parts made outside of their scopes."""
+        return DistributedTraining(self.inference, self.constants, self.kinds, Strategies(self.inference))

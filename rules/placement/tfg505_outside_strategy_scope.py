@@ -1,0 +1,135 @@
+"""TFG505 outside-strategy-scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.distributed_training import Misplaced
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class OutsideStrategyScope(Rule):
+    """A model is trained under a `tf.distribute` strategy, and a part of it is made outside of `strategy.scope()`.
+
+    Why: a strategy copies only those variables to its devices that are made in its scope. Where a model's weights are
+    made outside and `compile` or `fit` stands inside, training fails as soon as it starts. With Keras 3 the
+    optimizer must be made in the scope, too: as an object, and by `compile(optimizer="adam")`, which makes it where
+    `compile` stands (plain SGD, which has no variables for each weight, works). With Keras 2 `compile` may
+    stand outside, and metric objects must be made inside. A program with the scope around one part only of what it
+    trains is reported; one that never enters the scope for it trains without the strategy and is not.
+    `tf.distribute.get_strategy()`, the default, has no such demands.
+
+    Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
+    an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        strategy = tf.distribute.MirroredStrategy()
+        model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+        with strategy.scope():
+            model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels)
+
+    Use instead:
+        import tensorflow as tf
+
+        strategy = tf.distribute.MirroredStrategy()
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+            model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels)
+    """
+
+    code = "TFG505"
+    name = "outside-strategy-scope"
+    severity = "error"
+    markers = ((b"fit", b"train", b"compile"),)
+    near_markers = (b".scope(",)
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the models, optimizers and metrics that are made outside of the scope in which they are needed."""
+        if model.target.tensorflow < (2, 2):
+            return
+        for one in model.distributed_training.misplaced():
+            yield Finding(
+                one.file,
+                one.node,
+                _text(one, model.target.keras),
+                Prediction("crash", ("training",), basis="measured with TensorFlow 2.15 and 2.21 on a CPU"),
+                help=_HELP[one.part],
+                notes=(
+                    *((Note(one.made.file, one.made.node, "the model"),) if one.made.node is not one.node else ()),
+                    Note(one.fit_file, one.fit, "the training"),
+                ),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A small model of the rule's own: which scope a part is made in does not depend on the user's data."""
+        exceptions = ("RuntimeError", "ValueError", "AssertionError", "AttributeError")
+        part = next(one.part for one in model.distributed_training.misplaced() if one.node is finding.node)
+        yield Experiment(
+            finding.file, finding.node, exceptions=exceptions, workload=_WORKLOADS[part], only_workload=True
+        )
+
+
+_HELP = {
+    "model": "make the model inside `with strategy.scope():`, where it is compiled",
+    "optimizer": "make the optimizer, and call `compile`, inside `with strategy.scope():`",
+    "metric": "make the metric inside `with strategy.scope():`, or give its name as a string",
+}
+
+
+def _text(one: Misplaced, keras: int) -> str:
+    under = "it is trained under" if one.part == "model" else "its model is made in"
+    raised = " or ".join(one.raises)
+    return (
+        f"this {one.part} is made outside of the `strategy.scope()` that {under}: "
+        f"`{one.by}` raises {raised} with Keras {keras}"
+    )
+
+
+_SMALL = """
+        import tensorflow as tf
+
+        x, y = tf.zeros((32, 4)), tf.zeros((32, 1))
+        strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+"""
+_MODEL = Workload(
+    before=_SMALL
+    + """
+        model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+        with strategy.scope():
+            model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, verbose=0)
+        tflint_measure.reached()
+    """,
+    changes=(("\nmodel = ", "\nwith strategy.scope():\n    model = "),),
+)
+_OPTIMIZER = Workload(
+    before=_SMALL
+    + """
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, verbose=0)
+        tflint_measure.reached()
+    """,
+    changes=(("\nmodel.compile", "\n    model.compile"),),
+)
+_METRIC = Workload(
+    before=_SMALL
+    + """
+        error = tf.keras.metrics.MeanAbsoluteError()
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+            model.compile(optimizer="adam", loss="mse", metrics=[error])
+        model.fit(x, y, verbose=0)
+        tflint_measure.reached()
+    """,
+    changes=(("\nerror = ", "\nwith strategy.scope():\n    error = "),),
+)
+_WORKLOADS = {"model": _MODEL, "optimizer": _OPTIMIZER, "metric": _METRIC}

@@ -1,0 +1,272 @@
+"""Training under a `tf.distribute` strategy whose parts are not all made in its scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.strategies import Place, Strategies
+
+Part: TypeAlias = Literal["model", "optimizer", "metric"]
+
+_FITTING = ("fit", "train_on_batch", "fit_generator")
+_OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
+_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
+_FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
+_INPUTS = frozenset(["keras.Input", "keras.layers.Input", "keras.layers.InputLayer", "keras.InputLayer"])
+_INPUT_SHAPES = frozenset(["input_shape", "input_dim", "batch_input_shape"])
+_COPIED = frozenset(["keras.models.load_model", "keras.saving.load_model", "keras.models.clone_model"])
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A part of a training under a strategy that is certainly made outside of its scope, where that fails.
+
+    Arguments:
+        file, node: what makes the part, or calls the function that does.
+        made: the model.
+        raises: the exceptions, one of which the training ends with.
+        by: the method that raises.
+        fit_file, fit: the training.
+    """
+
+    part: Part
+    file: File
+    node: Node
+    made: Origin
+    raises: tuple[str, ...]
+    by: str
+    fit_file: File
+    fit: cst.Call
+
+
+@dataclass(frozen=True, slots=True)
+class _Optimizer:
+    """What `compile` gets, or makes, as an optimizer; `has_slots` is None where it is not known."""
+
+    file: File
+    node: Node
+    place: Place
+    has_slots: bool | None
+
+
+class DistributedTraining:
+    """The Keras training under strategies, seen from one file."""
+
+    def __init__(self, inference: Inference, constants: Constants, kinds: Kinds, strategies: Strategies) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.strategies = strategies
+
+    def misplaced(self) -> Iterator[Misplaced]:
+        """The parts made outside of the scope that their training needs, each once."""
+        seen: set[Node] = set()
+        for file in self.inference.files_with("fit"):
+            for fit in file.method_calls(*_FITTING):
+                for one in self._misplaced_in(file, fit):
+                    if one.node not in seen:
+                        seen.add(one.node)
+                        yield one
+
+    def _misplaced_in(self, file: File, fit: cst.Call) -> Iterator[Misplaced]:
+        """What is misplaced of one training."""
+        receiver = self.kinds.receiver(file, fit, *_FITTING)
+        if receiver is None:
+            return
+        for origin in self.inference.of(file, receiver):
+            if origin.call is not None and self.kinds.of(origin) == "model" and not self._trains_itself(origin):
+                yield from self._misplaced_for(file, fit, origin)
+
+    def _misplaced_for(self, file: File, fit: cst.Call, made: Origin) -> Iterator[Misplaced]:
+        assert made.call is not None
+        place = self.strategies.place(made.file, made.call, made.context)
+        if place == "unknown":
+            return
+        compiles = list(self._compiles(file, made))
+        if place == "outside":
+            found = self._of_model(file, fit, made, compiles)
+            if found is not None:
+                yield found
+        elif self.inference.project.target.keras >= 3:
+            yield from self._of_optimizers(file, fit, made, compiles)
+        else:
+            yield from self._of_metrics(file, fit, made, compiles)
+
+    def _trains_itself(self, made: Origin) -> bool:
+        cls = self.inference.instance_class(made)
+        return cls is not None and any(self.inference.definitions.method(cls, name) for name in _OWN_TRAINING)
+
+    # A model outside.
+
+    def _of_model(
+        self, file: File, fit: cst.Call, made: Origin, compiles: list[tuple[File, cst.Call]]
+    ) -> Misplaced | None:
+        assert made.call is not None
+        fitted = self.strategies.place(file, fit)
+        if self.inference.project.target.keras >= 3:
+            optimizers = [self._optimizer(one, call, made) for one, call in compiles]
+            places = {one.place if one is not None else "unknown" for one in optimizers} or {"unknown"}
+            slots = {one.has_slots if one is not None else None for one in optimizers} or {None}
+            ways = [
+                _raised_by_keras_3(built, one, slot, where)
+                for built, one, slot, where in product(
+                    _ways(self._is_built(made)), _places(places), _slot_ways(slots), _places({fitted})
+                )
+            ]
+            by = "fit"
+        else:
+            compiled = {self.strategies.place(one, call, made.context) for one, call in compiles} or {"unknown"}
+            ways = [
+                _raised_by_keras_2(built, one, where)
+                for built, one, where in product(_ways(self._is_built(made)), _places(compiled), _places({fitted}))
+            ]
+            by = "compile" if compiled == {"inside"} else "fit"
+        if not all(ways):
+            return None
+        raises = tuple(dict.fromkeys(name for way in ways for name in way))
+        return Misplaced(
+            "model", *_to_be_moved(made, [fit, *(call for _, call in compiles)]), made, raises, by, file, fit
+        )
+
+    def _is_built(self, made: Origin) -> bool | None:
+        """Whether a model certainly has its variables as soon as it is made; None where it may have."""
+        call, name = made.call, made.made_by or ""
+        assert call is not None
+        if name in _SEQUENTIAL:
+            layers = argument(call, 0, "layers")
+            first = layers.elements[0].value if isinstance(layers, cst.List | cst.Tuple) and layers.elements else None
+            return True if isinstance(first, cst.Call) and _has_input(made.file, first) else None
+        if name in _FUNCTIONAL:
+            return True if argument(call, 0, "inputs") is not None else None
+        return True if name in _COPIED or name.startswith("keras.applications.") else None
+
+    # An optimizer or a metric outside.
+
+    def _of_optimizers(
+        self, file: File, fit: cst.Call, made: Origin, compiles: list[tuple[File, cst.Call]]
+    ) -> Iterator[Misplaced]:
+        optimizers = [self._optimizer(one, call, made) for one, call in compiles]
+        if all(one is not None and one.place == "outside" and one.has_slots for one in optimizers):
+            for one in optimizers:
+                assert one is not None
+                yield Misplaced("optimizer", one.file, one.node, made, ("RuntimeError",), "fit", file, fit)
+
+    def _of_metrics(
+        self, file: File, fit: cst.Call, made: Origin, compiles: list[tuple[File, cst.Call]]
+    ) -> Iterator[Misplaced]:
+        for one, call in compiles:
+            metrics = argument(call, 2, "metrics")
+            for held in self.inference.of(one, metrics, made.context) if metrics is not None else ():
+                for metric in (held, *self.inference.elements(held)):
+                    if metric.call is not None and self.kinds.of(metric) == "metric" and self._is_outside(metric):
+                        yield Misplaced("metric", metric.file, metric.call, made, ("ValueError",), "compile", file, fit)
+
+    def _is_outside(self, made: Origin) -> bool:
+        return self.strategies.place(made.file, made.node, made.context) == "outside"
+
+    # What `compile` is given.
+
+    def _compiles(self, file: File, made: Origin) -> Iterator[tuple[File, cst.Call]]:
+        """The calls of `compile` on a model."""
+        for one in self.inference.files_with("compile", file, made.file):
+            for call in one.method_calls("compile"):
+                assert isinstance(call.func, cst.Attribute)
+                for origin in self.inference.of(one, call.func.value):
+                    same = origin.node is made.node and not origin.parts
+                    if same and (origin.context is made.context or None in (origin.context, made.context)):
+                        yield one, call
+                        break
+
+    def _optimizer(self, file: File, call: cst.Call, made: Origin) -> _Optimizer | None:
+        """The optimizer that a call of `compile` gives a model; None where it is not certain."""
+        given = argument(call, 0, "optimizer")
+        here = self.strategies.place(file, call, made.context)
+        if given is None:
+            starred = any(arg.star for arg in call.args)
+            return None if starred else _Optimizer(file, call, here, has_slots=True)  # "rmsprop"
+        origins = self.inference.of(file, given, made.context)
+        origin = origins[0] if len(origins) == 1 else None
+        if origin is None:
+            return None
+        text = self.constants.of(file, given, made.context)
+        if isinstance(text, str):
+            return _Optimizer(file, given, here, text.lower() != "sgd")
+        name = origin.made_by or ""
+        if origin.call is None or self.kinds.of(origin) != "optimizer" or name.count(".") != 2:
+            return None
+        place = self.strategies.place(origin.file, origin.call, origin.context)
+        return _Optimizer(origin.file, origin.call, place, self._has_slots(origin, name.rpartition(".")[2]))
+
+    def _has_slots(self, origin: Origin, name: str) -> bool | None:
+        """Whether an optimizer of Keras has variables for each weight: all but the plain SGD."""
+        if name != "SGD":
+            return True
+        assert origin.call is not None
+        momentum: Expression | None = argument(origin.call, 1, "momentum")
+        if momentum is None:
+            return None if any(arg.star for arg in origin.call.args) else False
+        value = self.constants.of(origin.file, momentum, origin.context)
+        return None if value is UNKNOWN else bool(value)
+
+
+def _to_be_moved(made: Origin, training: list[cst.Call]) -> tuple[File, Node]:
+    """The call that must move into the scope: of the function that makes a model, if it does no more with it."""
+    file, node, context = made.file, made.node, made.context
+    trained_in = [made.file.tree.function(call) for call in training if call in made.file.tree.parents]
+    while context is not None and context.call is not None and context.file is not None:
+        if context.receiver is not None or context.function in trained_in:
+            break
+        file, node, context = context.file, context.call, context.caller
+    return file, node
+
+
+def _has_input(file: File, layer: cst.Call) -> bool:
+    return file.name(layer.func) in _INPUTS or any(
+        arg.keyword is not None and arg.keyword.value in _INPUT_SHAPES for arg in layer.args
+    )
+
+
+def _ways(known: bool | None) -> tuple[bool, ...]:
+    return (True, False) if known is None else (known,)
+
+
+def _slot_ways(known: set[bool | None]) -> tuple[bool, ...]:
+    return (True, False) if None in known or len(known) > 1 else _ways(next(iter(known)))
+
+
+def _places(known: set[Place]) -> tuple[Place, ...]:
+    return ("inside", "outside") if "unknown" in known or len(known) > 1 else tuple(known)
+
+
+def _raised_by_keras_3(built: bool, optimizer: Place, slots: bool, fit: Place) -> tuple[str, ...]:
+    """What `fit` raises for a model that was made outside; nothing where it trains.
+
+    Seen with Keras 3.15 under MirroredStrategy and OneDeviceStrategy, with Adam and with plain SGD.
+    """
+    if optimizer == "inside":
+        if fit == "inside" and not built:
+            return ()  # `fit` itself makes the variables, in the scope
+        if not slots:
+            return ("AssertionError",)
+        return ("ValueError",) if fit == "inside" else ("RuntimeError",)
+    if fit == "inside":
+        return ("RuntimeError",) if slots else ("AssertionError",) if built else ()
+    return ()  # no strategy at all
+
+
+def _raised_by_keras_2(built: bool, compiled: Place, fit: Place) -> tuple[str, ...]:
+    """The same of Keras 2.15, where `compile` asks for the scope of each variable."""
+    if not built or (compiled, fit) == ("outside", "outside"):
+        return ()
+    return ("ValueError",) if compiled == "inside" else ("ValueError", "AttributeError")
