@@ -56,7 +56,8 @@ __all__ = [
     "wrap",
 ]
 
-UNREADABLE_FILE = "TFG000"
+UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
+"""What the engine says itself."""
 _RULE_MODULE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.checking.cache import Cache, file_digest
+from tflint_gpu.checking.cache import Cache, Kept, file_digest
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 
 FILE = Path("/p/x.py")
@@ -28,11 +28,12 @@ def digests(*paths: Path) -> dict[Path, bytes | None]:
 def test_what_was_stored_comes_back(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "c")
     plain = Diagnostic("TFG000", "n", "m", "x.py", PLACE, END, 1, "error")
-    cache.store(FILE, "ab12", [DIAGNOSTIC, plain], {})
-    assert cache.load(FILE, "ab12") == (DIAGNOSTIC, plain)
+    kept = Kept((DIAGNOSTIC, plain), (("x.py", 7), ("y.py", 9)), is_whole=False)
+    cache.store(FILE, "ab12", kept, {})
+    assert cache.load(FILE, "ab12") == kept
     assert cache.load(FILE, "ab13") is None
     assert cache.load(Path("/p/y.py"), "ab12") is None
-    cache.store(FILE, "ab13", [], {})
+    cache.store(FILE, "ab13", Kept(()), {})
     assert cache.load(FILE, "ab12") is None, "a file has one entry: the directory does not grow with each edit"
     assert (tmp_path / "c" / ".gitignore").read_text().endswith("*\n")
     assert (tmp_path / "c" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
@@ -43,12 +44,12 @@ def test_other_files_are_verified(tmp_path: Path) -> None:
     there, absent = tmp_path / "there.py", tmp_path / "absent.py"
     there.write_text("a")
     cache = Cache(tmp_path / "c")
-    cache.store(FILE, "ab", [], digests(there, absent))
-    assert cache.load(FILE, "ab") == ()
+    cache.store(FILE, "ab", Kept(()), digests(there, absent))
+    assert cache.load(FILE, "ab") == Kept(())
     there.write_text("b")
     assert cache.load(FILE, "ab") is None
     there.write_text("a")
-    assert cache.load(FILE, "ab") == ()
+    assert cache.load(FILE, "ab") == Kept(())
     absent.write_text("now it is here")
     assert cache.load(FILE, "ab") is None
 
@@ -58,7 +59,7 @@ def test_other_files_are_verified(tmp_path: Path) -> None:
 )
 def test_damaged_entries_are_ignored(damage: bytes, tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.store(FILE, "abcd", [DIAGNOSTIC], {})
+    cache.store(FILE, "abcd", Kept((DIAGNOSTIC,)), {})
     [entry] = tmp_path.rglob("*.json")
     assert json.loads(entry.read_bytes())
     entry.write_bytes(damage)
@@ -68,7 +69,7 @@ def test_damaged_entries_are_ignored(damage: bytes, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = Cache(tmp_path / "file" / "c")
-    cache.store(FILE, "ab", [DIAGNOSTIC], {})
+    cache.store(FILE, "ab", Kept((DIAGNOSTIC,)), {})
     assert cache.load(FILE, "ab") is None
 
 

@@ -386,3 +386,21 @@ async def test_interest_that_is_lost_breaks_nothing(editor: Editor) -> None:
         await asyncio.wait([asyncio.wrap_future(request)])
     assert codes(await editor.found("train.py", 1)) == [("TFG101", 7)]
     assert (await editor.hover("train.py", 6, 17)) is not None
+
+
+async def test_comments_that_silence_nothing(editor: Editor) -> None:
+    """Protects what is said of comments: only of a text at rest, and with the files that import it."""
+    unused = "import numpy as np\n\n\ndef wave(x):\n    return np.sin(x)  # noqa: TFG101\n"
+    await editor.start(options={"extend-select": ["TFG001"]})
+    assert codes(await editor.open("layers.py", unused)) == [("TFG001", 5)]
+    [action] = await editor.actions("layers.py", 4, ["quickfix"])
+    assert action.title == "tflint-gpu (TFG001): Remove what suppresses nothing", "and no offer to silence it"
+    assert edited(unused, action.edit) == unused.replace("  # noqa: TFG101", "")
+    [action] = await editor.actions("layers.py", 4, ["source.fixAll"])
+    assert edited(unused, action.edit) == unused.replace("  # noqa: TFG101", "")
+    assert await editor.change("layers.py", f"{unused}\n") == []
+    (editor.root / "layers.py").write_text(f"{unused}\n")
+    assert codes(await editor.save("layers.py")) == [("TFG001", 5)]
+    using = "import tensorflow as tf\nfrom layers import wave\n\n\nclass Wave(tf.keras.layers.Layer):\n    def call(self, x):\n        return wave(x)\n"
+    (editor.root / "train.py").write_text(using)
+    assert await editor.save("layers.py") == []

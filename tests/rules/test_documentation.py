@@ -10,7 +10,7 @@ from checks import findings, fixed
 
 from tflint_gpu.rule import Rule
 
-ALL_RULES = [rule for rule in _ALL if rule.code != "TFG000"]
+ALL_RULES = [rule for rule in _ALL if rule.code not in ("TFG000", "TFG001")]  # which the engine reports
 _COMPANIONS = {"TFG401"}  # advice that a whole example program gets beside the rule that it is about
 
 

@@ -9,7 +9,7 @@ import pytest
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.text.suppressions import Suppressions, noqa_row, suppression
+from tflint_gpu.text.suppressions import Suppressions, noqa_row, removal, suppression
 
 
 def hidden(text: str, row: int, code: str = "TFG101") -> bool:
@@ -104,3 +104,75 @@ def test_a_new_comment_behind_a_shell_lines_quotes() -> None:
     edit = suppression(source, diagnostic)
     assert edit is not None
     assert text[: edit.start] + edit.content + text[edit.end :] == text.replace("E501", "E501, TFG101")
+
+
+def listed(text: str) -> list[tuple[str, list[str], bool]]:
+    """Each comment with codes: its text, the codes, whether it is for the whole file."""
+    source = readable(SourceFile(Path("x.py"), "x.py", text))
+    return [
+        (text[one.start : one.end], [code.text for code in one.codes], one.whole_file)
+        for one in Suppressions(source).directives
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("b = 2  # noqa: TFG101, e501 because", [("# noqa: TFG101, e501", ["TFG101", "E501"], False)]),
+        ("b = 2  # type: ignore # noqa:TFG1", [("# noqa:TFG1", ["TFG1"], False)]),
+        ("  # flake8: noqa: TFG101", [("# flake8: noqa: TFG101", ["TFG101"], True)]),
+        ("b = 2  # noqa", []),
+        ("# tflint-gpu: noqa", []),
+        ("b = 2  # tflint-gpu: noqa: TFG101", []),
+        ("b = '# noqa: TFG101'", []),
+        ("b = '# noqa: TFG101'  # noqa: TFG102", []),  # only the first of a row is looked at
+        ("b = 2  # noqa: TFG101  # noqa: TFG102", [("# noqa: TFG101", ["TFG101"], False)]),
+        ("!ls  # noqa: TFG101", []),
+    ],
+)
+def test_comments_that_list_codes(line: str, expected: list[object]) -> None:
+    assert listed(f"a = 1\r\n{line}\r\nc = 3\r\n") == expected
+
+
+def test_what_silences_a_finding() -> None:
+    """Protects the truth about comments that do nothing: each code that matches does something, but the file's wins."""
+    text = "f(  # noqa: TFG1, TFG101, TFG2\n  1)  # noqa: TFG101, E501\n"
+    source = SourceFile(Path("x.py"), "x.py", text)
+    place = Location(1, 1)
+    diagnostic = Diagnostic("TFG101", "n", "m", "x.py", place, place, 1, "warning")
+
+    def silencing(text: str) -> list[str]:
+        comments = Suppressions(SourceFile(Path("x.py"), "x.py", text))
+        return [text[at : at + 6].rstrip(", E") for at in comments.silencers(diagnostic)]
+
+    assert [source.text[at : at + 4] for at in Suppressions(source).silencers(diagnostic)] == ["TFG1", "TFG1", "TFG1"]
+    assert silencing(text) == ["TFG1, ".rstrip(", "), "TFG101", "TFG101"]
+    assert silencing(text + "# tflint-gpu: noqa: TFG10\n") == ["TFG10\n"]
+    assert silencing(text + "# tflint-gpu: noqa\n") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "gone", "expected"),
+    [
+        ("b = 2  # noqa: TFG101", "TFG101", "b = 2"),
+        ("b = 2  # noqa: TFG101  ", "TFG101", "b = 2"),
+        ("b = 2  # noqa: E501, TFG101", "TFG101", "b = 2  # noqa: E501"),
+        ("b = 2  # noqa: TFG101,E501,TFG102 why", "TFG101 TFG102", "b = 2  # noqa: E501 why"),
+        ("b = 2  # noqa: TFG101 E501 W1, TFG102", "TFG102", "b = 2  # noqa: TFG101, E501, W1"),
+        ("b = 2  # noqa: tfg101 E501 W1", "TFG101", "b = 2  # noqa: E501 W1"),
+        ("b = 2  # noqa: TFG101 because of x", "TFG101", "b = 2  # because of x"),
+        ("b = 2  # noqa: TFG101  # type: ignore", "TFG101", "b = 2  # type: ignore"),
+        ("b = 2  # type: ignore # noqa: TFG101", "TFG101", "b = 2  # type: ignore"),
+        ("  # noqa: TFG101", "TFG101", None),
+        ("# tflint-gpu: noqa: TFG101", "TFG101", None),
+        ("# flake8: noqa: TFG101, E501", "TFG101", "# flake8: noqa: E501"),
+    ],
+)
+def test_codes_are_removed_as_ruff_does(line: str, gone: str, expected: str | None) -> None:
+    """Protects what else stands in a comment, and the rest of the line; None: the line goes."""
+    source = SourceFile(Path("x.py"), "x.py", f"a = 1\r\n{line}\r\nc = 3\r\n")
+    [directive] = Suppressions(source).directives
+    edit = removal(source, directive, [code for code in directive.codes if code.text in gone.split()])
+    assert edit is not None
+    text = source.edited([edit]).text
+    assert text == f"a = 1\r\n{'' if expected is None else expected + chr(13) + chr(10)}c = 3\r\n"

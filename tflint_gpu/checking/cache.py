@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,10 @@ from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, 
 
 DIRECTORY = ".tflint_gpu_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by tflint-gpu; it can be deleted.\n"
+
+
+Silencer = tuple[str, int]
+"""A code in a comment that silenced a finding: the name of its file, and where it starts in the text."""
 
 
 @functools.cache
@@ -47,6 +50,15 @@ def _program_directories() -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a result, as `FileResult` has it."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    silencers: tuple[Silencer, ...] = ()
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Cache:
     """A directory with one JSON file for each file checked, overwritten when the file or its settings change."""
 
@@ -64,8 +76,8 @@ class Cache:
         digest.update(b"\0" + repr(circumstances).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
-    def load(self, file: Path, key: str) -> tuple[Diagnostic, ...] | None:
-        """The diagnostics stored for a file under this key, if all other files they rest on are unchanged."""
+    def load(self, file: Path, key: str) -> Kept | None:
+        """What is stored for a file under this key, if all other files it rests on are unchanged."""
         try:
             entry = json.loads(self._path(file).read_bytes())
             if entry["key"] != key:
@@ -73,18 +85,17 @@ class Cache:
             for path, digest in entry["consulted"].items():
                 if file_digest(Path(path)) != digest:
                     return None
-            return tuple(_diagnostic(item) for item in entry["diagnostics"])
+            silencers = tuple((name, offset) for name, offset in entry["silencers"])
+            return Kept(tuple(_diagnostic(item) for item in entry["diagnostics"]), silencers, entry["is_whole"])
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None  # absent, or not (any more) what we wrote
 
-    def store(
-        self, file: Path, key: str, diagnostics: Sequence[Diagnostic], consulted: dict[Path, bytes | None]
-    ) -> None:
+    def store(self, file: Path, key: str, kept: Kept, consulted: dict[Path, bytes | None]) -> None:
         """Keep a result. A cache that cannot be written is no reason to complain."""
         entry = {
             "key": key,
             "consulted": {str(path): None if digest is None else digest.hex() for path, digest in consulted.items()},
-            "diagnostics": [asdict(diagnostic) for diagnostic in diagnostics],
+            **asdict(kept),
         }
         path = self._path(file)
         temporary = ""

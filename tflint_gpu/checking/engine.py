@@ -12,14 +12,14 @@ import gc
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.checking.cache import Cache, rules_fingerprint
+from tflint_gpu.checking.cache import Cache, Kept, Silencer, rules_fingerprint
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
-from tflint_gpu.rule import UNREADABLE_FILE, load
+from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
@@ -44,12 +44,16 @@ class FileResult:
 
     Arguments:
         bounds: of the inference, those that were met; behind them nothing is known.
+        silencers: the codes in comments that silenced a finding.
+        is_whole: whether all of the file was checked by all rules that it selects.
     """
 
     file: FileToCheck
     diagnostics: tuple[Diagnostic, ...] = ()
     errors: tuple[InternalError, ...] = ()
     bounds: tuple[str, ...] = ()
+    silencers: tuple[Silencer, ...] = ()
+    is_whole: bool = True
 
 
 @dataclass(slots=True)
@@ -83,7 +87,7 @@ class Engine:
             data = file.read()
         except OSError as error:
             reason = UnreadableSource(f"cannot be read: {error.strerror or error}")
-            return FileResult(file, self._allowed([unreadable(file.name, reason)]))
+            return FileResult(file, self.allowed([unreadable(file.name, reason)]), is_whole=False)
         if not file.may_matter(data):
             return FileResult(file)
         with collector_held_off():
@@ -92,23 +96,21 @@ class Engine:
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
             gc.collect()
-        return FileResult(file, self._allowed(result.diagnostics), result.errors, result.bounds)
+        return replace(result, diagnostics=self.allowed(result.diagnostics))
 
     def _check_data(self, file: FileToCheck, data: bytes) -> FileResult:
-        selected = self._codes_for(file.path)
-        target = self.target_for(file)
-        cache = self._cache_for(file)
-        key = ""
+        selected, target = self.selected(file.path), self.target_for(file)
+        cache, key = self._cache_for(file), ""
         if cache is not None:
             codes = sorted(selected.codes), sorted(selected.by_full_code)
             key = cache.key(data, str(file.path), file.name, str(file.root), codes, target, rules_fingerprint())
             known = cache.load(file.path, key)
             if known is not None:
-                return FileResult(file, known)
+                return FileResult(file, known.diagnostics, silencers=known.silencers, is_whole=known.is_whole)
         result = self._check_fresh(file, data, selected, target)
         if cache is not None and not result.errors:
             consulted = self._project_for(file.root, target).consulted_by(file.path)
-            cache.store(file.path, key, result.diagnostics, consulted)
+            cache.store(file.path, key, Kept(result.diagnostics, result.silencers, result.is_whole), consulted)
         return result
 
     def _check_fresh(self, file: FileToCheck, data: bytes, selected: Selected, target: Target) -> FileResult:
@@ -120,23 +122,24 @@ class Engine:
             project = self._project_for(file.root, target)
             rules = rules_that_may_fire(self._rules_for(selected, file.name, errors), source, data, project)
             if not rules:
-                return FileResult(file, (), tuple(errors))
+                return FileResult(file, (), tuple(errors), is_whole=not errors)
             from tflint_gpu.model import Model
 
             model = Model.open(source, project)
         except (UnreadableSource, RecursionError) as error:
             if isinstance(error, RecursionError):
                 error = UnreadableSource("is nested too deeply to be analysed")
-            return FileResult(file, self._refused(file, source, [error]), tuple(errors))
+            return FileResult(file, self._refused(file, source, [error]), tuple(errors), is_whole=False)
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
             errors.append(InternalError(file.name, "model", traceback.format_exc()))
-            return FileResult(file, (), tuple(errors))
+            return FileResult(file, (), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
-        diagnostics = (*refused, *self._run(rules, model, file.name, errors))
-        bounds = tuple(sorted(model.inference.bounds_met))
-        return FileResult(file, tuple(sorted(diagnostics, key=lambda one: one.sort_key)), tuple(errors), bounds)
+        found, silencers = self._run(rules, model, file.name, errors)
+        diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
+        bounds, is_whole = tuple(sorted(model.inference.bounds_met)), not errors and not model.source.refusals
+        return FileResult(file, diagnostics, tuple(errors), bounds, silencers, is_whole)
 
     def _refused(
         self, file: FileToCheck, source: SourceFile | None, reasons: Iterable[UnreadableSource]
@@ -160,7 +163,7 @@ class Engine:
         data = source.searched(data)
         target = self.target_for(file)
         project = self._project_for(file.root, target)
-        rules = rules_that_may_fire(self._rules_for(self._codes_for(file.path), file.name, []), source, data, project)
+        rules = rules_that_may_fire(self._rules_for(self.selected(file.path), file.name, []), source, data, project)
         if not rules:
             return []
         from tflint_gpu.model import Model
@@ -174,7 +177,7 @@ class Engine:
         return [
             (rule, finding, diagnostic, model)
             for rule, finding, diagnostic in found
-            if self._allowed([diagnostic]) and not Suppressions(finding.file.source).hides(diagnostic)
+            if self.allowed([diagnostic]) and not Suppressions(finding.file.source).hides(diagnostic)
         ]
 
     def model_of(self, file: FileToCheck) -> Model | None:
@@ -192,9 +195,10 @@ class Engine:
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
-    ) -> tuple[Diagnostic, ...]:
-        """All rules on one model. One that fails is told of, and the others go on."""
+    ) -> tuple[tuple[Diagnostic, ...], tuple[Silencer, ...]]:
+        """What all rules find in one model, and what silenced the rest. One that fails is told of; the others go on."""
         found: dict[tuple[str, Location, str, str], Diagnostic] = {}
+        silencers: set[Silencer] = set()
         suppressions: dict[Path, Suppressions] = {}
         for rule in rules_that_apply(rules, model):
             try:
@@ -204,11 +208,13 @@ class Engine:
                     comments = suppressions.setdefault(source.path, Suppressions(source))
                     if self.ignore_noqa or not comments.hides(diagnostic):
                         found.setdefault(diagnostic.sort_key, diagnostic)
+                    else:
+                        silencers.update((diagnostic.filename, at) for at in comments.silencers(diagnostic))
             except BaseException as error:
                 if isinstance(error, _NOT_OURS):
                     raise
                 errors.append(InternalError(name, rule.code, traceback.format_exc()))
-        return tuple(found[key] for key in sorted(found))
+        return tuple(found[key] for key in sorted(found)), tuple(sorted(silencers))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
         """A finding with positions instead of nodes."""
@@ -241,22 +247,23 @@ class Engine:
             return shown_name(source.path, self.working_directory)
         return source.name
 
-    def _allowed(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    def allowed(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Without those that the settings of the file in which they lie do not want."""
         return tuple(one for one in diagnostics if self._wants(self.working_directory / one.filename, one.code))
 
     def _wants(self, path: Path, code: str) -> bool:
-        return code in self._codes_for(path).codes and not is_excluded(path, self.resolver)
+        return code in self.selected(path).codes and not is_excluded(path, self.resolver)
 
-    def _codes_for(self, path: Path) -> Selected:
+    def selected(self, path: Path) -> Selected:
+        """The rules that the settings select for a file."""
         if path not in self._selected:
-            known = known_codes() if self.rules is None else [rule.code for rule in self.rules]
+            known = known_codes() if self.rules is None else [UNUSED_SUPPRESSION, *(rule.code for rule in self.rules)]
             self._selected[path] = self.resolver.for_file(path).selection.codes_for(path, known)
         return self._selected[path]
 
     def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> Iterator[Rule]:
         """The selected rules, imported when first needed."""
-        for code in sorted(selected.codes - {UNREADABLE_FILE}):
+        for code in sorted(selected.codes - {UNREADABLE_FILE, UNUSED_SUPPRESSION}):
             rule = self._loaded.get(code)
             if rule is None:
                 rule = self._loaded[code] = self._load(code, name)
@@ -273,7 +280,7 @@ class Engine:
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
-        for _ in self._rules_for(self._codes_for(file.path), file.name, []):
+        for _ in self._rules_for(self.selected(file.path), file.name, []):
             pass
 
     def forget_files(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflint_gpu.checking.fixes import write
 from tflint_gpu.diagnostics import Diagnostic, InternalError
-from tflint_gpu.rule import UNREADABLE_FILE
+from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -38,6 +38,8 @@ def silence(found: Iterable[Diagnostic], working_directory: Path) -> Silenced:
     """
     by_file: dict[str, list[Diagnostic]] = {}
     for diagnostic in found:
+        if diagnostic.code == UNUSED_SUPPRESSION:  # more comments are no answer to a comment too many
+            continue
         by_file.setdefault(diagnostic.filename, []).append(diagnostic)
     silenced: list[Diagnostic] = []
     left: list[Diagnostic] = []

@@ -20,6 +20,7 @@ from multiprocessing.context import BaseContext
 from typing import TypeVar
 
 from tflint_gpu.checking.engine import Engine, FileResult, collector_held_off, unreadable
+from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.source import UnreadableSource
 
@@ -90,7 +91,9 @@ def check_files(engine: Engine, files: Sequence[FileToCheck], jobs: int | None =
     else:
         results = []
     order = {file.path: index for index, file in enumerate(relevant)}
-    return sorted(results, key=lambda result: order[result.file.path])
+    results.sort(key=lambda result: order[result.file.path])
+    comments = UnusedSuppressions(engine, files, results)
+    return with_large_stack(comments.added) if comments.candidates else results
 
 
 def _check_all(engine: Engine, files: Sequence[FileToCheck]) -> list[FileResult]:
@@ -172,4 +175,4 @@ def _pool(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> Iterator[F
 
 def _crashed(file: FileToCheck) -> FileResult:
     reason = UnreadableSource("the parser crashed on this file")
-    return FileResult(file, (unreadable(file.name, reason),))
+    return FileResult(file, (unreadable(file.name, reason),), is_whole=False)

@@ -11,7 +11,7 @@ from tflint_gpu.checking.fixes import wanted
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.integrations.editor import Checked, Document
 from tflint_gpu.integrations.messages import NAME, Messages, touches
-from tflint_gpu.rule import UNREADABLE_FILE
+from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION
 from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.text.suppressions import suppression
@@ -77,7 +77,7 @@ class CodeActions:
         )
 
     def _silence(self, diagnostic: Diagnostic, shown: types.Diagnostic) -> Iterator[types.CodeAction]:
-        if diagnostic.code == UNREADABLE_FILE:
+        if diagnostic.code in (UNREADABLE_FILE, UNUSED_SUPPRESSION):
             return
         edit = suppression(readable(self._source), diagnostic)
         if edit is not None:

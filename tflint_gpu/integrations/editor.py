@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import mend
+from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.model import Sources
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
@@ -149,21 +150,22 @@ class Checker:
         """How diagnostics call a file."""
         return shown_name(path, self.root)
 
-    def check(self, document: Document, buffers: Mapping[Path, bytes]) -> Checked:
+    def check(self, document: Document, buffers: Mapping[Path, bytes], at_rest: bool = False) -> Checked:
         """Check a document. Needs a large stack.
 
         Arguments:
             document: to check.
             buffers: the bytes of all files that the editor has open.
+            at_rest: nobody is typing in it, so there is time for what needs the files that import it.
         """
         self._notice_changes(document)
         engine, discovery = self._engine, self._discovery
         try:
-            return self._check(document, buffers, engine, discovery)
+            return self._check(document, buffers, engine, discovery, at_rest)
         except SettingsError as error:
             resolver = SettingsResolver(self._options, isolated=True, working_directory=self.root)
             engine = Engine(resolver, self.root, sources=self._sources)
-            checked = self._check(document, buffers, engine, Discovery(resolver, self.root))
+            checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest)
             return replace(checked, problem=str(error))
 
     def mend(self, checked: Checked, buffers: Mapping[Path, bytes]) -> str:
@@ -181,7 +183,12 @@ class Checker:
         return mend(document.source, checked.own, recheck).source.text
 
     def _check(
-        self, document: Document, buffers: Mapping[Path, bytes], engine: Engine, discovery: Discovery
+        self,
+        document: Document,
+        buffers: Mapping[Path, bytes],
+        engine: Engine,
+        discovery: Discovery,
+        at_rest: bool,
     ) -> Checked:
         file = discovery.describe(document.source.path, document.folder, document.content)
         if is_excluded(file.path, engine.resolver):
@@ -189,6 +196,9 @@ class Checker:
         self._sources.begin(buffers)
         try:
             result = engine.check(file)
+            comments = UnusedSuppressions(engine, [file], [result])
+            if at_rest and comments.candidates:
+                [result] = comments.added()
         finally:
             engine.forget_files()
         consulted = frozenset(self._sources.consulted) - {file.path}

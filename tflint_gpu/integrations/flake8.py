@@ -8,6 +8,7 @@ of `tflint-gpu check PATHS` at the same places, each in the file in which it lie
 - `# noqa` is flake8's: it works on the physical line on which a finding starts (and the lines that a
   string or a backslash joins to it), while `check` accepts it on any line of the statement. A comment
   on the finding's own line works for both. Comments for a whole file, `# tflint-gpu: noqa`, work for both.
+  Which comments silence nothing (an opt-in rule) is left to `check`.
 - A file that mentions neither TensorFlow nor Keras is not looked at, so that it costs nothing. `check`
   may find, through another file that imports it, that such a file calls NumPy in a traced function.
 - A file that Python cannot parse is flake8's to report (E999). Notebooks are left to `check`.

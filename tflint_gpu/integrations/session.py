@@ -201,7 +201,8 @@ class Session(LanguageServer):
             if known is not None and known.document is document and uri not in self._outdated:
                 return known
             self._outdated.discard(uri)
-            checked = await self._with_buffers(lambda buffers: self._checker.check(document, buffers))
+            at_rest = uri not in self._unsaved
+            checked = await self._with_buffers(lambda buffers: self._checker.check(document, buffers, at_rest))
         if self._documents.get(uri) is not document:
             return None
         self._results[uri] = checked

@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.text.lexical import comment_spans
-from tflint_gpu.text.source import SourceFile
+from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 _CODES = r"(?::\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?"
 _INLINE = re.compile(rf"#\s*noqa{_CODES}", re.IGNORECASE)
-_FILE = re.compile(rf"^\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
+_FILE = re.compile(rf"\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
 _WORD = re.compile("noqa", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCode:
+    """A code or prefix in a comment that silences findings.
+
+    Arguments:
+        text: in capitals.
+        start, end: where it stands in the file's text.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A comment that silences the codes it lists.
+
+    Arguments:
+        start, end: where it stands in the file's text, from its `#` on, without other words of the same comment.
+        codes: in their order; at least one.
+        whole_file: whether it stands on a line of its own and is about the whole file.
+    """
+
+    start: int
+    end: int
+    codes: tuple[WrittenCode, ...]
+    whole_file: bool
 
 
 class Suppressions:
@@ -29,16 +62,18 @@ class Suppressions:
         on any row of the logical line (the statement, or the header of a block) that the
         finding begins on.
         """
-        if not self._possible:
-            return False
-        if self.hides_everywhere(diagnostic.code):
-            return True
-        row = self._source.row_of(diagnostic.location)
-        rows = {*self._source.lines.logical_rows(row), row + diagnostic.noqa_row - diagnostic.location.row}
-        return any(
-            _silences(match, diagnostic.code)
-            for row in sorted(rows)
-            if (match := _INLINE.search(self._source.line(row)))
+        return self._possible and next(self._silencing(diagnostic), None) is not None
+
+    def silencers(self, diagnostic: Diagnostic) -> tuple[int, ...]:
+        """Where the listed codes start that silence the finding; a comment without codes lists none.
+
+        Where a comment for the whole file silences it, those on its line have nothing to do.
+        """
+        return tuple(
+            code.start
+            for match in (self._silencing(diagnostic) if self._possible else ())
+            for code in _written(match)
+            if diagnostic.code.startswith(code.text)
         )
 
     def hides_everywhere(self, code: str) -> bool:
@@ -46,18 +81,71 @@ class Suppressions:
         return self._possible and any(_silences(match, code) for match in self._whole_file)
 
     @cached_property
+    def directives(self) -> tuple[Directive, ...]:
+        """The comments that list codes and can silence something, in their order."""
+        text = self._source.text
+        if not self._possible:
+            return ()
+        found = []
+        for start, end in comment_spans(self._source.code):
+            if text[start] != "#":  # a line that is no Python, and was made a comment
+                continue
+            row = self._source.row(start)
+            offset = self._source.line_starts[row - 1]
+            # Of a row only the first is looked at, even if it is in a string.
+            match = _FILE.match(text, offset, end) or _INLINE.search(text, offset, end)
+            if match is not None and match["codes"] is not None and start <= match.start() + _indentation(match):
+                whole_file = match.re is _FILE
+                codes = tuple(_written(match))
+                found.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
+        return tuple(found)
+
+    def _silencing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
+        """The comments that silence a finding, those for the whole file first and, if there are any, alone."""
+        whole = [match for match in self._whole_file if _silences(match, diagnostic.code)]
+        yield from whole
+        if whole:
+            return
+        row = self._source.row_of(diagnostic.location)
+        rows = {*self._source.lines.logical_rows(row), row + diagnostic.noqa_row - diagnostic.location.row}
+        for one in sorted(rows):
+            match = self._inline(one)
+            if match is not None and _silences(match, diagnostic.code):
+                yield match
+
+    def _inline(self, row: int) -> re.Match[str] | None:
+        source = self._source
+        if not 1 <= row <= len(source.line_starts):
+            return None
+        start = source.line_starts[row - 1]
+        return _INLINE.search(source.text, start, start + len(source.line(row)))
+
+    @cached_property
     def _possible(self) -> bool:
         return _WORD.search(self._source.text) is not None
 
     @cached_property
     def _whole_file(self) -> list[re.Match[str]]:
-        lines = re.split(r"\r\n|\r|\n", self._source.text)
-        return [match for line in lines if (match := _FILE.match(line))]
+        source = self._source
+        rows = range(1, len(source.line_starts) + 1)
+        spans = ((source.line_starts[row - 1], len(source.line(row))) for row in rows)
+        return [match for start, length in spans if (match := _FILE.match(source.text, start, start + length))]
 
 
 def _silences(match: re.Match[str], code: str) -> bool:
     codes = match["codes"]
     return codes is None or code.startswith(tuple(re.split(r"[,\s]+", codes.upper())))
+
+
+def _written(match: re.Match[str]) -> Iterator[WrittenCode]:
+    """The codes that a comment lists."""
+    for code in _CODE.finditer(match["codes"] or ""):
+        start = match.start("codes") + code.start()
+        yield WrittenCode(code[0].upper(), start, start + len(code[0]))
+
+
+def _indentation(match: re.Match[str]) -> int:
+    return len(match[0]) - len(match[0].lstrip())
 
 
 def noqa_row(source: SourceFile, row: int) -> int:
@@ -86,6 +174,41 @@ def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
     if not Suppressions(replace(source, text=text)).hides(diagnostic):
         return None
     return Edit(first, last, source.locate(first), source.locate(last), content)
+
+
+def removal(source: SourceFile, directive: Directive, gone: Collection[WrittenCode]) -> Edit | None:
+    """The edit that takes codes out of a comment, and the comment away if it has no others; as ruff does it.
+
+    None where that would leave a notebook's cell without a word.
+    """
+    text, first, last = source.text, directive.start, directive.end
+    row = source.row(first)
+    line_start = source.line_starts[row - 1]
+    line_end = line_start + len(source.line(row))
+    rest = text[last:line_end]
+    spaces = len(rest) - len(rest.lstrip())
+    kept = [code for code in directive.codes if code not in gone]
+    content = ""
+    if kept:
+        first = directive.codes[0].start
+        separators = {text[one.end : two.start] for one, two in pairwise(directive.codes)}
+        separator = separators.pop() if len(separators) == 1 else ", "
+        content = separator.join(text[code.start : code.end] for code in kept)
+    elif not text[line_start:first].strip() and not rest.strip():
+        first, last = line_start, source.end_of_line(first)
+    elif not rest.strip():
+        first, last = line_start + len(text[line_start:first].rstrip()), line_end
+    elif rest.lstrip().startswith("#"):
+        last += spaces
+    else:  # other words of the comment: it stays one
+        last += spaces
+        content = "# "
+    edit = Edit(first, last, source.locate(first), source.locate(last), content)
+    try:
+        source.edited([edit])
+    except UnreadableSource:
+        return None
+    return edit
 
 
 def _is_comment(source: SourceFile, offset: int) -> bool:

@@ -1,0 +1,45 @@
+"""TFG001 unused-suppression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import UNUSED_SUPPRESSION, Finding, Rule
+
+
+class UnusedSuppression(Rule):
+    """A comment such as `# noqa: TFG101` suppresses nothing.
+
+    Why: such a comment was right once. Now it tells readers of a mistake that is not there, and hides the
+    next one that is made on its line. What is said here, and what the fix does, is as with ruff's RUF100: codes of
+    other tools stay in the comment, a bare `# noqa` may be meant for another tool and is never reported, a comment that
+    lists TFG001 is left alone, and comments for a whole file (`# tflint-gpu: noqa: TFG101`) count too. A code
+    that belongs to no rule, or stands in a comment twice, is reported.
+
+    Nothing is said of a rule that does not run for the file: select this rule besides the others
+    (`--extend-select TFG001`), not alone. Findings may lie in a file and show only when another one is checked
+    that imports it, so these files are checked too; while one of them does not parse, nothing is said. The language
+    server says it when a file is opened or saved. In flake8, which silences by its own rules, this one says nothing.
+
+    Measured: the fix changes comments only; the tests compare the syntax trees before and after, which are equal.
+
+    Example:
+        import tensorflow as tf
+
+        print(tf.sin(1.0))  # noqa: TFG101
+
+    Use instead:
+        import tensorflow as tf
+
+        print(tf.sin(1.0))
+    """
+
+    code = UNUSED_SUPPRESSION
+    name = "unused-suppression"
+    opt_in = True
+    fixable = "safe"
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield nothing: what comments silence is known after all files have been checked. The engine reports it."""
+        yield from ()

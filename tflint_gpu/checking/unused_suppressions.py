@@ -1,0 +1,246 @@
+"""Comments that silence nothing, told when everything that they could silence has been looked for.
+
+What a comment silences may show only while another file is checked, which uses what its file defines. So nothing is
+said before the files that import it have been checked too, and nothing while one of them, or what it imports, cannot
+be read: then it is not known what there is to silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from tflint_gpu.checking.engine import Engine, FileResult
+from tflint_gpu.checking.importers import Importers
+from tflint_gpu.diagnostics import Diagnostic, Fix
+from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, entries, load
+from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath
+from tflint_gpu.settings.selection import Selected, Selection, known_codes
+from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.magics import parse
+from tflint_gpu.text.source import SourceFile, UnreadableSource
+from tflint_gpu.text.suppressions import Directive, Suppressions, WrittenCode, removal
+
+_OURS = re.compile(r"TFG\d+")
+_WORDS = re.compile(rb"noqa[^\r\n]*TFG", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unused:
+    """The codes of one comment that do nothing, by the reason."""
+
+    directive: Directive
+    idle: tuple[WrittenCode, ...] = ()
+    unknown: tuple[WrittenCode, ...] = ()
+    repeated: tuple[WrittenCode, ...] = ()
+
+    @property
+    def codes(self) -> tuple[WrittenCode, ...]:
+        return (*self.idle, *self.unknown, *self.repeated)
+
+
+@dataclass
+class UnusedSuppressions:
+    """Looks at the files of one run, after their check.
+
+    Arguments:
+        engine: which has checked them.
+        files: of the run, also those in which nothing could be found.
+        results: what came of them.
+    """
+
+    engine: Engine
+    files: Sequence[FileToCheck]
+    results: Sequence[FileResult]
+    _importers: dict[Path, Importers] = field(default_factory=dict)
+    _importing: dict[Path, FileResult] = field(default_factory=dict)
+    _broken: dict[Path, bool] = field(default_factory=dict)
+
+    @cached_property
+    def candidates(self) -> list[FileToCheck]:
+        """The files that ask for this and have a comment with one of our codes."""
+        if self.engine.ignore_noqa:
+            return []
+        asking = {id(file.settings): _asks(file.settings.selection) for file in self.files}
+        return [file for file in self.files if asking[id(file.settings)] and self._has_comment(file)]
+
+    def added(self) -> list[FileResult]:
+        """The results with what was found, in the order of the files."""
+        known = {result.file.path: result for result in self.results}
+        for file in self.candidates:
+            found = self.found_in(file)
+            if found:
+                before = known.get(file.path, FileResult(file))
+                diagnostics = sorted((*before.diagnostics, *found), key=lambda one: one.sort_key)
+                known[file.path] = replace(before, diagnostics=tuple(diagnostics))
+        self.engine.forget_files()
+        return [known[file.path] for file in self.files if file.path in known]
+
+    def found_in(self, file: FileToCheck) -> list[Diagnostic]:
+        """The comments of one file that silence nothing."""
+        try:
+            source = decode_source(file.read(), file.path, file.name)
+        except (OSError, UnreadableSource):
+            return []
+        comments = Suppressions(source)
+        directives = comments.directives
+        if not any(self._unused(directives, file)):  # as far as this run tells
+            return []
+        importing = self._importers_of(file)
+        if importing is None or self._is_any_broken([file, *importing]):
+            return []
+        self._check(importing)
+        found = [self._diagnostic(one, source) for one in self._unused(directives, file)]
+        return [one for one in self.engine.allowed(found) if not comments.hides(one)]
+
+    def _unused(self, directives: Sequence[Directive], file: FileToCheck) -> Iterator[_Unused]:
+        used = {place for result in self._all_results for place in result.silencers}
+        selected = self.engine.selected(file.path)
+        for directive in directives:
+            if any(UNUSED_SUPPRESSION.startswith(code.text) for code in directive.codes):
+                continue  # it silences what would be said of it
+            names = [code.text for code in directive.codes]
+            ours = [(place, code) for place, code in enumerate(directive.codes) if _OURS.fullmatch(code.text)]
+            repeated = tuple(code for place, code in ours if code.text in names[:place])
+            rest = [code for _, code in ours if code not in repeated]
+            unknown = tuple(code for code in rest if not self._meant(code))
+            idle = tuple(
+                code
+                for code in rest
+                if code not in unknown
+                and self._meant(code) <= self._run(selected)
+                and (file.name, code.start) not in used
+            )
+            if repeated or unknown or idle:
+                yield _Unused(directive, idle, unknown, repeated)
+
+    def _meant(self, code: WrittenCode) -> frozenset[str]:
+        """The rules that a code or prefix means."""
+        return frozenset(one for one in self._known if one.startswith(code.text))
+
+    @cached_property
+    def _known(self) -> list[str]:
+        rules = self.engine.rules
+        return [UNREADABLE_FILE, *(known_codes() if rules is None else (rule.code for rule in rules))]
+
+    def _run(self, selected: Selected) -> frozenset[str]:
+        """The rules that were asked."""
+        return frozenset(code for code in selected.codes if code in selected.by_full_code or code not in self._opt_in)
+
+    @cached_property
+    def _opt_in(self) -> frozenset[str]:
+        return frozenset(rule.code for rule in self.engine.rules or entries() if rule.opt_in)
+
+    @property
+    def _all_results(self) -> list[FileResult]:
+        return [*self.results, *self._importing.values()]
+
+    # The files around
+
+    def _importers_of(self, file: FileToCheck) -> list[FileToCheck] | None:
+        """The files of the project that import a file; None if that cannot be said, or they see another text of it."""
+        if file.root not in self._importers:
+            known = {one.path: one for one in self.files}
+            discovery = Discovery(self.engine.resolver, self.engine.working_directory)
+            try:
+                around = {one.path: one for one in discovery.find([str(file.root)])} | known
+            except (SettingsError, NoSuchPath):  # of a part of the project that nobody asked about
+                return None
+            self._importers[file.root] = Importers(self.engine, around.values())
+        importing = self._importers[file.root].of(file.path)
+        if importing and file.content is not None and self.engine.sources is None:
+            return None
+        return importing
+
+    def _check(self, files: Sequence[FileToCheck]) -> None:
+        """Check what this run has not."""
+        checked = {result.file.path for result in self._all_results}
+        for file in files:
+            if file.path not in checked:
+                self._importing[file.path] = self.engine.check(file)
+
+    def _is_any_broken(self, files: Sequence[FileToCheck]) -> bool:
+        """Whether one of the files, or of those that they import, could not be checked as a whole."""
+        self._check(files[1:])
+        results = {result.file.path: result for result in self._all_results}
+        seen: set[Path] = set()
+        for file in files:
+            queue = [file.path]
+            while queue:
+                path = queue.pop()
+                if path in seen:
+                    continue
+                seen.add(path)
+                result = results.get(path)
+                if not result.is_whole if result is not None else self._does_not_parse(path):
+                    return True
+                queue += self.engine.imports_of(path, file)
+        return False
+
+    def _does_not_parse(self, path: Path) -> bool:
+        if path not in self._broken:
+            try:
+                parse(decode_source(path.read_bytes(), path).code)
+                self._broken[path] = False
+            except (OSError, UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
+                self._broken[path] = True
+        return self._broken[path]
+
+    # What is told
+
+    @staticmethod
+    def _has_comment(file: FileToCheck) -> bool:
+        try:
+            return _WORDS.search(file.read()) is not None
+        except OSError:
+            return False
+
+    def _diagnostic(self, unused: _Unused, source: SourceFile) -> Diagnostic:
+        directive = unused.directive
+        location = source.locate(directive.start)
+        edit = removal(source, directive, unused.codes)
+        whole = len(unused.codes) == len(directive.codes)
+        rule = load([UNUSED_SUPPRESSION])[0]
+        return Diagnostic(
+            code=UNUSED_SUPPRESSION,
+            name=rule.name,
+            message=_message(unused),
+            filename=source.name,
+            location=location,
+            end_location=source.locate(directive.end),
+            noqa_row=location.row,
+            severity=rule.severity,
+            help="remove the comment" if whole else f"remove {_listed(unused.codes)} from the comment",
+            fix=None if edit is None else Fix("Remove what suppresses nothing", "safe", (edit,)),
+        )
+
+
+def _asks(selection: Selection) -> bool:
+    """Whether some layer names the rule: it is opt-in, and nearly no project has it, so this must cost nothing."""
+    return any(UNUSED_SUPPRESSION in (*(layer.select or ()), *layer.extend_select) for layer in selection.layers)
+
+
+def _message(unused: _Unused) -> str:
+    where = "comment for the whole file" if unused.directive.whole_file else "`noqa` comment"
+    parts = []
+    if unused.idle:
+        parts.append(f"{_listed(unused.idle)} in this {where} {_verb(unused.idle, 'suppress')} nothing")
+    if unused.unknown:
+        noun = "is the code of no rule" if len(unused.unknown) == 1 else "are codes of no rule"
+        parts.append(f"{_listed(unused.unknown)} in this {where} {noun}")
+    if unused.repeated:
+        parts.append(f"{_listed(unused.repeated)} {_verb(unused.repeated, 'stand')} in this {where} already")
+    return "; ".join(parts)
+
+
+def _verb(codes: Sequence[WrittenCode], verb: str) -> str:
+    return f"{verb}{'es' if verb.endswith('ss') else 's'}" if len(codes) == 1 else verb
+
+
+def _listed(codes: Sequence[WrittenCode]) -> str:
+    *others, last = (f"`{code.text}`" for code in codes)
+    return f"{', '.join(others)} and {last}" if others else last
