@@ -31,6 +31,7 @@ class FakeNvml:
     lost_after: int | None = None
     processes: tuple[tuple[int, int | None], ...] = ((4711, 3 * GIB),)
     mig: int = 0
+    throttle: int = 0
     open: int = 0
     rounds: int = 0
     on_round: Callable[[int], None] = lambda _: None
@@ -101,3 +102,20 @@ class FakeNvml:
         self._enter("clock")
         assert kind == 1
         return 1980
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> list[int]:
+        self._enter("capability")
+        return [9, 0]
+
+    def nvmlDeviceGetPersistenceMode(self, handle: int) -> int:
+        self._enter("persistence")
+        return 1
+
+    def nvmlDeviceGetTotalEccErrors(self, handle: int, kind: int, counter: int) -> int:
+        self._enter("ecc")
+        assert (kind, counter) == (1, 0)
+        return 0
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:
+        self._enter("throttle")
+        return self.throttle

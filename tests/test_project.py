@@ -63,6 +63,7 @@ FLOORS = """
     narrowing
     checking
     reports
+    doctor
     verify
     cli integrations
 """

@@ -9,7 +9,7 @@ import threading
 import pytest
 from fake_nvml import GIB, LOST, MISMATCH, NO_DRIVER, NO_LIBRARY, NOT_FOUND, NOT_SUPPORTED, UNKNOWN, FakeNvml
 
-from tflint_gpu.verify.cards import Choice, Gpu, Nvml, Survey, choose, load_nvml, survey
+from tflint_gpu.doctor.cards import Choice, Gpu, Nvml, Survey, choose, load_nvml, survey
 from tflint_gpu.verify.gpu import Recording, Sample, Watch
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.reports import View
-from tflint_gpu.verify.cards import Gpu
 from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.gpu import Recording
 from tflint_gpu.verify.gpu import Sample as CardSample

@@ -12,9 +12,9 @@ import pytest
 from fake_nvml import GIB, FakeNvml
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.doctor.cards import Gpu, survey
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.verify import gpu as gpu_module
-from tflint_gpu.verify.cards import Gpu, survey
 from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.verification import Case, Setup, Verification, verify
 

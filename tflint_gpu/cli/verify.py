@@ -23,9 +23,9 @@ from tflint_gpu.settings.files import Discovery, FileToCheck
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
+    from tflint_gpu.doctor.cards import Choice, Survey
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Finding, Rule
-    from tflint_gpu.verify.cards import Choice, Survey
     from tflint_gpu.verify.reports import Render, Report
     from tflint_gpu.verify.verification import Case, Setup, Verification
 
@@ -116,7 +116,7 @@ class Verify:
         return _exit_code(report.results)
 
     def _choose_device(self) -> tuple[Choice, Survey]:
-        from tflint_gpu.verify.cards import choose, survey
+        from tflint_gpu.doctor.cards import choose, survey
 
         cards, wanted = survey(), self.given["device"]
         try:

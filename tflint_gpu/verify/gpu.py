@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tflint_gpu.verify.cards import Gpu, GpuState, Nvml, load_nvml, shut_down, state_of
+from tflint_gpu.doctor.cards import Gpu, GpuState, Nvml, load_nvml, shut_down, state_of
 
 Value = TypeVar("Value")
 

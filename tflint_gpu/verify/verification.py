@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Prediction
+from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment, NoExperiment, Requirement
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.cards import Gpu
 from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError

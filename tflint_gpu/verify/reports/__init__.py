@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.reports import View
-from tflint_gpu.verify.cards import Gpu
 from tflint_gpu.verify.verification import Verification
 
 __all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]

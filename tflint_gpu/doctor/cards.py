@@ -20,6 +20,14 @@ Value = TypeVar("Value")
 _NO_LIBRARY = frozenset({12, 13})  # NVML_ERROR_LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND
 _NO_DRIVER = frozenset({9, 18})  # DRIVER_NOT_LOADED, LIB_RM_VERSION_MISMATCH
 _NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
+_UNCORRECTED, _SINCE_LOADED = 1, 0  # NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC
+_REASONS = {
+    0x4: "a power limit set in software",
+    0x8: "a slowdown of the hardware (heat or power)",
+    0x20: "heat, held down by software",
+    0x40: "heat",
+    0x80: "the power supply's brake",
+}
 _LOST = frozenset({1, 15, 16})  # UNINITIALIZED, GPU_IS_LOST, RESET_REQUIRED
 
 
@@ -41,11 +49,23 @@ class Nvml(Protocol):
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> Sequence[Any]: ...
     def nvmlDeviceGetPowerUsage(self, handle: Any) -> int: ...
     def nvmlDeviceGetClockInfo(self, handle: Any, kind: int) -> int: ...
+    def nvmlDeviceGetCudaComputeCapability(self, handle: Any) -> Sequence[int]: ...
+    def nvmlDeviceGetPersistenceMode(self, handle: Any) -> int: ...
+    def nvmlDeviceGetTotalEccErrors(self, handle: Any, kind: int, counter: int) -> int: ...
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One card: NVML's index (PCI order), what it is, and its memory in bytes, in all and free when asked."""
+    """One card: NVML's index (PCI order), what it is, and its memory in bytes, in all and free when asked.
+
+    Arguments:
+        capability: what CUDA code it runs: (9, 0).
+        persistent: whether the driver stays loaded while nobody uses the card.
+        ecc_errors: uncorrected ones since the driver was loaded.
+        holders: the processes that hold its memory, with bytes where NVML tells them.
+        slowed: why its clocks are lower than they could be, in words, apart from having nothing to do.
+    """
 
     index: int
     name: str
@@ -54,6 +74,11 @@ class Gpu:
     total_memory: int | None
     free_memory: int | None
     mig: bool | None = None
+    capability: tuple[int, int] | None = None
+    persistent: bool | None = None
+    ecc_errors: int | None = None
+    holders: tuple[tuple[int, int | None], ...] = ()
+    slowed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +169,10 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         return None
     memory = _answer(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
     mig = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    capability = _answer(nvml, lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
+    persistent = _answer(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle))
+    holders = _answer(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle)) or ()
+    reasons = _answer(nvml, lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0
     return Gpu(
         index=index,
         name=name,
@@ -152,6 +181,11 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         total_memory=None if memory is None else int(memory.total),
         free_memory=None if memory is None else int(memory.free),
         mig=None if mig is None else bool(mig[0]),
+        capability=None if capability is None else (int(capability[0]), int(capability[1])),
+        persistent=None if persistent is None else bool(persistent),
+        ecc_errors=_answer(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_LOADED)),
+        holders=tuple((int(one.pid), one.usedGpuMemory) for one in holders),
+        slowed=tuple(text for bit, text in _REASONS.items() if reasons & bit),
     )
 
 

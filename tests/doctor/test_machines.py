@@ -1,0 +1,235 @@
+"""Machines that are not there: each gets the diagnosis that somebody who knows CUDA would give, and one next step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tflint_gpu.doctor.cards import Gpu, Survey
+from tflint_gpu.doctor.compatibility import builds
+from tflint_gpu.doctor.diagnosis import known
+from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Surroundings, TensorFlow
+from tflint_gpu.doctor.opinion import opinion
+
+GIB = 1 << 30
+CARD = Gpu(0, "NVIDIA H100", "GPU-aaa", "580.65.06", 80 * GIB, 79 * GIB, False, (9, 0), True, 0)
+FILES = (("/dev/nvidia0", True), ("/dev/nvidiactl", True), ("/dev/nvidia-uvm", True))
+AROUND = Surroundings(cards=1, kernel_driver="580.65.06", device_files=FILES)
+NO_CARD = Surroundings(cards=0)
+NO_DRIVER = Survey("no driver", note="NVML does not start: Driver Not Loaded")
+NO_LIBRARY = Survey("no library", note="NVML does not start: NVML Shared Library Not Found")
+BUILT = builds()[2, 21]
+WHEELS = {
+    "tensorflow": "2.21.0", "keras": "3.15.0", "nvidia-cudnn-cu12": "9.3.0.75", "nvidia-cublas-cu12": "12.5.3.2",
+}  # fmt: skip
+PYTHON = Installation("/venv/bin/python", "3.11", WHEELS, ptxas="/venv/nvidia/cuda_nvcc/bin/ptxas")
+TF = TensorFlow("2.21.0", "", BUILT.cuda, BUILT.cudnn, BUILT.capabilities, ("/physical_device:GPU:0",), "3.15.0")
+CPU_TF = TensorFlow("2.21.0", keras="3.15.0")
+SITE = "/venv/lib/python3.11/site-packages/nvidia"
+LIBRARIES = tuple(
+    Library(name, f"{SITE}/{folder}/lib/{name}", f"{SITE}/{folder}/lib/{name}")
+    for folder, name in (("cudnn", "libcudnn.so.9"), ("cublas", "libcublas.so.12"), ("cuda_runtime", "libcudart.so.12"))
+)
+DONE = tuple(
+    Operation("/GPU:0", name, ran_on="/job:localhost/replica:0/task:0/device:GPU:0")
+    for name in ("matmul", "convolution", "LSTM", "XLA")
+)
+GOOD = Facts(Survey("ready", (CARD,)), AROUND, PYTHON, TF, LIBRARIES, DONE)
+BLIND = replace(GOOD, tensorflow=replace(TF, gpus=()), operations=())  # TensorFlow lists none
+
+
+def around(**given: object) -> Surroundings:
+    return replace(AROUND, **given)
+
+
+def card(**given: object) -> Survey:
+    return Survey("ready", (replace(CARD, **given),))
+
+
+def packages(**given: str) -> Installation:
+    return replace(PYTHON, packages={**WHEELS, **{name.replace("_", "-"): version for name, version in given.items()}})
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is seen of it, the codes in their order, the exit code, and words of the next step."""
+
+    facts: Facts
+    codes: tuple[str, ...]
+    exit_code: int
+    next_step: str
+
+
+MACHINES = {
+    "all is well": Machine(GOOD, (), 0, "tflint-gpu check"),
+    "a laptop without a card": Machine(
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, CPU_TF), ("TFG924",), 3, "no NVIDIA card"
+    ),
+    "a CUDA build without a card": Machine(
+        Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=())), ("TFG924",), 3, "no NVIDIA card"
+    ),
+    "a card without a driver": Machine(
+        Facts(NO_LIBRARY, around(kernel_driver="", device_files=()), PYTHON, replace(TF, gpus=())),
+        ("TFG901",), 1, "Install the driver",
+    ),
+    "a driver that is not loaded": Machine(
+        Facts(NO_DRIVER, around(kernel_driver="", device_files=()), PYTHON, replace(TF, gpus=())),
+        ("TFG901",), 1, "driver",
+    ),
+    "a driver that was updated meanwhile": Machine(
+        replace(BLIND, survey=Survey("no driver", note="NVML does not start: Driver/library version mismatch")),
+        ("TFG902",), 1, "reboot",
+    ),
+    "a driver for an older CUDA": Machine(
+        replace(BLIND, survey=card(driver="470.256.02"), surroundings=around(kernel_driver="470.256.02")),
+        ("TFG903",), 1, "Update the driver",
+    ),
+    "a card that TensorFlow has no code for": Machine(
+        replace(BLIND, survey=card(name="Tesla K80", capability=(3, 7))), ("TFG904",), 1, "tensorflow==2.14.*"
+    ),
+    "a card that is newer than TensorFlow": Machine(
+        replace(GOOD, survey=card(name="NVIDIA B200", capability=(10, 0))), (), 0, "tflint-gpu check"
+    ),
+    "a card that fell off the bus": Machine(
+        replace(BLIND, survey=Survey("lost", note="no answer from GPU 0")), ("TFG905",), 1, "Reset or restart"
+    ),
+    "a card with broken memory": Machine(replace(GOOD, survey=card(ecc_errors=3)), ("TFG905",), 1, "Reset or restart"),
+    "a card that somebody fills": Machine(
+        replace(GOOD, survey=card(free_memory=GIB, holders=((4711, 78 * GIB),))), ("TFG906",), 0, "Wait for them"
+    ),
+    "the package without CUDA": Machine(
+        replace(GOOD, tensorflow=CPU_TF, libraries=(), operations=(),
+                installation=replace(PYTHON, packages={"tensorflow-cpu": "2.21.0", "keras": "3.15.0"})),
+        ("TFG907",), 1, 'uninstall -y tensorflow-cpu && /venv/bin/python -m pip install "tensorflow[and-cuda]==2.21.*"',
+    ),
+    "Windows without WSL": Machine(
+        replace(GOOD, surroundings=around(system="Windows", machine="AMD64"), tensorflow=CPU_TF, libraries=(), operations=()),
+        ("TFG908",), 1, "WSL",
+    ),
+    "an ARM server": Machine(
+        replace(GOOD, surroundings=around(machine="aarch64"), tensorflow=CPU_TF, libraries=(), operations=()),
+        ("TFG908",), 1, "container",
+    ),
+    "no TensorFlow at all": Machine(
+        Facts(Survey("ready", (CARD,)), AROUND, replace(PYTHON, packages={}),
+              TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")),
+        ("TFG909",), 1, 'pip install "tensorflow[and-cuda]==2.21.*"',
+    ),
+    "a TensorFlow that cannot be imported": Machine(
+        replace(GOOD, tensorflow=TensorFlow(error="ImportError: numpy.core.multiarray failed to import"),
+                libraries=(), operations=()),
+        ("TFG909",), 1, "--python",
+    ),
+    "a Python that is too new": Machine(
+        Facts(Survey("ready", (CARD,)), AROUND, Installation("/usr/bin/python3", "3.15"),
+              TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")),
+        ("TFG921",), 1, "Use a Python",
+    ),
+    "two TensorFlows": Machine(
+        replace(GOOD, installation=packages(tensorflow_cpu="2.20.0"), tensorflow=CPU_TF, libraries=(), operations=()),
+        ("TFG907", "TFG910"), 1, "uninstall -y tensorflow tensorflow-cpu",
+    ),
+    "the empty package": Machine(
+        replace(GOOD, installation=replace(PYTHON, packages={"tensorflow-gpu": "2.12.0"}), tensorflow=TensorFlow(
+            error="ModuleNotFoundError: No module named 'tensorflow'"), libraries=(), operations=()),
+        ("TFG909", "TFG928"), 1, "Install it",
+    ),
+    "no cuDNN": Machine(
+        replace(BLIND, libraries=(*LIBRARIES[1:], Library("libcudnn.so.9", error="cannot open shared object file"))),
+        ("TFG911",), 1, 'pip install "tensorflow[and-cuda]==2.21.*"',
+    ),
+    "CUDA of another version": Machine(
+        replace(BLIND, installation=packages(nvidia_cudnn_cu12="8.9.7.29")), ("TFG913",), 1, "tensorflow[and-cuda]==2.21.*"
+    ),
+    "a library path over the wheels": Machine(
+        replace(GOOD, surroundings=around(variables={"LD_LIBRARY_PATH": "/usr/local/cuda-11.2/lib64"}),
+                libraries=(replace(LIBRARIES[0], path="/usr/local/cuda-11.2/lib64/libcudnn.so.9"), *LIBRARIES[1:])),
+        ("TFG912",), 0, "unset LD_LIBRARY_PATH",
+    ),
+    "conda's CUDA beside the wheels": Machine(
+        replace(GOOD, installation=replace(PYTHON, conda=("cudatoolkit-11.2.2",)),
+                libraries=(replace(LIBRARIES[1], path="/conda/lib/libcublas.so.12"),)),
+        ("TFG912",), 0, "Take the directory out",
+    ),
+    "hidden by an empty variable": Machine(
+        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": ""})), ("TFG914",), 1, "unset CUDA_VISIBLE"
+    ),
+    "hidden by -1": Machine(
+        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "-1"})), ("TFG914",), 1, "unset CUDA_VISIBLE"
+    ),
+    "a number that is too high": Machine(
+        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "1"})), ("TFG914",), 1, "unset CUDA_VISIBLE"
+    ),
+    "a UUID of another card": Machine(
+        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "GPU-bbb"})), ("TFG914",), 1, "unset"
+    ),
+    "chosen by UUID": Machine(
+        replace(GOOD, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "GPU-aaa"})), (), 0, "tflint-gpu check"
+    ),
+    "a container without its GPUs": Machine(
+        Facts(NO_LIBRARY, around(container="docker", device_files=(), variables={"NVIDIA_VISIBLE_DEVICES": "all"}),
+              PYTHON, replace(TF, gpus=())),
+        ("TFG915",), 1, "docker run --gpus all",
+    ),
+    "device files of root": Machine(
+        replace(BLIND, survey=NO_DRIVER, surroundings=around(device_files=(("/dev/nvidia0", False),))),
+        ("TFG916",), 1, "usermod",
+    ),
+    "a job without a GPU": Machine(
+        replace(BLIND, survey=NO_DRIVER, surroundings=around(variables={"SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": ""})),
+        ("TFG917",), 1, "sbatch --gpus=1",
+    ),
+    "Windows' Linux without a driver": Machine(
+        Facts(NO_LIBRARY, Surroundings(wsl=True, cards=0), PYTHON, replace(TF, gpus=())), ("TFG918",), 1, "NVIDIA's driver in Windows"
+    ),
+    "Windows' Linux with one": Machine(
+        replace(GOOD, surroundings=Surroundings(wsl=True, wsl_driver=True, cards=0)), (), 0, "tflint-gpu check"
+    ),
+    "no ptxas": Machine(replace(GOOD, installation=replace(PYTHON, ptxas="")), ("TFG919",), 0, "and-cuda"),
+    "a CUDA directory that is gone": Machine(
+        replace(GOOD, surroundings=around(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/gone/cuda-11"})),
+        ("TFG929",), 0, "unset XLA_FLAGS",
+    ),
+    "cuDNN that fails at work": Machine(
+        replace(GOOD, operations=(*DONE[:1], Operation("/GPU:0", "convolution", "failed", message="No DNN in stream executor"))),
+        ("TFG920",), 1, "The message says",
+    ),
+    "an operation that hangs": Machine(
+        replace(GOOD, operations=(*DONE[:3], Operation("/GPU:0", "XLA", "out of time"))), ("TFG920",), 1, "The message says"
+    ),
+    "a program that hides the card": Machine(
+        replace(BLIND, settings=(Setting("CUDA_VISIBLE_DEVICES", "-1", "train.py", 3),),), ("TFG922",), 1, "(train.py:3)"
+    ),
+    "no reason that is known": Machine(BLIND, ("TFG923",), 1, "Its log"),
+    "a divided card": Machine(replace(GOOD, survey=card(mig=True)), ("TFG925",), 0, "tflint-gpu check"),
+    "a hot card": Machine(replace(GOOD, survey=card(slowed=("heat",))), ("TFG926",), 0, "nvidia-smi -q"),
+    "Keras of another TensorFlow": Machine(
+        replace(GOOD, installation=packages(keras="2.15.0")), ("TFG927",), 1, 'pip install "keras>=3.12.0"'
+    ),
+    "a look that took too long": Machine(
+        replace(GOOD, silent=(("the cards", "out of time"),)), ("TFG930",), 0, "Run the command by itself"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_each_machine_gets_its_diagnosis(machine: Machine) -> None:
+    found = opinion(machine.facts)
+    assert tuple(one.code for one in found.diagnoses) == machine.codes
+    assert found.exit_code == machine.exit_code
+    assert machine.next_step in found.next_step
+
+
+def test_every_diagnosis_has_a_machine() -> None:
+    """Protects the table from a code that nothing can find."""
+    assert {code for machine in MACHINES.values() for code in machine.codes} == set(known())
+
+
+def test_the_verdict_names_what_ran_where() -> None:
+    """Protects the one honest line."""
+    assert opinion(GOOD).verdict == "TensorFlow computes on /GPU:0: matmul, convolution, LSTM, XLA ran there."
+    assert opinion(BLIND).verdict == "TensorFlow 2.21.0 computes on the CPU."
+    elsewhere = replace(GOOD, operations=(replace(DONE[0], ran_on="/job:localhost/replica:0/task:0/device:CPU:0"),))
+    assert opinion(elsewhere).verdict == "TensorFlow 2.21.0 computes on the CPU."
+    assert [one.code for one in opinion(elsewhere).diagnoses] == ["TFG920"]

@@ -1,0 +1,194 @@
+"""Looks at a machine and an installation: each look in a process of its own, with a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.doctor import surroundings
+from tflint_gpu.doctor.cards import Gpu, Survey
+from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Status, TensorFlow
+
+_PROBES = Path(__file__).parent / "probes"
+_LOG_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a probe said: its lines of JSON, its log, and how it ended."""
+
+    status: Status
+    lines: tuple[dict[str, Any], ...] = ()
+    log: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why there is no answer."""
+        last = next((line for line in reversed(self.log.splitlines()) if line.strip()), "")
+        return f"{self.status}{f': {last.strip()}' if last and self.status == 'failed' else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds each kind of look may take."""
+
+    quick: float = 30.0
+    tensorflow: float = 180.0
+    operations: float = 300.0
+
+
+def examine(python: Path, settings: Sequence[Setting] = (), patience: Patience | None = None) -> Facts:
+    """Look at this machine and at the TensorFlow of a Python.
+
+    Arguments:
+        python: the interpreter that runs the user's programs.
+        settings: what a program sets by itself; its variables hold for the looks, too.
+        patience: how long to wait.
+    """
+    limits = patience or Patience()
+    variables = {one.name: one.value for one in settings if not one.name.startswith("tf.")}
+    silent: list[tuple[str, str]] = []
+
+    def ask(what: str, command: Sequence[str], seconds: float) -> Answer:
+        answer = run(command, seconds, variables)
+        if answer.status != "answered":
+            silent.append((what, answer.reason))
+        return answer
+
+    cards = ask("the cards", [sys.executable, "-m", "tflint_gpu.doctor.probes.cards"], limits.quick)
+    packages = ask("the packages", [str(python), str(_PROBES / "packages.py")], limits.quick)
+    imported = ask("TensorFlow", [str(python), str(_PROBES / "installed_tensorflow.py")], limits.tensorflow)
+    found = _tensorflow(imported)
+    operations: list[Operation] = []
+    for number in range(len(found.gpus) if found is not None else 0):
+        device = f"/GPU:{number}"
+        command = [str(python), str(_PROBES / "operations.py"), device]
+        operations += _operations(run(command, limits.operations, variables))
+    return Facts(
+        survey=_survey(cards),
+        surroundings=surroundings.look(),
+        installation=_installation(packages, python),
+        tensorflow=found,
+        libraries=tuple(Library(**one) for one in (imported.lines[-1]["libraries"] if imported.lines else ())),
+        operations=tuple(operations),
+        settings=tuple(settings),
+        silent=tuple(silent),
+    )
+
+
+def run(command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None) -> Answer:
+    """Run a probe, and end it with all that it started when its time is over.
+
+    Arguments:
+        variables: of the environment, besides those of this process.
+    """
+    environment = {
+        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": "0",
+        "PYTHONNOUSERSITE": os.environ.get("PYTHONNOUSERSITE", ""),
+    }
+    if not environment["PYTHONNOUSERSITE"]:
+        del environment["PYTHONNOUSERSITE"]
+    environment.update(variables or {})
+    try:
+        process = subprocess.Popen(
+            [*command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Answer("failed", log=str(error))
+    status: Status = "answered"
+    try:
+        printed, log = process.communicate(timeout=seconds)
+        if process.returncode != 0:
+            status = "failed"
+            log += f"\nexit code {process.returncode}" if not log.strip() or process.returncode < 0 else ""
+    except subprocess.TimeoutExpired:
+        _end(process)
+        printed, log = process.communicate()
+        status = "out of time"
+    lines = [line for text in printed.splitlines() if (line := _parsed(text)) is not None]
+    return Answer(status, tuple(lines), log[-_LOG_LIMIT:])
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if os.name == "posix":
+        import signal
+
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _survey(answer: Answer) -> Survey:
+    if not answer.lines:
+        return Survey("error", note=f"NVML gave no answer ({answer.reason})")
+    found = answer.lines[-1]
+    gpus = []
+    for one in found["gpus"]:
+        capability = one["capability"]
+        gpus.append(
+            Gpu(
+                **{
+                    **one,
+                    "capability": None if capability is None else (capability[0], capability[1]),
+                    "holders": tuple((pid, held) for pid, held in one["holders"]),
+                    "slowed": tuple(one["slowed"]),
+                }
+            )
+        )
+    return Survey(found["state"], tuple(gpus), found["note"])
+
+
+def _installation(answer: Answer, python: Path) -> Installation:
+    if not answer.lines:
+        return Installation(executable=str(python))
+    found = answer.lines[-1]
+    return Installation(**{**found, "conda": tuple(found["conda"])})
+
+
+def _tensorflow(answer: Answer) -> TensorFlow | None:
+    if not answer.lines:
+        return TensorFlow(error=f"it did not answer ({answer.reason})", log=answer.log)
+    found = answer.lines[-1]["tensorflow"]
+    lists = {key: tuple(found[key]) for key in ("capabilities", "gpus") if key in found}
+    return TensorFlow(**{**found, **lists, "log": answer.log})
+
+
+def _operations(answer: Answer) -> list[Operation]:
+    """Those that were done, and the one that was begun when the process ended."""
+    done = [Operation(**line) for line in answer.lines if "status" in line]
+    begun = [line for line in answer.lines if "begun" in line]
+    if len(begun) > len(done):
+        last = begun[-1]
+        status: Status = "out of time" if answer.status == "out of time" else "failed"
+        done.append(Operation(last["device"], last["name"], status, message=answer.reason))
+    return done
+
+
+def as_object(facts: Facts) -> dict[str, Any]:
+    """The facts as JSON has them."""
+    return dataclasses.asdict(facts)

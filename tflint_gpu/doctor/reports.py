@@ -1,0 +1,113 @@
+"""What `doctor` prints: for a terminal, as JSON, or as Markdown for an issue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tflint_gpu import __version__
+from tflint_gpu.doctor.diagnosis import Diagnosis
+from tflint_gpu.doctor.examination import as_object
+from tflint_gpu.doctor.facts import Facts
+from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.reports.display import printable, styled
+
+_STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+def as_json(opinion: Opinion) -> str:
+    """Everything that was seen, and what follows."""
+    found = {
+        "version": __version__,
+        "verdict": opinion.verdict,
+        "exit_code": opinion.exit_code,
+        "next_step": opinion.next_step,
+        "diagnoses": [_object(one) for one in opinion.diagnoses],
+        "facts": as_object(opinion.facts),
+    }
+    return json.dumps(found, indent=2) + "\n"
+
+
+def _object(one: Diagnosis) -> dict[str, object]:
+    return {
+        "code": one.code,
+        "name": one.name,
+        "severity": one.severity,
+        "seen": one.seen,
+        "means": one.means,
+        "command": one.command or None,
+        "remedy": one.remedy,
+        "filename": one.filename or None,
+        "row": one.row or None,
+    }
+
+
+def as_text(opinion: Opinion, colour: bool = False) -> str:
+    """What was seen, what is wrong, the verdict, and what to do next."""
+    facts = list(_seen(opinion.facts))
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{styled(name.ljust(width), 'bold', colour)}  {printable(text)}" for name, text in facts]
+    for one in opinion.diagnoses:
+        place = f"{one.filename}:{one.row}: " if one.filename else ""
+        head = styled(f"{one.code} {one.name}", _STYLES[one.severity], colour)
+        lines += ["", f"{head}: {printable(place + one.seen)}", f"  {one.means}"]
+        lines.append(f"  run: {one.command}" if one.command else f"  {one.remedy}")
+    if opinion.facts.tensorflow is not None and any(one.code == "TFG923" for one in opinion.diagnoses):
+        lines += ["", "TensorFlow's log:", *(f"  {printable(line)}" for line in _log(opinion.facts))]
+    lines += ["", printable(opinion.verdict), styled(f"Next: {printable(opinion.next_step)}", "bold", colour)]
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(opinion: Opinion) -> str:
+    """The same for an issue or a pull request."""
+    lines = ["| | |", "|---|---|"]
+    lines += [f"| {name} | {_cell(text)} |" for name, text in _seen(opinion.facts)]
+    for one in opinion.diagnoses:
+        place = f"`{one.filename}:{one.row}`: " if one.filename else ""
+        lines += ["", f"**{one.code} {one.name}** ({one.severity}): {place}{_cell(one.seen)}. {one.means}"]
+        lines += ["", "```", one.command, "```"] if one.command else ["", one.remedy]
+    lines += ["", opinion.verdict, "", f"**Next:** {_cell(opinion.next_step)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return printable(text).replace("|", "\\|")
+
+
+def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
+    around, found = facts.surroundings, facts.tensorflow
+    where = [
+        around.system,
+        around.machine,
+        "WSL" if around.wsl else "",
+        f"in {around.container}" if around.container else "",
+    ]
+    yield "system", " ".join(part for part in where if part)
+    driver = next((gpu.driver for gpu in facts.survey.gpus), around.kernel_driver)
+    yield "driver", driver or facts.survey.note or "none"
+    for gpu in facts.survey.gpus:
+        memory = f", {(gpu.free_memory or 0) >> 20} of {gpu.total_memory >> 20} MiB free" if gpu.total_memory else ""
+        capability = f", compute capability {'.'.join(map(str, gpu.capability))}" if gpu.capability else ""
+        mig = ", MIG" if gpu.mig else ""
+        yield f"GPU {gpu.index}", f"{gpu.name}{capability}{memory}{mig}"
+    installation = facts.installation
+    yield "Python", f"{installation.python} ({installation.executable})"
+    if found is None or not found.version:
+        yield "TensorFlow", found.error if found is not None else "not looked at"
+        return
+    built = f"built for CUDA {found.cuda} and cuDNN {found.cudnn}" if found.cuda else "built without CUDA"
+    yield "TensorFlow", f"{found.version}, {built}; Keras {found.keras}"
+    yield "it lists", ", ".join(found.gpus) or "no GPU"
+    for name, value in around.variables.items():
+        if name not in ("LD_LIBRARY_PATH", "CONDA_PREFIX", "LD_PRELOAD"):
+            yield name, value or "(empty)"
+    for one in facts.operations:
+        outcome = {"answered": f"ran on {one.ran_on}", "failed": one.message}.get(one.status, one.status)
+        yield f"{one.name} on {one.device}", outcome
+    for setting in facts.settings:
+        yield f"{setting.filename}:{setting.row}", f"sets {setting.name} to {setting.value or 'nothing'}"
+
+
+def _log(facts: Facts) -> list[str]:
+    assert facts.tensorflow is not None
+    return [line for line in facts.tensorflow.log.splitlines() if line.strip()][-30:]

@@ -1,0 +1,177 @@
+"""What is wrong with the installation: the TensorFlow, its libraries, what hides the cards from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from tflint_gpu.doctor.compatibility import LAST_WITH_WINDOWS_GPU, Build, builds, newest_for, release
+from tflint_gpu.doctor.diagnosis import Diagnosis
+from tflint_gpu.doctor.facts import Facts, Library
+from tflint_gpu.doctor.machine import has_card
+
+_SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
+_CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
+_WHEELS = re.compile(r"/site-packages/nvidia/")
+
+
+def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
+    """Not installed, not for this Python, without CUDA, or twice."""
+    packages, found, python = facts.installation.packages, facts.tensorflow, facts.installation.python
+    installed = [name for name in _SAME_MODULE if name in packages]
+    if found is not None and found.error and not found.version:
+        if not installed:
+            newest = newest_for(python)
+            if newest:
+                yield Diagnosis("TFG909", f"{_python(facts)} has no TensorFlow", _install(facts, newest))
+            else:
+                yield Diagnosis("TFG921", f"no TensorFlow has a package for Python {python}")
+        else:
+            yield Diagnosis("TFG909", f"importing TensorFlow raises {found.error}")
+    if len(installed) > 1:
+        names = " and ".join(f"{name} {packages[name]}" for name in installed)
+        command = f"{_pip(facts)} uninstall -y {' '.join(installed)}"
+        yield Diagnosis("TFG910", f"{names} are installed", command)
+    elif installed == ["tensorflow-gpu"] and release(packages["tensorflow-gpu"]) >= (2, 12):
+        yield Diagnosis("TFG928", f"tensorflow-gpu {packages['tensorflow-gpu']} is installed", _install(facts, ""))
+
+
+def of_the_build(facts: Facts) -> Iterator[Diagnosis]:
+    """A TensorFlow that has no CUDA."""
+    found, around = facts.tensorflow, facts.surroundings
+    if found is None or not found.version or found.cuda or not has_card(facts):
+        return
+    version = release(found.version)
+    if around.system == "Darwin" or (around.system == "Windows" and version > LAST_WITH_WINDOWS_GPU):
+        yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.system}")
+    elif around.machine in ("aarch64", "arm64"):
+        yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.machine}")
+    else:
+        wrong = [name for name in _SAME_MODULE if name in facts.installation.packages]
+        remove = f"{_pip(facts)} uninstall -y {' '.join(wrong)} && " if wrong else ""
+        minor = ".".join(map(str, version))
+        seen = f"TensorFlow {found.version} was built without CUDA{f' (package {wrong[0]})' if wrong else ''}"
+        yield Diagnosis("TFG907", seen, remove + _install(facts, minor))
+
+
+def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
+    """Libraries that are missing, of another version, or from elsewhere."""
+    found = facts.tensorflow
+    if found is None or not found.cuda:
+        return
+    build = builds().get(release(found.version))
+    wrong = list(_wrong_wheels(facts, build)) if build is not None else []
+    if wrong:
+        yield Diagnosis("TFG913", "; ".join(wrong), _install(facts, ".".join(map(str, release(found.version)))))
+    missing = [library for library in facts.libraries if not library.path and not library.wheel]
+    if missing and has_card(facts):
+        names = ", ".join(library.name for library in missing)
+        yield Diagnosis(
+            "TFG911", f"the loader finds no {names}", _install(facts, ".".join(map(str, release(found.version))))
+        )
+    shadowed = [library for library in facts.libraries if _is_shadowed(library)]
+    if shadowed:
+        first = shadowed[0]
+        more = f", and {len(shadowed) - 1} more likewise" if len(shadowed) > 1 else ""
+        conda = f"; conda has {', '.join(facts.installation.conda)}" if facts.installation.conda else ""
+        seen = f"{first.name} is {first.path}, not {first.wheel}{more}{conda}"
+        shadows = "LD_LIBRARY_PATH" in facts.surroundings.variables
+        yield Diagnosis("TFG912", seen, "unset LD_LIBRARY_PATH" if shadows else "")
+
+
+def _wrong_wheels(facts: Facts, build: Build) -> Iterator[str]:
+    packages = facts.installation.packages
+    for name, wanted in build.wants.items():
+        version = packages.get(name)
+        try:
+            if version is not None and not SpecifierSet(wanted).contains(version, prereleases=True):
+                yield f"{name} is {version}, TensorFlow asks for {wanted}"
+        except InvalidSpecifier:
+            continue
+
+
+def _is_shadowed(library: Library) -> bool:
+    return bool(library.path and library.wheel) and not _WHEELS.search(library.path)
+
+
+def of_keras(facts: Facts) -> Iterator[Diagnosis]:
+    """A Keras that the TensorFlow does not go with."""
+    found, packages = facts.tensorflow, facts.installation.packages
+    build = builds().get(release(found.version)) if found is not None else None
+    version = packages.get("keras")
+    if found is None or build is None or version is None or not build.keras:
+        return
+    if not SpecifierSet(build.keras).contains(version, prereleases=True):
+        seen = f"Keras is {version}, TensorFlow {found.version} asks for {build.keras}"
+        yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "keras{build.keras}"')
+
+
+def of_xla(facts: Facts) -> Iterator[Diagnosis]:
+    """What XLA needs to make code for a card."""
+    found = facts.tensorflow
+    named = _CUDA_DIRECTORY.search(facts.surroundings.variables.get("XLA_FLAGS", ""))
+    if named and not Path(named[1].strip("'\"")).is_dir():
+        yield Diagnosis("TFG929", f"{named[0]} is not there", "unset XLA_FLAGS")
+    elif found is not None and found.cuda and facts.survey.gpus and not facts.installation.ptxas:
+        yield Diagnosis("TFG919", "no ptxas on the path and none in nvidia/cuda_nvcc/bin", _install(facts, ""))
+
+
+def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
+    """What keeps cards from a process: a variable, or the program itself."""
+    for setting in facts.settings:
+        hides = setting.name == "CUDA_VISIBLE_DEVICES" and setting.value.strip() in ("", "-1")
+        if hides or (setting.name == "tf.config.set_visible_devices" and setting.value == "[]"):
+            seen = f"{setting.name} is set to {setting.value or 'nothing'}"
+            yield Diagnosis("TFG922", seen, filename=setting.filename, row=setting.row)
+    visible = facts.surroundings.variables.get("CUDA_VISIBLE_DEVICES")
+    if visible is None or not facts.survey.gpus:
+        return
+    unknown = [one for one in (part.strip() for part in visible.split(",")) if not _is_known(facts, one)]
+    if not visible.strip() or unknown:
+        count = len(facts.survey.gpus)
+        cards = "one card" if count == 1 else f"{count} cards, numbered from 0"
+        what = f"`{unknown[0]}`, which is none of them" if visible.strip() else "nothing"
+        yield Diagnosis(
+            "TFG914",
+            f"CUDA_VISIBLE_DEVICES names {what}; there {'is' if count == 1 else 'are'} {cards}",
+            "unset CUDA_VISIBLE_DEVICES",
+        )
+
+
+def _is_known(facts: Facts, entry: str) -> bool:
+    if entry.isdigit():
+        return int(entry) < len(facts.survey.gpus)
+    if entry.startswith("MIG-"):
+        return any(gpu.mig for gpu in facts.survey.gpus)
+    return entry.startswith("GPU-") and any(gpu.uuid.startswith(entry) for gpu in facts.survey.gpus)
+
+
+def of_operations(facts: Facts) -> Iterator[Diagnosis]:
+    """Operations that failed, and a GPU that TensorFlow does not list for no reason that is known."""
+    for one in facts.operations:
+        if one.status != "answered" or "GPU" not in one.ran_on:
+            how = {"failed": f"raises {one.message}", "out of time": "did not end in time"}.get(
+                one.status, f"ran on {one.ran_on}"
+            )
+            yield Diagnosis("TFG920", f"{one.name} on {one.device} {how}")
+    found = facts.tensorflow
+    if found is not None and found.cuda and facts.survey.gpus and not found.gpus and not found.error:
+        yield Diagnosis("TFG923", f"NVML shows {len(facts.survey.gpus)}, TensorFlow lists none")
+
+
+def _python(facts: Facts) -> str:
+    return facts.installation.executable or "this Python"
+
+
+def _pip(facts: Facts) -> str:
+    return f"{_python(facts) if facts.installation.executable else 'python'} -m pip"
+
+
+def _install(facts: Facts, version: str) -> str:
+    """The command that installs TensorFlow, with CUDA's libraries where there is a card."""
+    extra = "[and-cuda]" if has_card(facts) and (not version or release(version) >= (2, 14)) else ""
+    pinned = f"=={version}.*" if version else ""
+    return f'{_pip(facts)} install "tensorflow{extra}{pinned}"'
