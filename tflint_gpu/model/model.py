@@ -20,6 +20,7 @@ from tflint_gpu.model.python.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.eager_modes import EagerModes
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
@@ -198,6 +199,11 @@ class Model:
         return EagerLoops(
             self.file, self.inference, self.guards, self.tracing, self.training, self.runtime, self.loop_data
         )
+
+    @cached_property
+    def eager_modes(self) -> EagerModes:
+        """Which switches make eager what TensorFlow would trace."""
+        return EagerModes(self.file, self.inference, self.constants, self.kinds, self.guards, self.repetitions)
 
     @cached_property
     def training_steps(self) -> TrainingSteps:
