@@ -86,7 +86,8 @@ class EagerModes:
         modes = [mode for mode in self._modes(file) if function is None or file.tree.function(mode.node) is function]
         for mode in modes:
             markers = {"model": _RUNNING, "functions": _TRACED, "data": _DATA}[mode.what]
-            if self.inference.project.program_mentions(self.file.source, markers):
+            text = self.file.source.text
+            if any(marker.decode() in text for marker in markers) or self.repetitions.functions_elsewhere(markers):
                 yield mode
 
     def _modes(self, file: File) -> Iterator[EagerMode]:
