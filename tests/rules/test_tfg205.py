@@ -128,7 +128,9 @@ def test_what_is_traced_is_in_another_file(tmp_path: Path) -> None:
 
 def test_only_imported_files_trace_something(tmp_path: Path) -> None:
     (tmp_path / "losses.py").write_text("import tensorflow as tf\n@tf.function\ndef loss(x):\n    return x\n")
-    code = "from losses import loss\nif __name__ == '__main__':\n    tf.config.run_functions_eagerly(True)\n    model(x)\n"
+    code = (
+        "from losses import loss\nif __name__ == '__main__':\n    tf.config.run_functions_eagerly(True)\n    model(x)\n"
+    )
     assert rows(code, tmp_path) == []
 
 

@@ -28,6 +28,7 @@ from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
+from tflint_gpu.model.tensorflow.kept_results import KeptResults
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
@@ -46,6 +47,7 @@ from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
 from tflint_gpu.model.tensorflow.training import Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.validations import Validations
 from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
@@ -174,6 +176,11 @@ class Model:
         return Feeds(self.inference, self.constants, self.kinds, self.pipelines, self.consumers)
 
     @cached_property
+    def validations(self) -> Validations:
+        """How calls of `fit` cut validation data into batches."""
+        return Validations(self.file, self.inference, self.constants, self.kinds, self.pipelines)
+
+    @cached_property
     def randomness(self) -> Randomness:
         """Which mapped functions draw random numbers."""
         return Randomness(self.inference, self.constants)
@@ -252,6 +259,11 @@ class Model:
     def host_reads(self) -> HostReads:
         """Which training loops read results on the host."""
         return HostReads(self.file, self.inference, self.kinds, self.training, self.tracing, self.loop_data)
+
+    @cached_property
+    def kept_results(self) -> KeptResults:
+        """Which lists keep the tensors of every training step."""
+        return KeptResults(self.file, self.inference, self.training, self.host_reads, self.loop_data)
 
     @cached_property
     def rows(self) -> Rows:
