@@ -80,6 +80,12 @@ FINE = {
         "mean = tf.keras.metrics.Mean()\nfor epoch in range(9):\n    for x, y in dataset:\n        mean.update_state(step(x, y))\n"
         "    losses.append(mean.result())\n"
     ),
+    "gradients of the inputs": (
+        "kept = []\nfor x, y in dataset:\n    with tf.GradientTape() as tape:\n        tape.watch(x)\n        loss = model(x)\n"
+        "    kept.append(tape.gradient(loss, x))\n"
+    ),
+    "a list of its own": "kept = tf.TensorArray(tf.float32)\nfor x, y in dataset:\n    kept.append(step(x, y))\n",
+    "a list that nobody knows": "for x, y in dataset:\n    recorder.append(step(x, y))\n",
     "taken out again": "for x, y in dataset:\n    losses.append(step(x, y))\n    if len(losses) > 9:\n        losses.pop(0)\n",
 }
 

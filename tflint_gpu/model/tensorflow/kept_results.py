@@ -11,12 +11,14 @@ import libcst as cst
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, dotted_name, method_name
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.host_reads import HostReads, is_conditional
 from tflint_gpu.model.tensorflow.repetitions import FEW
-from tflint_gpu.model.tensorflow.training import Training
+from tflint_gpu.model.tensorflow.training import UPDATES, Training
 
+_FUNCTION_LIMIT = 50  # functions that a turn calls, and in which an update is looked for
 _SHRINKING = frozenset("clear pop popleft remove".split())
 _ON_HOST = frozenset("numpy item tolist result".split())
 
@@ -62,27 +64,31 @@ class KeptResults:
             if not additions:
                 continue
             results = self.host_reads.results_of(loop)
-            for node, name, value in additions:
-                is_kept = results is not None and self.host_reads.is_result(value, results)
-                if not is_kept or is_conditional(self.file, node, loop):
+            if results is None or not self._updates(loop):
+                continue
+            for node, held, value in additions:
+                name = _name_of(self.file, held)
+                if not self.host_reads.is_result(value, results) or is_conditional(self.file, node, loop):
+                    continue
+                if not self.inference.surely(self.file, held, _is_list):
                     continue
                 if self._lives(name, loop) and not self._gives_numbers(loop):
                     found.append(KeptResult(node, name, loop))
         return found
 
-    def _additions(self, loop: cst.For | cst.While) -> Iterator[tuple[Node, str, Expression]]:
+    def _additions(self, loop: cst.For | cst.While) -> Iterator[tuple[Node, Expression, Expression]]:
         """`l.append(x)`, `l += [x]`."""
         function = self.file.tree.function(loop)
         for call in self.file.calls_below.get(loop, ()):
             if method_name(call) == "append" and len(call.args) == 1 and self.file.tree.function(call) is function:
                 assert isinstance(call.func, cst.Attribute)
-                yield call, _name_of(self.file, call.func.value), call.args[0].value
+                yield call, call.func.value, call.args[0].value
         for node in walk(loop.body):
             if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.List) and len(node.value.elements) == 1:
-                yield node, _name_of(self.file, node.target), node.value.elements[0].value
+                yield node, node.target, node.value.elements[0].value
 
     def _lives(self, name: str, loop: cst.For | cst.While) -> bool:
-        """Whether no loop around makes the list anew or takes something out, and its length is not fixed."""
+        """Whether no loop around makes the list anew or takes something out of it."""
         file = self.file
         outermost: Node = loop
         for parent in file.tree.ancestors(loop):
@@ -94,9 +100,18 @@ class KeptResults:
             return False
         root = name.partition(".")[0].partition("[")[0]
         bound = file.tree.scope(loop).bindings.get(root, ())
-        if any(b.kind != "augment" and file.tree.within(b.node, outermost) for b in bound):
-            return False
-        return not any(file.bound_to(call) == name for call in file.calls("collections.deque"))
+        return not any(b.kind != "augment" and file.tree.within(b.node, outermost) for b in bound)
+
+    def _updates(self, loop: cst.For | cst.While) -> bool:
+        """Whether a turn updates weights: gradients are taken for other things, too."""
+        calls = self.file.calls_below.get(loop, [])
+        functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
+        for function in functions[:_FUNCTION_LIMIT]:
+            functions += [
+                c.function for call in function.calls for c in self.training.functions_called(function.file, call)
+            ]
+        every = [*calls, *(call for function in functions for call in function.calls)]
+        return any(method_name(call) in UPDATES for call in every)
 
     def _gives_numbers(self, loop: cst.For | cst.While) -> bool:
         """Whether the step returns what was read on the host already."""
@@ -104,6 +119,14 @@ class KeptResults:
         functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
         returned = [(one.file, value) for one in functions for value in one.file.returned(one.node)]
         return any(_is_on_host(file, node) for file, value in returned for node in walk(value))
+
+
+def _is_list(origin: Origin) -> bool:
+    """Whether a value is a list that starts written out, and of no fixed length."""
+    call = origin.call
+    if call is not None:
+        return origin.file.names.is_builtin(call.func, "list")
+    return isinstance(origin.node, cst.List | cst.ListComp) and not origin.parts
 
 
 def _name_of(file: File, expr: Expression) -> str:
