@@ -149,6 +149,20 @@ FINE = {
         "for x in batches:\n    with tf.GradientTape() as tape:\n        loss = model(x)\n    grads = tape.gradient(loss, v)\n"
         "    grads = [tf.clip_by_norm(g, 1.0) for g in grads]\n    optimizer.apply_gradients(zip(grads, v))\n"
     ),
+    "gradients in one vector": (
+        "for x in batches:\n    with tf.GradientTape() as tape:\n        loss = model(x)\n    grads = tape.gradient(loss, v)\n"
+        "    flat = tf.concat([tf.reshape(tf.square(g), [-1]) for g in grads], 0)\n    optimizer.apply_gradients(zip(grads, v))\n"
+    ),
+    "rows of different lengths in one": (
+        "for x, y in batches:\n    x = np.concatenate([np.sqrt(row) for row in x])\n    model.train_on_batch(x, y)\n"
+    ),
+    "a number for each of different sizes": (
+        "for x, y in batches:\n    x = np.array([np.mean(row) for row in x])\n    model.train_on_batch(x, y)\n"
+    ),
+    "norms of weights": (
+        "for x, y in batches:\n    model.train_on_batch(x, y)\n"
+        "    log(np.array([np.sum(np.square(w)) for w in model.get_weights()]))\n"
+    ),
     "a generator that nobody trains on": (
         "def generate(x):\n    while True:\n        yield np.stack([np.log1p(row) for row in x])\nfor one in generate(data):\n    print(one)\n"
     ),

@@ -22,6 +22,7 @@ from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.created_state import CreatedState
 from tflint_gpu.model.tensorflow.distributed_training import DistributedTraining
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.eager_modes import EagerModes
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
@@ -30,6 +31,7 @@ from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
+from tflint_gpu.model.tensorflow.kept_results import KeptResults
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
@@ -53,6 +55,7 @@ from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
 from tflint_gpu.model.tensorflow.training import Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.validations import Validations
 from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
@@ -206,6 +209,11 @@ class Model:
         return Feeds(self.inference, self.constants, self.kinds, self.pipelines, self.consumers)
 
     @cached_property
+    def validations(self) -> Validations:
+        """How calls of `fit` cut validation data into batches."""
+        return Validations(self.file, self.inference, self.constants, self.kinds, self.pipelines)
+
+    @cached_property
     def randomness(self) -> Randomness:
         """Which mapped functions draw random numbers."""
         return Randomness(self.inference, self.constants)
@@ -231,6 +239,11 @@ class Model:
         return EagerLoops(
             self.file, self.inference, self.guards, self.tracing, self.training, self.runtime, self.loop_data
         )
+
+    @cached_property
+    def eager_modes(self) -> EagerModes:
+        """Which switches make eager what TensorFlow would trace."""
+        return EagerModes(self.file, self.inference, self.constants, self.kinds, self.guards, self.repetitions)
 
     @cached_property
     def training_steps(self) -> TrainingSteps:
@@ -289,6 +302,11 @@ class Model:
     def host_reads(self) -> HostReads:
         """Which training loops read results on the host."""
         return HostReads(self.file, self.inference, self.kinds, self.training, self.tracing, self.loop_data)
+
+    @cached_property
+    def kept_results(self) -> KeptResults:
+        """Which lists keep the tensors of every training step."""
+        return KeptResults(self.file, self.inference, self.training, self.host_reads, self.loop_data)
 
     @cached_property
     def rows(self) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,34 +15,47 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.repetitions import FEW, TurnFlow, names_of
-from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, returns_tensor
 
-# Of NumPy's functions those that do the same to an axis more. What is computed for each element counts as work.
+# Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
 _WORK = frozenset(
     (
         "abs absolute fabs exp exp2 expm1 log log2 log10 log1p sqrt cbrt square power sin cos tan tanh arctan arctan2 "
-        "sinh cosh maximum minimum clip where sign round around rint floor ceil mean std var sum max min amax amin "
-        "median argmax argmin prod flip fliplr flipud rot90 transpose roll add subtract multiply divide true_divide "
-        "mod nan_to_num dot matmul cumsum diff sort argsort isnan isfinite linalg.norm fft.fft fft.rfft"
+        "sinh cosh maximum minimum clip where sign round around rint floor ceil flip fliplr flipud rot90 roll add "
+        "subtract multiply divide true_divide mod nan_to_num dot matmul cumsum diff sort argsort isnan isfinite "
+        "fft.fft fft.rfft"
+    ).split()
+)
+_TENSOR_WORK = frozenset(
+    (
+        "abs sqrt square exp log sigmoid tanh sin cos round sign floor clip_by_value maximum minimum pow where add "
+        "subtract multiply divide one_hot image.resize image.resize_with_pad image.central_crop image.flip_left_right "
+        "image.flip_up_down image.rot90 image.rgb_to_grayscale image.grayscale_to_rgb image.per_image_standardization "
+        "image.convert_image_dtype image.adjust_brightness image.adjust_contrast image.adjust_gamma image.adjust_hue "
+        "image.adjust_saturation image.rgb_to_hsv math.abs math.sqrt math.square math.exp math.log math.log1p "
+        "math.sigmoid math.tanh math.sin math.cos math.maximum math.minimum math.pow math.multiply math.divide "
+        "math.add math.subtract"
+    ).split()
+)
+# Results of one shape say nothing of the elements' shapes where a function reduces or reshapes them.
+_REDUCING = frozenset(
+    (
+        "mean std var sum max min amax amin median argmax argmin prod linalg.norm reduce_mean reduce_sum reduce_max "
+        "reduce_min math.reduce_mean math.reduce_std math.reduce_sum math.reduce_max math.reduce_min"
     ).split()
 )
 _SHAPING = frozenset(
     (
         "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
-        "ones_like stack concatenate swapaxes moveaxis logical_and logical_or logical_not"
+        "ones_like stack concatenate swapaxes moveaxis transpose logical_and logical_or logical_not cast constant "
+        "convert_to_tensor"
     ).split()
 )
 _METHODS = frozenset(
     "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
 )
 _BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
-_STACKING = frozenset(
-    (
-        "numpy.stack numpy.array numpy.asarray numpy.vstack numpy.concatenate numpy.row_stack tf.stack tf.concat "
-        "tf.constant tf.convert_to_tensor keras.ops.stack"
-    ).split()
-)
-_NOT_ELEMENTS = (*HIGHER_ORDER, "tf.random.", "keras.random.", "keras.losses.", "tf.nn.")
+_STACKING = frozenset("numpy.stack numpy.array numpy.asarray tf.stack tf.convert_to_tensor keras.ops.stack".split())
+_PARTS_OF_MODELS = re.compile(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
 _FLOW = (cst.Break, cst.Continue, cst.Return, cst.Raise, cst.Yield, cst.Await, cst.Del, cst.Global, cst.Nonlocal)
 _BLOCKS = (cst.With, cst.Try, cst.While, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.IfExp, cst.NamedExpr)
 _DEPTH_LIMIT = 2
@@ -87,7 +101,7 @@ class ElementLoops:
         """What is made of an element in a turn; of a loop over indexes, what stands at the index."""
         data = iterable(loop)
         names = names_of(loop)
-        if data is None or not names:
+        if data is None or not names or any(_PARTS_OF_MODELS.search(_word(node)) for node in walk(data)):
             return None
         if self.data.counts(file, data):
             found = [
@@ -118,12 +132,13 @@ class ElementLoops:
     def _computes(self, file: File, call: cst.Call, depth: int) -> str | None:
         """The name of what a call computes, "" if it only shapes; None for one that may do something else."""
         name = file.name(call.func)
-        if name is not None:
-            short = name.removeprefix("numpy.")
-            if short != name:
-                return name if short in _WORK else "" if short in _SHAPING else None
-            if returns_tensor(name):
-                return None if name.startswith(_NOT_ELEMENTS) else name
+        if name is not None and name.startswith(("numpy.", "tf.")):
+            library, _, short = name.partition(".")
+            if short in (_WORK if library == "numpy" else _TENSOR_WORK):
+                return name
+            if short in _REDUCING and self._is_beside_arithmetic(file, call):
+                return name
+            return "" if short in _SHAPING or short in _REDUCING else None
         if any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS):
             return ""
         if method_name(call) == "append" and len(call.args) == 1:
@@ -133,6 +148,18 @@ class ElementLoops:
             return "" if method_name(call) in _METHODS else None
         found = {self._computed_by(callee.function, depth) for callee in callees}
         return found.pop() if len(found) == 1 else None
+
+    def _is_beside_arithmetic(self, file: File, call: cst.Call) -> bool:
+        """Whether an array of the element's shape is made with what a call gives: `row - np.mean(row)`."""
+        given = {dotted_name(n) or file.tree.module.code_for_node(n) for arg in call.args for n in walk(arg.value)}
+        for parent in file.tree.ancestors(call):
+            if isinstance(parent, cst.BinaryOperation):
+                sides = [side for side in (parent.left, parent.right) if isinstance(side, cst.Name | cst.Subscript)]
+                if any((dotted_name(s) or file.tree.module.code_for_node(s)) in given for s in sides):
+                    return True
+            elif isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement | cst.Call):
+                return False
+        return False
 
     def _computed_by(self, function: Function, depth: int) -> str | None:
         """The same for a function of the project that is nothing but such calls."""
@@ -175,6 +202,11 @@ class ElementLoops:
             and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
             for call in calls
         )
+
+
+def _word(node: Node) -> str:
+    """The name that a node is, or that an attribute has."""
+    return node.value if isinstance(node, cst.Name) else node.attr.value if isinstance(node, cst.Attribute) else ""
 
 
 def _appends(call: cst.Call) -> bool:

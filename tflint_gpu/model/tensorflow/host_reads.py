@@ -56,14 +56,22 @@ class HostReads:
         found = []
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
-            steps = self._steps_of(loop)
+            steps = self.steps_of(loop)
             if steps and not self.data.is_at_most(self.file, loop, FEW):
                 reads = tuple(self._reads(loop, steps))
                 if reads:
                     found.append(StepReads(loop, reads))
         return found
 
-    def _steps_of(self, loop: LoopNode) -> frozenset[Node]:
+    def results_of(self, loop: cst.For | cst.While) -> TurnFlow | None:
+        """What the step that every turn of a loop runs gives, as long as it is on the device; None without a step."""
+        steps = self.steps_of(loop)
+        if not steps:
+            return None
+        ends = frozenset(node for node in self._expressions(loop) if _is_read(self.file, node))
+        return TurnFlow(self.file, loop, steps - ends, ends)
+
+    def steps_of(self, loop: LoopNode) -> frozenset[Node]:
         """The calls that make the step which every turn of a loop runs; none where a turn runs several, or none."""
         file, training = self.file, self.training
         function = file.tree.function(loop)
@@ -119,7 +127,7 @@ class HostReads:
         candidates = [node for node in self._expressions(loop) if _is_read(file, node)]
         steps -= frozenset(candidates)  # a tape's block may print, too
         results = TurnFlow(file, loop, steps, frozenset(candidates))
-        reads = [(node, value) for node in candidates for value in _read_by(node) if self._is_result(value, results)]
+        reads = [(node, value) for node in candidates for value in _read_by(node) if self.is_result(value, results)]
         needed = frozenset(node for node, value in reads if not _is_counter(value))
         if self._decides(loop, steps, needed) or any(
             isinstance(node, cst.Comparison) and not _asks_for_none(node) and self._compares(node, results)
@@ -127,7 +135,7 @@ class HostReads:
         ):
             return
         for node, value in reads:
-            if not _is_conditional(file, node, loop):
+            if not is_conditional(file, node, loop):
                 yield value if isinstance(node, cst.FormattedStringExpression) else _shown(node, value)
 
     def _expressions(self, loop: cst.For | cst.While) -> Iterator[Node]:
@@ -138,22 +146,22 @@ class HostReads:
             if node.__class__ in _READING and tree.within(node, loop.body) and tree.function(node) is function:
                 yield node
 
-    def _is_result(self, expr: Expression, results: TurnFlow) -> bool:
+    def is_result(self, expr: Expression, results: TurnFlow) -> bool:
         """Whether an expression is what a step computed: not its shape, nor what was read from it."""
         if expr in results.sources:
             return True
         if isinstance(expr, cst.Name):
             return expr.value in results.names and self.file.name(expr) is None
         if isinstance(expr, cst.Subscript):
-            return self._is_result(expr.value, results)
+            return self.is_result(expr.value, results)
         if isinstance(expr, cst.BinaryOperation):
-            return self._is_result(expr.left, results) or self._is_result(expr.right, results)
+            return self.is_result(expr.left, results) or self.is_result(expr.right, results)
         if isinstance(expr, cst.Attribute):
             return _is_counter(expr)
         if not isinstance(expr, cst.Call) or expr in results.ends:
             return False
         if (self.file.name(expr.func) or "").startswith(("tf.", "keras.ops.")):
-            return any(self._is_result(arg.value, results) for arg in expr.args)
+            return any(self.is_result(arg.value, results) for arg in expr.args)
         return method_name(expr) == "result" and not expr.args and self._is_metric(expr.func)
 
     def _is_metric(self, result: Expression) -> bool:
@@ -185,7 +193,7 @@ class HostReads:
     def _compares(self, comparison: cst.Comparison, results: TurnFlow) -> bool:
         """Whether a test compares a result itself: `if loss > limit: break` reads it, too, and needs it."""
         return any(
-            self._is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)
+            self.is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)
         ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
 
 
@@ -237,7 +245,7 @@ def _is_counter(expr: Expression) -> bool:
     return isinstance(expr, cst.Attribute) and expr.attr.value == "iterations"
 
 
-def _is_conditional(file: File, node: Node, loop: Node) -> bool:
+def is_conditional(file: File, node: Node, loop: Node) -> bool:
     """Whether a place in a loop is reached in some turns only: under a test, or behind a `continue`."""
     child = node
     for parent in file.tree.ancestors(node):

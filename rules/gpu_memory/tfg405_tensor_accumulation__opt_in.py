@@ -1,0 +1,90 @@
+"""TFG405 tensor-accumulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, NoExperiment, Note, Prediction, Rule
+
+
+class TensorAccumulation(Rule):
+    """A list gets a tensor of every training step, and lives as long as the training.
+
+    Why: a tensor's memory on the device is free again when nothing in Python refers to it. A list of what every step
+    returned refers to all of them, so device memory grows with the number of steps: little for a loss
+    of one number, much for outputs, images or gradients. A number that was read on the host, or a
+    `tf.keras.metrics.Mean`, keeps nothing. Not reported are lists that are made anew for each epoch, emptied or
+    of a fixed length, and tensors that are kept in some turns only.
+
+    Measured: {evidence} What a GPU's allocator holds for each was not measured, so this rule runs only where it is
+    selected by its code.
+
+    Example:
+        import tensorflow as tf
+
+        outputs = []
+
+
+        @tf.function
+        def train_step(x, y):
+            with tf.GradientTape() as tape:
+                output = model(x)
+                loss = tf.reduce_mean(tf.square(output - y))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            return output
+
+
+        for epoch in range(100):
+            for x, y in batches:
+                outputs.append(train_step(x, y))
+
+    Use instead:
+        import tensorflow as tf
+
+        mean = tf.keras.metrics.Mean()
+
+
+        @tf.function
+        def train_step(x, y):
+            with tf.GradientTape() as tape:
+                output = model(x)
+                loss = tf.reduce_mean(tf.square(output - y))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            return output
+
+
+        for epoch in range(100):
+            for x, y in batches:
+                mean.update_state(train_step(x, y))
+    """
+
+    code = "TFG405"
+    name = "tensor-accumulation"
+    severity = "advice"
+    markers = ((b"for ", b"while "), (b".append(", b"+= ["))
+    near_markers = (b"GradientTape", b"apply_gradients", b"minimize")
+    skips_tests = True
+    skips_graphs = True
+    opt_in = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield where a list gets a tensor of every step."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for kept in model.kept_results.all:
+            yield Finding(
+                model.file,
+                kept.node,
+                f"`{kept.name}` keeps a tensor of every step alive for the whole training, and with it the memory that "
+                "the tensor has on its device",
+                Prediction("memory", ("eager",), basis="a list of 500 outputs held their 250 MB, on a CPU"),
+                help="keep a number read every n steps, or a `tf.keras.metrics.Mean`; make the list anew each epoch",
+                notes=(Note(model.file, kept.loop, "the loop of the steps"),),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """None: what it costs is memory, which grows with steps that `verify` does not run."""
+        raise NoExperiment("memory grows with the steps of the whole training, of which only some are run")

@@ -1,0 +1,105 @@
+"""TFG205 eager-mode-left-on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.eager_modes import MARKERS, EagerMode
+from tflint_gpu.rule import Change, Experiment, Finding, Prediction, Rule, Workload, wrap
+
+
+class EagerModeLeftOn(Rule):
+    """A switch for debugging makes TensorFlow run eagerly what it would trace.
+
+    Why: `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` start every operation of every
+    step from Python, and `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset.
+    They are there to look into a program; between small operations a GPU waits. Not reported are
+    switches that a flag, a test or a function for debugging decides about, those that are switched off
+    again, and models whose steps read values with `.numpy()`, which no traced step can.
+
+    Measured: {evidence}
+
+    Example:
+        from tensorflow import keras
+
+        model = keras.Sequential([keras.layers.Dense(64, activation="relu"), keras.layers.Dense(1)])
+        model.compile(optimizer="adam", loss="mse", run_eagerly=True)
+        model.fit(features, labels, batch_size=32)
+
+    Use instead:
+        from tensorflow import keras
+
+        model = keras.Sequential([keras.layers.Dense(64, activation="relu"), keras.layers.Dense(1)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels, batch_size=32)
+    """
+
+    code = "TFG205"
+    name = "eager-mode-left-on"
+    near_markers = MARKERS
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the arguments, attributes and calls that switch eager execution on for good."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for mode in model.eager_modes.left_on:
+            yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what])
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's own `fit`, with the switch off; the rule's workload where there is none."""
+        mode = next(one for one in model.eager_modes.left_on if one.node is finding.node)
+        fits = [call for call in model.method_calls("fit") if model.kinds.receiver(model.file, call, "fit")]
+        if not fits:
+            yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+            return
+        yield Experiment(
+            model.file,
+            fits[0],
+            probes=wrap(model.file, fits[0].func, "fit"),
+            repair=(_switched_off(mode),),
+            workload=_WORKLOAD,
+        )
+
+
+def _switched_off(mode: EagerMode) -> Change:
+    if mode.value is None:
+        return Change(mode.file, mode.node, "None")
+    if isinstance(mode.node, cst.Arg) and mode.node.star:
+        return Change(mode.file, mode.value, f'{{**{mode.file.code(mode.value)}, "run_eagerly": False}}')
+    return Change(mode.file, mode.value, "False")
+
+
+_TEXTS = {
+    "model": "this model runs eagerly: every operation of every step is started from Python, and no step is traced",
+    "functions": "all functions run eagerly from here on: `tf.function` and `fit` trace nothing",
+    "data": "tf.data runs eagerly from here on: the functions that datasets map run in Python, one element at a time",
+}
+_HELP = {
+    "model": "remove it, or let a flag decide that is off unless you debug",
+    "functions": "remove it, or let a flag decide that is off unless you debug",
+    "data": "remove it; it is there to look into mapped functions",
+}
+_PREDICTION = Prediction(
+    "slowdown",
+    ("eager",),
+    low=1.2,
+    high=30.0,
+    basis="small networks in `fit`, and a dataset with a map, on a CPU; less where operations are large",
+)
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        features, labels = np.random.rand(1024, 20).astype("float32"), np.random.rand(1024, 1).astype("float32")
+        model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)])
+        model.compile(optimizer="sgd", loss="mse", run_eagerly=True)
+        tflint_measure.fit(model.fit)(features, labels, batch_size=32)
+    """,
+    changes=(("run_eagerly=True", "run_eagerly=False"),),
+)

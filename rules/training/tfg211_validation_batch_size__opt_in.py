@@ -1,0 +1,92 @@
+"""TFG211 validation-batch-size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+_LARGE = 128
+"""From this size on a larger one gains little."""
+_SINCE = (2, 2)
+"""The TensorFlow that brought `validation_batch_size`."""
+
+
+class ValidationBatchSize(Rule):
+    """`fit` cuts validation arrays into the training's small batches.
+
+    Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size
+    of a training batch decides how the model learns, and its gradients need memory. Validation has neither:
+    its results do not depend on the size, and larger batches keep a GPU busier. Reported where the size is known, above
+    one and below 128, and the validation data is surely arrays.
+
+    Measured: {evidence}
+
+    Example:
+        import numpy as np
+        from tensorflow import keras
+
+        x, y = np.load("x.npy"), np.load("y.npy")
+        model = keras.models.load_model("scores.keras")
+        model.fit(x[1000:], y[1000:], batch_size=16, validation_data=(x[:1000], y[:1000]))
+
+    Use instead:
+        import numpy as np
+        from tensorflow import keras
+
+        x, y = np.load("x.npy"), np.load("y.npy")
+        model = keras.models.load_model("scores.keras")
+        model.fit(x[1000:], y[1000:], batch_size=16, validation_data=(x[:1000], y[:1000]), validation_batch_size=256)
+    """
+
+    code = "TFG211"
+    name = "validation-batch-size"
+    severity = "advice"
+    markers = ((b"validation_data",), (b".fit(",))
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+    opt_in = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the batch sizes of `fit` that validation arrays get as well."""
+        if model.target.tensorflow < _SINCE:
+            return
+        for one in model.validations.with_training_size:
+            if not 1 < one.size < _LARGE:
+                continue
+            yield Finding(
+                model.file,
+                one.argument,
+                f"validation, which needs no gradients, runs in batches of {one.size}, too",
+                Prediction(
+                    "slowdown",
+                    ("validation",),
+                    low=1.0,
+                    high=4.0,
+                    basis="a small dense network and a small CNN, batches of 32 against 256, on a CPU; of validation",
+                ),
+                help=f"add `validation_batch_size`, for example {8 * one.size}",
+                notes=(Note(model.file, one.data, "these arrays are cut into batches of that size"),),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: `verify` leaves validation out of the user's training, which it cuts short."""
+        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.random.rand(2048, 20).astype("float32"), np.random.rand(2048, 1).astype("float32")
+        model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)])
+        model.compile(optimizer="sgd", loss="mse")
+
+        for _ in tflint_measure.steps(range(8)):
+            model.evaluate(x, y, batch_size=32, verbose=0)
+    """,
+    changes=(("batch_size=32", "batch_size=256"),),
+)

@@ -1,0 +1,171 @@
+"""TFG205: eager execution that is left on is found; what a flag, a test or a later line switches is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import found, notebook
+
+from tflint_gpu.targets import Target
+
+HEAD = """\
+import numpy as np
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+x = np.ones((99, 4), "float32")
+"""
+FIT = "model.fit(x, x[:, :1])\n"
+LEFT_ON = {  # the row, below HEAD
+    "compile": ("model.compile('adam', 'mse', run_eagerly=True)\n" + FIT, 1),
+    "on a line of its own": (
+        "model.compile(\n    optimizer='adam',\n    loss='mse',\n    run_eagerly=True,\n)\n" + FIT,
+        4,
+    ),
+    "by the settings": ("CFG = {'loss': 'mse', 'run_eagerly': True}\nmodel.compile(**CFG)\n" + FIT, 2),
+    "an attribute of the model": ("model.compile('adam', 'mse')\nmodel.run_eagerly = True\n" + FIT, 2),
+    "all functions": ("tf.config.run_functions_eagerly(True)\n" + FIT, 1),
+    "all functions, by its older name": ("tf.config.experimental_run_functions_eagerly(True)\n" + FIT, 1),
+    "all functions, by keyword": ("tf.config.run_functions_eagerly(run_eagerly=True)\n" + FIT, 1),
+    "a tf.function": ("tf.config.run_functions_eagerly(True)\n@tf.function\ndef f(x):\n    return x\nf(x)\n", 1),
+    "off before it is on": (
+        "tf.config.run_functions_eagerly(False)\ntf.config.run_functions_eagerly(True)\n" + FIT,
+        2,
+    ),
+    "tf.data": (
+        "tf.data.experimental.enable_debug_mode()\nmodel.fit(tf.data.Dataset.from_tensor_slices((x, x)).batch(9))\n",
+        1,
+    ),
+    "in main": (
+        "def main():\n    tf.config.run_functions_eagerly(True)\n    model.fit(x, x)\nif __name__ == '__main__':\n    main()\n",
+        2,
+    ),
+    "a model as parameter": (
+        "def build(net):\n    net.compile('adam', 'mse', run_eagerly=True)\n    net.fit(x, x)\nbuild(model)\n",
+        2,
+    ),
+    "a model of the object": (
+        "class Trainer:\n    def __init__(self, net):\n        self.net = net\n    def fit(self):\n"
+        "        self.net.run_eagerly = True\n        self.net.fit(x, x)\nTrainer(model).fit()\n",
+        5,
+    ),
+    "super": (
+        "class Net(tf.keras.Model):\n    def compile(self, optimizer):\n        super().compile(optimizer, run_eagerly=True)\n"
+        "net = Net()\nnet.compile('adam')\nnet.fit(x, x)\n",
+        3,
+    ),
+}
+FINE = {
+    "off": "model.compile('adam', 'mse', run_eagerly=False)\n" + FIT,
+    "off again": "tf.config.run_functions_eagerly(True)\nmodel(x)\ntf.config.run_functions_eagerly(False)\n" + FIT,
+    "what it was again": (
+        "before = tf.config.functions_run_eagerly()\ntf.config.run_functions_eagerly(True)\ntry:\n    model.fit(x, x)\n"
+        "finally:\n    tf.config.run_functions_eagerly(before)\n"
+    ),
+    "a command line's flag": "model.compile('adam', 'mse', run_eagerly=args.eager)\n" + FIT,
+    "a constant flag": "DEBUG = True\nmodel.compile('adam', 'mse', run_eagerly=DEBUG)\n" + FIT,
+    "under a debug flag": "if args.debug:\n    tf.config.run_functions_eagerly(True)\n" + FIT,
+    "under another flag": "if args.slow:\n    tf.config.run_functions_eagerly(True)\n" + FIT,
+    "a parameter": "def build(eager=True):\n    model.compile('adam', 'mse', run_eagerly=eager)\n",
+    "a mode": "if mode == 'eager_fit':\n    model.compile('adam', 'mse', run_eagerly=True)\n" + FIT,
+    "nothing is traced": "tf.config.run_functions_eagerly(True)\nprint(tf.reduce_mean(x))\n",
+    "no tf.data": "tf.data.experimental.enable_debug_mode()\nprint(model(x))\n",
+    "a function for debugging": (
+        "def enable_debugging():\n    tf.config.run_functions_eagerly(True)\n    tf.data.experimental.enable_debug_mode()\n"
+        + FIT
+    ),
+    "a step that needs values": (
+        "class Net(tf.keras.Model):\n    def train_step(self, data):\n        loss = self.loss_of(data)\n"
+        "        return {'loss': loss.numpy()}\nnet = Net()\nnet.compile('adam', run_eagerly=True)\nnet.fit(x, x)\n"
+    ),
+    "not Keras": "agent.run_eagerly = True\nagent.start()\n",
+    "off by the model": "model.run_eagerly = False\n" + FIT,
+    "two modes are compared": (
+        "for eager in (True, False):\n    model.compile('adam', 'mse', run_eagerly=eager)\n    model.fit(x, x)\n"
+    ),
+    "never trained": "model.compile('adam', 'mse', run_eagerly=True)\nmodel.summary()\n",
+}
+
+
+def _table(cases: dict[str, object]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+def rows(code: str, folder: Path, name: str = "train.py") -> list[int]:
+    """The rows below HEAD that TFG205 names."""
+    return [row - HEAD.count("\n") for found_code, row in found(HEAD + code, folder, name) if found_code == "TFG205"]
+
+
+@_table(LEFT_ON)  # type: ignore[arg-type]
+def test_what_is_left_on_is_found(case: tuple[str, int], tmp_path: Path) -> None:
+    code, row = case
+    assert rows(code, tmp_path) == [row]
+
+
+@_table(FINE)  # type: ignore[arg-type]
+def test_others_are_not_found(case: str, tmp_path: Path) -> None:
+    assert rows(case, tmp_path) == []
+
+
+def test_tests_are_left_alone(tmp_path: Path) -> None:
+    assert rows(LEFT_ON["compile"][0], tmp_path, "test_train.py") == []
+
+
+def test_programs_for_tensorflow_1_are_left_alone(tmp_path: Path) -> None:
+    target = Target(tensorflow=(1, 15), keras=2, source="requirements.txt")
+    assert "TFG205" not in {code for code, _ in found(HEAD + LEFT_ON["compile"][0], tmp_path, target=target)}
+
+
+def test_a_setting_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text("COMPILE = dict(loss='mse', run_eagerly=True)\n")
+    assert rows("from settings import COMPILE\nmodel.compile(**COMPILE)\n" + FIT, tmp_path) == [2]
+
+
+def test_what_is_traced_is_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text("import tensorflow as tf\n@tf.function\ndef step(x):\n    return x\n")
+    assert rows("from steps import step\ntf.config.run_functions_eagerly(True)\nstep(x)\n", tmp_path) == [2]
+
+
+def test_only_imported_files_trace_something(tmp_path: Path) -> None:
+    (tmp_path / "losses.py").write_text("import tensorflow as tf\n@tf.function\ndef loss(x):\n    return x\n")
+    code = (
+        "from losses import loss\nif __name__ == '__main__':\n    tf.config.run_functions_eagerly(True)\n    model(x)\n"
+    )
+    assert rows(code, tmp_path) == []
+
+
+def test_off_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "modes.py").write_text(
+        "import tensorflow as tf\ndef fast():\n    tf.config.run_functions_eagerly(False)\n"
+    )
+    assert rows("from modes import fast\ntf.config.run_functions_eagerly(True)\nfast()\n" + FIT, tmp_path) == []
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    text = notebook(HEAD, "model.compile('adam', 'mse', run_eagerly=True)", FIT)
+    assert ("TFG205", 1) in found(text, tmp_path, name="a.ipynb")
+
+
+def test_the_truth_python_runs_in_every_step() -> None:
+    """With the installed TensorFlow: a layer's Python runs once a trace, or in every step where the model is eager."""
+    import numpy as np
+    import tensorflow as tf
+
+    calls = []
+
+    class Counting(tf.keras.layers.Layer):
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            calls.append(isinstance(x, tf.Tensor) and hasattr(x, "numpy"))
+            return x
+
+    data = np.ones((80, 4), "float32")
+    counts = []
+    for eager in (False, True):
+        model = tf.keras.Sequential([tf.keras.Input((4,)), Counting(), tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse", run_eagerly=eager)
+        calls.clear()
+        model.fit(data, data[:, :1], batch_size=8, verbose=0)
+        counts.append((len(calls), sum(calls)))
+    (traced, with_values), (eager_calls, eager_values) = counts
+    assert with_values == 0 and traced <= 3
+    assert eager_calls == eager_values == 10

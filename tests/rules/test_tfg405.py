@@ -1,0 +1,156 @@
+"""TFG405: tensors of the steps that a list keeps for a whole training, and lists that hold numbers or are emptied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import findings, found, notebook
+
+HEAD = """\
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.SGD()
+dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
+losses = []
+
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) - y)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+"""
+KEPT = {  # the row of the append, below HEAD
+    "the loss": ("for x, y in dataset:\n    losses.append(step(x, y))\n", 2),
+    "by a name": ("for x, y in dataset:\n    loss = step(x, y)\n    losses.append(loss)\n", 3),
+    "made of it": ("for x, y in dataset:\n    loss = step(x, y)\n    losses.append(tf.sqrt(loss))\n", 3),
+    "over all epochs": ("for epoch in range(9):\n    for x, y in dataset:\n        losses.append(step(x, y))\n", 3),
+    "an attribute": (
+        "class T:\n    def __init__(self):\n        self.history = []\n    def fit(self, data):\n        for x, y in data:\n"
+        "            self.history.append(step(x, y))\n",
+        6,
+    ),
+    "in a dictionary": (
+        "history = {'loss': []}\nfor x, y in dataset:\n    loss = step(x, y)\n    history['loss'].append(loss)\n",
+        4,
+    ),
+    "a parameter": (
+        "def train(run, kept):\n    for x, y in dataset:\n        kept.append(run(x, y))\ntrain(step, losses)\n",
+        3,
+    ),
+    "one of several": (
+        "@tf.function\ndef both(x, y):\n    loss = step(x, y)\n    return loss, model(x)\n"
+        "for x, y in dataset:\n    loss, output = both(x, y)\n    losses.append(output)\n",
+        7,
+    ),
+    "in the tape's block": (
+        "for x, y in dataset:\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n"
+        "    grads = tape.gradient(loss, model.trainable_variables)\n"
+        "    optimizer.apply_gradients(zip(grads, model.trainable_variables))\n    losses.append(loss)\n",
+        6,
+    ),
+    "by +=": ("for x, y in dataset:\n    losses += [step(x, y)]\n", 2),
+    "while": ("it = iter(dataset)\nn = 0\nwhile n < 999:\n    losses.append(step(*next(it)))\n    n += 1\n", 4),
+}
+FINE = {
+    "a number": "for x, y in dataset:\n    losses.append(float(step(x, y)))\n",
+    "an array": "for x, y in dataset:\n    losses.append(step(x, y).numpy())\n",
+    "an array, before": "for x, y in dataset:\n    loss = step(x, y).numpy()\n    losses.append(loss)\n",
+    "a number from the step": (
+        "def train(x, y):\n    return float(step(x, y))\nfor x, y in dataset:\n    losses.append(train(x, y))\n"
+    ),
+    "train_on_batch": "for x, y in dataset:\n    losses.append(model.train_on_batch(x, y))\n",
+    "for one epoch": "for epoch in range(9):\n    losses = []\n    for x, y in dataset:\n        losses.append(step(x, y))\n",
+    "emptied": (
+        "for epoch in range(9):\n    for x, y in dataset:\n        losses.append(step(x, y))\n    print(sum(losses))\n    losses.clear()\n"
+    ),
+    "a queue of a fixed length": (
+        "from collections import deque\nlast = deque(maxlen=100)\nfor x, y in dataset:\n    last.append(step(x, y))\n"
+    ),
+    "now and then": "for i, (x, y) in enumerate(dataset):\n    loss = step(x, y)\n    if i % 100 == 0:\n        losses.append(loss)\n",
+    "few steps": "for i in range(3):\n    losses.append(step(features, labels))\n",
+    "not a result": "for x, y in dataset:\n    step(x, y)\n    losses.append(x)\n",
+    "no training": "for x, y in dataset:\n    losses.append(model(x))\n",
+    "traced": (
+        "@tf.function\ndef epoch(data):\n    kept = []\n    for i in range(20):\n        kept.append(step(data[i], data[i]))\n    return kept\n"
+    ),
+    "the metric of an epoch": (
+        "mean = tf.keras.metrics.Mean()\nfor epoch in range(9):\n    for x, y in dataset:\n        mean.update_state(step(x, y))\n"
+        "    losses.append(mean.result())\n"
+    ),
+    "gradients of the inputs": (
+        "kept = []\nfor x, y in dataset:\n    with tf.GradientTape() as tape:\n        tape.watch(x)\n        loss = model(x)\n"
+        "    kept.append(tape.gradient(loss, x))\n"
+    ),
+    "a list of its own": "kept = tf.TensorArray(tf.float32)\nfor x, y in dataset:\n    kept.append(step(x, y))\n",
+    "a list that nobody knows": "for x, y in dataset:\n    recorder.append(step(x, y))\n",
+    "taken out again": "for x, y in dataset:\n    losses.append(step(x, y))\n    if len(losses) > 9:\n        losses.pop(0)\n",
+}
+
+
+def _table(cases: dict[str, object]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+def rows(code: str, folder: Path, name: str = "train.py") -> list[int]:
+    """The rows below HEAD that TFG405 names."""
+    return [row - HEAD.count("\n") for found_code, row in found(HEAD + code, folder, name) if found_code == "TFG405"]
+
+
+@_table(KEPT)  # type: ignore[arg-type]
+def test_kept_tensors_are_found(case: tuple[str, int], tmp_path: Path) -> None:
+    code, row = case
+    assert rows(code, tmp_path) == [row]
+
+
+@_table(FINE)  # type: ignore[arg-type]
+def test_others_are_not_found(case: str, tmp_path: Path) -> None:
+    assert rows(case, tmp_path) == []
+
+
+def test_tests_are_left_alone(tmp_path: Path) -> None:
+    assert rows(KEPT["the loss"][0], tmp_path, "test_train.py") == []
+
+
+def test_it_runs_only_where_it_is_chosen(tmp_path: Path) -> None:
+    (rule,) = {rule for rule, _ in findings(HEAD + KEPT["the loss"][0], tmp_path) if rule.code == "TFG405"}
+    assert rule.opt_in
+
+
+def test_a_step_of_another_file(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(HEAD)
+    assert found(
+        "from steps import dataset, step\nkept = []\nfor x, y in dataset:\n    kept.append(step(x, y))\n", tmp_path
+    ) >= {("TFG405", 4)}
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    text = notebook(HEAD, "for x, y in dataset:\n    losses.append(step(x, y))")
+    assert ("TFG405", 2) in found(text, tmp_path, name="a.ipynb")
+
+
+def test_the_truth_a_list_keeps_the_tensor_and_a_number_does_not() -> None:
+    """With the installed TensorFlow: what a step returns lives as long as something refers to it."""
+    import gc
+    import weakref
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(x)
+
+    tensors, numbers, kept, dropped = [], [], [], []
+    for turn in range(10):
+        result = step(tf.fill((4,), float(turn)))
+        kept.append(weakref.ref(result))
+        tensors.append(result)
+        result = step(tf.fill((4,), float(turn)))
+        dropped.append(weakref.ref(result))
+        numbers.append(float(result))
+    del result
+    gc.collect()
+    assert sum(one() is not None for one in kept) == 10
+    assert sum(one() is not None for one in dropped) == 0

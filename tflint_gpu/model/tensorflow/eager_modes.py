@@ -1,0 +1,158 @@
+"""Where a program makes eager what TensorFlow would trace, for all of its run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Class
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.tensorflow.execution import TRACED_METHODS
+from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.repetitions import Repetitions
+
+_FUNCTION_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
+_DATA_SWITCH = "tf.data.experimental.enable_debug_mode"
+MARKERS = (b"run_eagerly", b"functions_eagerly(", b"enable_debug_mode(")
+"""One of these stands where a program makes something eager."""
+_RUNNING = (b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b".fit_generator(")
+_TRACED = (*_RUNNING, b"tf.function")
+_DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tensorflow_datasets")
+_OTHERWISE = re.compile(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
+_SUGGESTS_DEBUGGING = re.compile(r"eager|debug|test|profil|bench", re.IGNORECASE)
+
+What = Literal["model", "functions", "data"]
+
+
+@dataclass(frozen=True, slots=True)
+class EagerMode:
+    """A place that makes something eager.
+
+    Arguments:
+        what: one model, all functions, or all operations of datasets.
+        node: what the user must change.
+        value: the expression that is True, or brings it; None where there is none.
+    """
+
+    what: What
+    file: File
+    node: Node
+    value: Expression | None = None
+
+
+class EagerModes:
+    """The eager modes of the program that is checked.
+
+    Arguments:
+        file: the one that is checked.
+    """
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        constants: Constants,
+        kinds: Kinds,
+        guards: Guards,
+        repetitions: Repetitions,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.guards = guards
+        self.repetitions = repetitions
+
+    @cached_property
+    def left_on(self) -> list[EagerMode]:
+        """The modes that are switched on for certain and never off, in a program that runs what they slow down."""
+        found = list(self._in(self.file, None))
+        for file, function in self.repetitions.functions_elsewhere(MARKERS):
+            found += self._in(file, function)
+        return [mode for mode in found if not self._is_meant(mode)]
+
+    def _in(self, file: File, function: Node | None) -> Iterator[EagerMode]:
+        """The places in a file, or in one of its functions, whose effect the program shows."""
+        modes = [mode for mode in self._modes(file) if function is None or file.tree.function(mode.node) is function]
+        for mode in modes:
+            markers = {"model": _RUNNING, "functions": _TRACED, "data": _DATA}[mode.what]
+            text = self.file.source.text
+            if any(marker.decode() in text for marker in markers) or self.repetitions.functions_elsewhere(markers):
+                yield mode
+
+    def _modes(self, file: File) -> Iterator[EagerMode]:
+        for call in file.method_calls("compile"):
+            arg = self.constants.keyword_source(file, call, "run_eagerly")
+            if arg is None or self.constants.keyword(file, call, "run_eagerly") is not True:
+                continue
+            if not self._needs_values(file, call):
+                yield EagerMode("model", file, arg, arg.value)
+        for one in file.tree.attribute_assignments:
+            is_on = one.target.attr.value == "run_eagerly" and self.constants.of(file, one.value) is True
+            if is_on and self.kinds.is_model(file, one.target.value):
+                yield EagerMode("model", file, one.target, one.value)
+        for call in file.calls(*_FUNCTION_SWITCHES):
+            value = argument(call, 0, "run_eagerly")
+            if value is not None and self.constants.of(file, value) is True and not self._is_switched_off(file, call):
+                yield EagerMode("functions", file, call, value)
+        for call in file.calls(_DATA_SWITCH):
+            yield EagerMode("data", file, call)
+
+    def _is_meant(self, mode: EagerMode) -> bool:
+        """Whether a flag, a test or a function for debugging decides."""
+        file, node = mode.file, mode.node
+        if any(not _asks_for_main(test) for test in self.guards.conditions(file, node)):
+            return True
+        value = mode.value
+        flagged = [n.value for n in walk(value) if isinstance(n, cst.Name)] if value is not None else []
+        if isinstance(value, cst.Attribute):
+            flagged.append(value.attr.value)
+        functions = (f.name.value for f in file.enclosing_functions(node) if isinstance(f, cst.FunctionDef))
+        if any(_SUGGESTS_DEBUGGING.search(name) for name in (*flagged, *functions)):
+            return True
+        return mode.what == "model" and any(
+            one.target.attr.value == "run_eagerly" and self.constants.of(file, one.value) is not True
+            for one in file.tree.attribute_assignments
+        )
+
+    def _is_switched_off(self, file: File, switch: cst.Call) -> bool:
+        """Whether another call, later in the code, in another function or in another file, may switch it off."""
+        function, order = file.tree.function(switch), file.tree.order
+        for call in file.calls(*_FUNCTION_SWITCHES):
+            value = argument(call, 0, "run_eagerly")
+            if value is None or self.constants.of(file, value) is True:
+                continue
+            if file.tree.function(call) is not function or order[call] > order[switch]:
+                return True
+        return self.inference.project.reached_mention(file.source, _OTHERWISE)
+
+    def _needs_values(self, file: File, call: cst.Call) -> bool:
+        """Whether the model is of a class whose steps read values on the host, which tracing does not allow."""
+        assert isinstance(call.func, cst.Attribute)
+        receiver = call.func.value
+        classes = [self.inference.instance_class(origin) for origin in self.inference.of(file, receiver)]
+        if isinstance(receiver, cst.Call) and file.names.is_builtin(receiver.func, "super"):
+            classes.append(self.inference.definitions.enclosing(file, call))
+        return any(self._reads_values(cls) for cls in classes if cls is not None)
+
+    def _reads_values(self, cls: Class) -> bool:
+        definitions = self.inference.definitions
+        methods = (definitions.method(cls, name) for name in TRACED_METHODS["model"])
+        return any(
+            method_name(call) in ("numpy", "item", "tolist") for method in methods if method for call in method.calls
+        )
+
+
+def _asks_for_main(test: Expression) -> bool:
+    """`__name__ == "__main__"`."""
+    return any(isinstance(node, cst.Name) and node.value == "__name__" for node in walk(test))

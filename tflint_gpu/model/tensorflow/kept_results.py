@@ -1,0 +1,153 @@
+"""Lists that keep what every step of a training returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import Expression, Node, dotted_name, method_name
+from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.host_reads import HostReads, is_conditional
+from tflint_gpu.model.tensorflow.repetitions import FEW
+from tflint_gpu.model.tensorflow.training import UPDATES, Training
+
+_FUNCTION_LIMIT = 50  # functions that a turn calls, and in which an update is looked for
+_SHRINKING = frozenset("clear pop popleft remove".split())
+_ON_HOST = frozenset("numpy item tolist result".split())
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """A list that gets a tensor of every step.
+
+    Arguments:
+        node: where it gets it. name: of the list. loop: of the steps.
+    """
+
+    node: Node
+    name: str
+    loop: cst.For | cst.While
+
+
+class KeptResults:
+    """The lists of a file's training loops.
+
+    Arguments:
+        file: the one that is checked; the steps may be in others.
+    """
+
+    def __init__(
+        self, file: File, inference: Inference, training: Training, host_reads: HostReads, data: LoopData
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.training = training
+        self.host_reads = host_reads
+        self.data = data
+
+    @cached_property
+    def all(self) -> list[KeptResult]:
+        """Each list that grows by a tensor a step for as long as the training runs."""
+        found = []
+        for loop in self.file.tree.loops:
+            assert isinstance(loop, cst.For | cst.While)
+            if self.data.is_at_most(self.file, loop, FEW):
+                continue
+            additions = list(self._additions(loop))
+            if not additions:
+                continue
+            results = self.host_reads.results_of(loop)
+            if results is None or not self._updates(loop):
+                continue
+            for node, held, value in additions:
+                name = _name_of(self.file, held)
+                if not self.host_reads.is_result(value, results) or is_conditional(self.file, node, loop):
+                    continue
+                if not self.inference.surely(self.file, held, _is_list):
+                    continue
+                if self._lives(name, loop) and not self._gives_numbers(loop):
+                    found.append(KeptResult(node, name, loop))
+        return found
+
+    def _additions(self, loop: cst.For | cst.While) -> Iterator[tuple[Node, Expression, Expression]]:
+        """`l.append(x)`, `l += [x]`."""
+        function = self.file.tree.function(loop)
+        for call in self.file.calls_below.get(loop, ()):
+            if method_name(call) == "append" and len(call.args) == 1 and self.file.tree.function(call) is function:
+                assert isinstance(call.func, cst.Attribute)
+                yield call, call.func.value, call.args[0].value
+        for node in walk(loop.body):
+            if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.List) and len(node.value.elements) == 1:
+                yield node, node.target, node.value.elements[0].value
+
+    def _lives(self, name: str, loop: cst.For | cst.While) -> bool:
+        """Whether no loop around makes the list anew or takes something out of it."""
+        file = self.file
+        outermost: Node = loop
+        for parent in file.tree.ancestors(loop):
+            if isinstance(parent, cst.FunctionDef | cst.ClassDef):
+                break
+            if isinstance(parent, cst.For | cst.While):
+                outermost = parent
+        if not name or any(_makes(file, node, name) for node in walk(outermost)):
+            return False
+        root = name.partition(".")[0].partition("[")[0]
+        bound = file.tree.scope(loop).bindings.get(root, ())
+        return not any(b.kind != "augment" and file.tree.within(b.node, outermost) for b in bound)
+
+    def _updates(self, loop: cst.For | cst.While) -> bool:
+        """Whether a turn updates weights: gradients are taken for other things, too."""
+        calls = self.file.calls_below.get(loop, [])
+        functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
+        for function in functions[:_FUNCTION_LIMIT]:
+            functions += [
+                c.function for call in function.calls for c in self.training.functions_called(function.file, call)
+            ]
+        every = [*calls, *(call for function in functions for call in function.calls)]
+        return any(method_name(call) in UPDATES for call in every)
+
+    def _gives_numbers(self, loop: cst.For | cst.While) -> bool:
+        """Whether the step returns what was read on the host already."""
+        calls = [step for step in self.host_reads.steps_of(loop) if isinstance(step, cst.Call)]
+        functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
+        returned = [(one.file, value) for one in functions for value in one.file.returned(one.node)]
+        return any(_is_on_host(file, node) for file, value in returned for node in walk(value))
+
+
+def _is_list(origin: Origin) -> bool:
+    """Whether a value is a list that starts written out, and of no fixed length."""
+    call = origin.call
+    if call is not None:
+        return origin.file.names.is_builtin(call.func, "list")
+    return isinstance(origin.node, cst.List | cst.ListComp) and not origin.parts
+
+
+def _name_of(file: File, expr: Expression) -> str:
+    if isinstance(expr, cst.Subscript):
+        inner = dotted_name(expr.value)
+        return f"{inner}[{file.tree.module.code_for_node(expr.slice[0])}]" if inner else ""
+    return dotted_name(expr) or ""
+
+
+def _makes(file: File, node: Node, name: str) -> bool:
+    """Whether a node makes a list anew or takes something out of it."""
+    if isinstance(node, cst.Assign):
+        return any(_name_of(file, one.target) == name for one in node.targets)
+    if isinstance(node, cst.Del):
+        return any(_name_of(file, one) == name for one in walk(node) if isinstance(one, cst.BaseExpression))
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return node.func.attr.value in _SHRINKING and _name_of(file, node.func.value) == name
+    return False
+
+
+def _is_on_host(file: File, node: Node) -> bool:
+    return isinstance(node, cst.Call) and (
+        method_name(node) in _ON_HOST or any(file.names.is_builtin(node.func, name) for name in ("float", "int"))
+    )

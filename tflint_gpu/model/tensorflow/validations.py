@@ -1,0 +1,108 @@
+"""How `fit` cuts validation data into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.pipelines import Pipelines
+
+_OWN_SIZE = ("validation_batch_size", "validation_steps")
+_SIZE_POSITION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A `fit` whose validation arrays get the batch size of the training.
+
+    Arguments:
+        argument: that brings the size. data: the validation arrays.
+    """
+
+    argument: Node
+    size: int
+    data: Expression
+
+
+class Validations:
+    """The calls of `fit` in a file that validate.
+
+    Arguments:
+        file: the one that is checked.
+    """
+
+    def __init__(
+        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, pipelines: Pipelines
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.pipelines = pipelines
+
+    @cached_property
+    def with_training_size(self) -> list[Validation]:
+        """Those that have no size for validation, of arrays of more than one batch."""
+        return list(self._found())
+
+    def _found(self) -> Iterator[Validation]:
+        file = self.file
+        for call in file.method_calls("fit"):
+            data = argument(call, -1, "validation_data")
+            size = self._size(call)
+            if data is None or size is None or not self._is_whole(call) or not self._are_arrays(data, size[1]):
+                continue
+            receiver = self.kinds.receiver(file, call, "fit")
+            if receiver is None or self.kinds.is_stateful(file, receiver) or self.inference.callees(file, call):
+                continue
+            trained = argument(call, 0, "x")
+            if trained is not None and not self.pipelines.is_dataset(file, trained):
+                yield Validation(*size, data)
+
+    def _size(self, call: cst.Call) -> tuple[Node, int] | None:
+        """The argument that brings the batch size, and the size."""
+        named = self.constants.keyword_source(self.file, call, "batch_size")
+        if named is not None:
+            size = self.constants.keyword(self.file, call, "batch_size")
+            return (named, size) if type(size) is int else None
+        given = argument(call, _SIZE_POSITION, "batch_size")
+        size = self.constants.of(self.file, given)
+        return (given, size) if given is not None and type(size) is int else None
+
+    def _is_whole(self, call: cst.Call) -> bool:
+        """Whether all arguments are known, and none of them sets the size for validation."""
+        for arg in call.args:
+            if arg.star and not isinstance(self.constants.of(self.file, arg.value), dict):
+                return False
+        return not any(self.constants.keyword_source(self.file, call, name) is not None for name in _OWN_SIZE)
+
+    def _are_arrays(self, data: Expression, size: int) -> bool:
+        """Whether a value is surely features with labels, of more rows than one batch has."""
+
+        def is_display(origin: Origin) -> bool:
+            node = origin.node
+            if origin.parts or not isinstance(node, cst.Tuple | cst.List) or len(node.elements) not in (2, 3):
+                return False
+            features = node.elements[0].value
+            return not self.pipelines.is_dataset(origin.file, features) and not self._is_short(
+                origin.file, features, size
+            )
+
+        return self.inference.surely(self.file, data, is_display)
+
+    def _is_short(self, file: File, features: Expression, size: int) -> bool:
+        """`x[:20]`."""
+        index = features.slice[0].slice if isinstance(features, cst.Subscript) else None
+        if not isinstance(index, cst.Slice) or index.upper is None:
+            return False
+        upper = self.constants.of(file, index.upper)
+        return type(upper) is int and 0 <= upper <= size
