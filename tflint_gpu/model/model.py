@@ -39,6 +39,7 @@ from tflint_gpu.model.tensorflow.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.samples import Samples
+from tflint_gpu.model.tensorflow.side_effects import SideEffects
 from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
 from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
@@ -160,6 +161,11 @@ class Model:
     def created_state(self) -> CreatedState:
         """What traced code creates that holds variables."""
         return CreatedState(self.file, self.inference, self.constants, self.kinds, self.traced_code, self.target)
+
+    @cached_property
+    def side_effects(self) -> SideEffects:
+        """What Python does beside its results while TensorFlow traces."""
+        return SideEffects(self.file, self.inference, self.traced_code)
 
     @cached_property
     def training(self) -> Training:
