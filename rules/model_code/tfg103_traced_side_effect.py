@@ -13,13 +13,12 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 class TracedSideEffect(Rule):
     """Traced code prints, opens a file, or changes a list, a dict or a name that outlives the call.
 
-    Why: Python runs while TensorFlow traces, and not again: `print` prints once a trace, `history.append(loss)` adds one
-    symbolic tensor that is of no use outside, a counter counts to one. Writing to an argument of the `tf.function`
-    itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces (`call`,
-    `train_step` and their kin) only `print` and `open` are reported. Not reported: prints that say that
-    they tell of tracing, or that show shapes; lists that are made in the traced code; what stands
-    under a test for eager execution or `is None`, or before a `raise`. For functions given to a dataset's `map` another
-    rule speaks.
+    Why: Python runs while TensorFlow traces, and not again: `print` prints once a trace, `history.append(loss)`
+    adds one symbolic tensor that is of no use outside, a counter counts to one. Writing to an argument of the
+    `tf.function` itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces
+    (`call`, `train_step` and their kin) only `print` and `open` are reported. Not reported: prints that say that they
+    tell of tracing, or that show shapes; lists that are made in the traced code; what stands under a test for eager
+    execution or `is None`, or before a `raise`. For functions given to a dataset's `map` another rule speaks.
 
     Measured: with TensorFlow 2.21 and 2.15, three calls of a `tf.function` printed once, appended one symbolic tensor
     and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a

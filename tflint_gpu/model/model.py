@@ -35,6 +35,7 @@ from tflint_gpu.model.tensorflow.precision import Precision
 from tflint_gpu.model.tensorflow.program import Program
 from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
+from tflint_gpu.model.tensorflow.recursion import Recursions
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
@@ -259,6 +260,11 @@ class Model:
     def recurrent(self) -> Recurrent:
         """Which recurrent layers have no kernel of their own."""
         return Recurrent(self.file, self.inference, self.constants)
+
+    @cached_property
+    def recursions(self) -> Recursions:
+        """Which functions under `tf.function` call themselves."""
+        return Recursions(self.file, self.inference, self.tracing)
 
     @cached_property
     def program(self) -> Program:
