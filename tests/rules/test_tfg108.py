@@ -34,6 +34,8 @@ NOT_RECURSIVE = {
     "base class": "class Base(tf.Module):\n    @tf.function\n    def step(self, x):\n        return x\n"
     "class Own(Base):\n    @tf.function\n    def step(self, x):\n        return super().step(x)",
     "handed on and not called": "@tf.function\ndef f(n):\n    register(f)\n    return n",
+    "its maker is called again": "def solve(x, compiled):\n    if compiled:\n        @tf.function\n        def run():\n"
+    "            return solve(x, False)\n        return run()\n    return x",
     "redefined": "@tf.function\ndef f(n):\n    return f(n)\n@tf.function\ndef f(n, m):\n    return m",
     "loop": "@tf.function\ndef f(n):\n    while n > 1:\n        n -= 1\n    return n",
     "call of its python_function": "@tf.function\ndef f(n):\n    return f.python_function(n)",

@@ -24,6 +24,7 @@ from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
+from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
@@ -265,6 +266,11 @@ class Model:
     def recursions(self) -> Recursions:
         """Which functions under `tf.function` call themselves."""
         return Recursions(self.file, self.inference, self.tracing)
+
+    @cached_property
+    def frozen_globals(self) -> FrozenGlobals:
+        """Which globals a `tf.function` reads that change later."""
+        return FrozenGlobals(self.file, self.inference, self.traced_code)
 
     @cached_property
     def program(self) -> Program:

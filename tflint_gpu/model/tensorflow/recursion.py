@@ -59,7 +59,8 @@ class Recursions:
         return isinstance(node, cst.FunctionDef) and scope is not None and len(scope.bindings[node.name.value]) > 1
 
     def _ways_back(self, root: Function, told: set[Node]) -> Iterator[tuple[Step, ...]]:
-        seen: set[Node] = {root.node}
+        # What holds the function makes another one of it in each call.
+        seen: set[Node] = {root.node, *root.file.enclosing_functions(root.node)}
         queue: list[tuple[Function, tuple[Step, ...]]] = [(root, ())]
         for function, path in queue:  # grows meanwhile
             for call in function.calls:
