@@ -137,7 +137,7 @@ HARMLESS = {
     "    def call(self, x):\n        return np.sin(x)\n",
     "branch that differs": layer("y = np.ones(3)\nif self.dim:\n    y = x\nreturn np.sin(y)"),
     "overwritten": layer("x = np.ones(3)\nreturn np.sin(x)"),
-    "keys of a dictionary": layer("for k in x.keys():\n    print(np.sort(k))\nreturn x['a']"),
+    "keys of a dictionary": layer("for k in x.keys():\n    self.last = np.sort(k)\nreturn x['a']"),
     "unknown function": layer("from elsewhere import f\nreturn np.sin(f(x))"),
     "static value": layer("return x * np.sqrt(tf.get_static_value(tf.shape(x)[0]))"),
     "int_shape": layer("return x / np.prod(keras.backend.int_shape(x)[1:])"),

@@ -26,6 +26,7 @@ from tflint_gpu.model.tensorflow.eager_modes import EagerModes
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
+from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.growth import Growths
@@ -43,12 +44,14 @@ from tflint_gpu.model.tensorflow.preparations import Preparations
 from tflint_gpu.model.tensorflow.program import Program
 from tflint_gpu.model.tensorflow.randomness import Randomness
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
+from tflint_gpu.model.tensorflow.recursion import Recursions
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.retracing import Retracing
 from tflint_gpu.model.tensorflow.row_functions import RowFunctions
 from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.samples import Samples
+from tflint_gpu.model.tensorflow.side_effects import SideEffects
 from tflint_gpu.model.tensorflow.strategies import Strategies
 from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
 from tflint_gpu.model.tensorflow.traced_code import TracedCode
@@ -194,6 +197,11 @@ class Model:
         )
 
     @cached_property
+    def side_effects(self) -> SideEffects:
+        """What Python does beside its results while TensorFlow traces."""
+        return SideEffects(self.file, self.inference, self.traced_code)
+
+    @cached_property
     def training(self) -> Training:
         """Which code updates weights."""
         return Training(self.inference, self.kinds)
@@ -327,6 +335,16 @@ class Model:
     def recurrent(self) -> Recurrent:
         """Which recurrent layers have no kernel of their own."""
         return Recurrent(self.file, self.inference, self.constants)
+
+    @cached_property
+    def recursions(self) -> Recursions:
+        """Which functions under `tf.function` call themselves."""
+        return Recursions(self.file, self.inference, self.tracing)
+
+    @cached_property
+    def frozen_globals(self) -> FrozenGlobals:
+        """Which globals a `tf.function` reads that change later."""
+        return FrozenGlobals(self.file, self.inference, self.traced_code)
 
     @cached_property
     def program(self) -> Program:

@@ -78,7 +78,8 @@ class TracedCode:
         starts = (
             trace
             for trace in self.execution.traces
-            if not (trace.keras and self._runs_eagerly) and not any(self.runs_once(s.file, s.node) for s in trace.path)
+            if not (self._switched_off or (trace.keras and self._runs_eagerly))
+            and not any(self.runs_once(s.file, s.node) for s in trace.path)
         )
         return self._reached(starts, MAPPING_METHODS)
 
@@ -142,19 +143,19 @@ class TracedCode:
 
     @cached_property
     def _runs_eagerly(self) -> bool:
-        """Whether the file switches tracing off."""
+        """Whether the file has Keras run models eagerly."""
         if any(self.constants.keyword(self.file, c, "run_eagerly") is True for c in self.file.method_calls("compile")):
             return True
-        return self.functions_run_eagerly or any(
+        return any(
             assignment.target.attr.value == "run_eagerly" and self.constants.of(self.file, assignment.value) is True
             for assignment in self.file.tree.attribute_assignments
         )
 
     @cached_property
-    def functions_run_eagerly(self) -> bool:
-        """Whether the file lets what is under `tf.function` run eagerly."""
-        switched = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
-        return any(self.constants.of(self.file, value) is True for value in switched)
+    def _switched_off(self) -> bool:
+        """Whether the file switches all tracing off."""
+        switches = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
+        return any(self.constants.of(self.file, value) is True for value in switches)
 
     def _given_away(self, file: File, methods: frozenset[str]) -> frozenset[Node]:
         """The functions of a file that go to some methods, or to the host, there."""
@@ -202,7 +203,9 @@ def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
         asks = any(isinstance(c.operator, cst.Is | cst.IsNot | cst.NotIn) for c in test.comparisons)
         return asks and any(_outlives(file, side) for side in (test.left, *(c.comparator for c in test.comparisons)))
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _outlives(file, test.expression)
+        flag = test.expression
+        is_setting = isinstance(flag, cst.Name) and flag.value not in file.tree.scope(flag).outer_names
+        return not is_setting and _outlives(file, flag)
     return False
 
 
@@ -227,5 +230,10 @@ def _outlives(file: File, expr: cst.BaseExpression) -> bool:
     if isinstance(expr, cst.Call):
         return file.names.is_builtin(expr.func, "hasattr")
     if isinstance(expr, cst.Name):
-        return expr.value in file.tree.scope(expr).outer_names
+        bindings = file.flow.lookup(expr.value, expr)
+        if any(binding.kind == "parameter" for binding in bindings):
+            return False
+        return any(
+            file.tree.function(binding.node) is not file.tree.function(expr) or binding.remote for binding in bindings
+        )
     return isinstance(expr, cst.Attribute | cst.Subscript)

@@ -1,0 +1,155 @@
+"""TFG103 traced-side-effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.side_effects import EffectKind, SideEffect
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class TracedSideEffect(Rule):
+    """Traced code prints, opens a file, or changes a list, a dict or a name that outlives the call.
+
+    Why: Python runs while TensorFlow traces, and not again: `print` prints once a trace, `history.append(loss)`
+    adds one symbolic tensor that is of no use outside, a counter counts to one. Writing to an argument of the
+    `tf.function` itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces
+    (`call`, `train_step` and their kin) only `print` and `open` are reported. Not reported: prints that say that they
+    tell of tracing, or that show shapes; lists that are made in the traced code; what stands under a test for eager
+    execution or `is None`, or before a `raise`. For functions given to a dataset's `map` another rule speaks.
+
+    Measured: with TensorFlow 2.21 and 2.15, three calls of a `tf.function` printed once, appended one symbolic tensor
+    and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a
+    tensor TypeError. A test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        history = []
+
+
+        @tf.function
+        def total(x):
+            result = tf.reduce_sum(x)
+            history.append(result)
+            return result
+
+    Use instead:
+        import tensorflow as tf
+
+        history = []
+
+
+        @tf.function
+        def total(x):
+            result = tf.reduce_sum(x)
+            return result
+
+
+        history.append(total(tf.ones(4)))
+    """
+
+    code = "TFG103"
+    name = "traced-side-effect"
+    severity = "warning"
+    markers = (MARKERS,)
+    near_markers = (
+        *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
+        *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove("),
+    )
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the first effect of each kind in each traced function; the others are notes."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for first, *others in model.side_effects.all:
+            if model.is_for_tensorflow_1:
+                return
+            yield _finding(first, others)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A traced function with a list: that Python runs once does not depend on the user's code."""
+        raises = finding.prediction.kind == "crash"
+        workload = _WRITES if raises else _APPENDS
+        exceptions = ("ValueError",) if raises else ()
+        yield Experiment(finding.file, finding.node, exceptions=exceptions, workload=workload, only_workload=True)
+
+
+_APPENDS = Workload(
+    before="""
+        import tensorflow as tf
+
+        history = []
+
+        @tf.function
+        def total(x):
+            history.append(1)
+            return tf.reduce_sum(x)
+
+        for _ in range(4):
+            total(tf.ones(3))
+        if len(history) == 1:
+            tflint_measure.finish(wrong="four calls append once")
+        tflint_measure.finish()
+    """,
+    changes=(("    history.append(1)\n", ""), ("    total(tf.ones(3))", "    history.append(total(tf.ones(3)))")),
+)
+_WRITES = Workload(
+    before="""
+        import tensorflow as tf
+
+        @tf.function
+        def scaled(batch):
+            batch["x"] = batch["x"] / 255.0
+            return batch["x"]
+
+        tflint_measure.finish(outputs=scaled({"x": tf.ones(3)}).numpy())
+    """,
+    changes=(('batch["x"] = ', 'batch = dict(batch); batch["x"] = '),),
+)
+_SAYS: dict[EffectKind, tuple[str, str]] = {
+    "print": ("prints", "later calls print nothing"),
+    "open": ("opens the file", "later calls do not touch it"),
+    "container": ("changes `{target}`", "later calls leave it as it is"),
+    "name": ("writes `{target}`", "later calls leave it as it is"),
+}
+_HELP: dict[EffectKind, str] = {
+    "print": "use `tf.print`, which is part of the graph, or print what the function returns",
+    "open": "read it before and pass the values in, or write what the function returns",
+    "container": "return the value and keep it outside; in a loop over tensors use `tf.TensorArray`",
+    "name": "use a `tf.Variable` and `assign`, or return the value",
+    "argument": "change a copy: `{target} = dict({target})` or `list({target})` first",
+}
+
+
+def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
+    traced = effect.traced
+    notes = [Note(step.file, step.node, step.text) for step in traced.path]
+    notes += [Note(traced.file, other.node, "the same holds here") for other in others]
+    advice = _HELP[effect.kind].format(target=effect.target)
+    if effect.kind == "argument":
+        return Finding(
+            traced.file,
+            effect.node,
+            f"this writes to `{effect.target}`, an argument of {traced.entry}: it raises when TensorFlow traces it",
+            Prediction("crash", ("traced",), basis="ValueError, of a tensor TypeError; measured with 2.15 and 2.21"),
+            help=advice,
+            severity="error",
+            notes=tuple(notes),
+        )
+    does, later = (text.format(target=effect.target) for text in _SAYS[effect.kind])
+    who = "Keras traces" if traced.keras else "TensorFlow traces"
+    where = " (`fit`, `predict`)" if traced.keras else ""
+    return Finding(
+        traced.file,
+        effect.node,
+        f"this {does} only while {who} {traced.entry}{where}: {later}",
+        Prediction("wrong-result", ("traced",), basis="once a trace, not once a call; measured with 2.15 and 2.21"),
+        help=advice,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,97 @@
+"""TFG108 recursive-tf-function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.recursion import Recursion
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class RecursiveTfFunction(Rule):
+    """A function under `tf.function` calls itself, at once or through others.
+
+    Why: each call inside a `tf.function` is traced before anything runs. Where a tensor decides when the recursion
+    ends, both branches are traced, so tracing calls the function without end and fails with a `RecursionError`. Where
+    Python numbers decide, it ends, but each level is traced as a function of its own. Only decorated functions are
+    reported, and methods only where they call themselves on the same object. The recursion over Python numbers may be
+    meant, so this rule runs only where it is selected by its code.
+
+    Measured: with TensorFlow 2.21 and 2.15, a factorial of a tensor failed while tracing with `RecursionError` in the
+    message; a recursion over a Python number from 20 was traced 21 times. A test repeats it with the installed
+    TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+
+        @tf.function
+        def factorial(n):
+            if n <= 1:
+                return tf.constant(1)
+            return n * factorial(n - 1)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        @tf.function
+        def factorial(n):
+            result = tf.constant(1)
+            while n > 1:
+                result *= n
+                n -= 1
+            return result
+    """
+
+    code = "TFG108"
+    name = "recursive-tf-function"
+    severity = "warning"
+    markers = ((b"tensorflow", b"tf.function"),)
+    near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b".function")
+    opt_in = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the recursive functions of this file."""
+        for recursion in model.recursions.all:
+            yield _finding(recursion)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A recursion that a tensor ends: the user's own may be one over Python numbers."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        @tf.function
+        def factorial(n):
+            if n <= 1:
+                return tf.constant(1)
+            return n * factorial(n - 1)
+
+        tflint_measure.finish(outputs=factorial(tf.constant(5)).numpy())
+    """,
+    changes=(
+        ("    if n <= 1:\n        return tf.constant(1)\n", "    result = tf.constant(1)\n"),
+        ("    return n * factorial(n - 1)", "    while n > 1:\n        result *= n\n        n -= 1\n    return result"),
+    ),
+)
+
+
+def _finding(recursion: Recursion) -> Finding:
+    function = recursion.function
+    notes = [Note(step.file, step.node, step.text) for path in recursion.paths for step in path]
+    return Finding(
+        function.file,
+        function.node.name if isinstance(function.node, cst.FunctionDef) else function.node,
+        f"the `tf.function` `{function.name}` calls itself: each level is traced anew, and where a tensor decides "
+        "when it ends, tracing never does",
+        Prediction("crash", ("traced",), basis="RecursionError where a tensor ends it; measured with 2.15 and 2.21"),
+        help="write it as a loop, or take the decorator off and call it from a `tf.function` with Python numbers",
+        notes=tuple(dict.fromkeys(notes)),
+    )

@@ -1,0 +1,181 @@
+"""TFG103: what Python does once, while TensorFlow traces, is found; local state, prints about tracing and guards are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import codes, findings, found, notebook
+
+HEAD = """
+import tensorflow as tf
+from tensorflow import keras
+"""
+CALL = "class Net(keras.layers.Layer):\n    def call(self, x, training=False):\n"
+STEP = "@tf.function\ndef step(x):\n"
+EFFECTS = {
+    "print in a tf.function": STEP + "    print('loss', x)\n    return x",
+    "print of a text": STEP + "    print('hello')\n    return x",
+    "print in call": CALL + "        print(x)\n        return x",
+    "print in train_step": "class M(keras.Model):\n    def train_step(self, data):\n        loss = self.run(data)\n"
+    "        print('loss', loss)\n        return {'loss': loss}",
+    "print under a setting": "VERBOSE = True\n" + STEP + "    if VERBOSE:\n        print(x)\n    return x",
+    "file": STEP + "    with open('log.txt', 'a') as log:\n        log.write('step')\n    return x",
+    "list of the module": "losses = []\n" + STEP + "    losses.append(x)\n    return x",
+    "list of the object": "class Agent(tf.Module):\n    def __init__(self):\n        self.seen = []\n    @tf.function\n"
+    "    def step(self, x):\n        self.seen.append(x)\n        return x",
+    "list of the class": "class Agent(tf.Module):\n    seen = []\n    @tf.function\n"
+    "    def step(self, x):\n        self.seen.extend([x])\n        return x",
+    "dict of an enclosing function": "def train(data):\n    logs = {}\n    @tf.function\n    def step(x):\n"
+    "        logs['loss'] = x\n        return x\n    for x in data:\n        step(x)\n    return logs",
+    "item counted up": "counts = {'steps': 0}\n" + STEP + "    counts['steps'] += 1\n    return x",
+    "item deleted": "cache = {'x': 0}\n" + STEP + "    del cache['x']\n    return x",
+    "set": "seen = set()\n" + STEP + "    seen.add(1)\n    return x",
+    "deque": "import collections\nrecent = collections.deque(maxlen=9)\n" + STEP + "    recent.append(x)\n    return x",
+    "global": "steps = 0\n@tf.function\ndef step(x):\n    global steps\n    steps += 1\n    return x",
+    "nonlocal": "def train():\n    last = None\n    @tf.function\n    def step(x):\n        nonlocal last\n"
+    "        last = x\n        return x\n    return step",
+    "list as an argument of a helper": "def keep(values, x):\n    values.append(x)\nlosses = []\n"
+    + STEP
+    + "    keep(losses, x)\n    return x",
+    "helper": "def report(x):\n    print(x)\n" + STEP + "    report(x)\n    return x",
+    "passed to tf.function": "def step(x):\n    print(x)\n    return x\nfast = tf.function(step)",
+    "item of an argument": "@tf.function\ndef step(batch):\n    batch['x'] = batch['x'] / 255.0\n    return batch",
+    "nested item of an argument": "@tf.function\ndef step(batch):\n    batch['a']['b'] = 1.0\n    return batch",
+    "popped from an argument": "@tf.function\ndef step(batch):\n    y = batch.pop('label')\n    return batch, y",
+    "deleted from an argument": "@tf.function\ndef step(batch):\n    del batch['label']\n    return batch",
+    "item of a method's argument": "class Agent(tf.Module):\n    @tf.function\n    def step(self, state):\n"
+    "        state[0] = 1.0\n        return state",
+}
+NO_EFFECTS = {
+    "tf.print": STEP + "    tf.print('loss', x)\n    return x",
+    "a print of TensorFlow's own by name": "from tensorflow import print\n" + STEP + "    print(x)\n    return x",
+    "print about tracing": STEP + "    print('Tracing step')\n    return x",
+    "print about tracing, formatted": STEP + "    print(f'retracing with {x}')\n    return x",
+    "print of a shape": CALL + "        print('shape', x.shape)\n        return x",
+    "print before a raise": STEP
+    + "    if x.shape.rank != 2:\n        print('no batch', x)\n        raise ValueError\n    return x",
+    "print in a handler": STEP
+    + "    try:\n        return run(x)\n    except TypeError as error:\n        print(error)\n        return x",
+    "eager only": STEP + "    if tf.executing_eagerly():\n        print(x)\n    return x",
+    "outside": STEP + "    return x\nfor i in range(3):\n    print(step(i))",
+    "py_function": "def show(x):\n    print(x)\n    return x\n"
+    + STEP
+    + "    return tf.py_function(show, [x], tf.float32)",
+    "mapped function": "def show(x):\n    print(x)\n    return x\nds = tf.data.Dataset.range(9).map(show)",
+    "local list": STEP
+    + "    parts = []\n    for i in range(3):\n        parts.append(x * i)\n    return tf.stack(parts)",
+    "local dict": STEP + "    out = {}\n    out['x'] = x\n    return out",
+    "list reset in the same call": "class Net(tf.Module):\n    def __init__(self):\n        self.parts = []\n"
+    "    @tf.function\n    def step(self, x):\n        self.parts = []\n        self.parts.append(x)\n"
+    "        return tf.stack(self.parts)",
+    "list of a traced caller": "def collect(parts, x):\n    parts.append(x)\n"
+    + STEP
+    + "    parts = []\n    collect(parts, x)\n    return tf.stack(parts)",
+    "closure of a traced function": STEP
+    + "    count = 0\n    def add(y):\n        nonlocal count\n        count += 1\n"
+    "        return y\n    return add(x) + count",
+    "cache with a test": "cache = {}\n"
+    + STEP
+    + "    if 'mask' not in cache:\n        cache['mask'] = tf.eye(3)\n    return x",
+    "cache with is None": "mask = None\n@tf.function\ndef step(x):\n    global mask\n    if mask is None:\n"
+    "        mask = 1\n    return x * mask",
+    "counter of traces": "traces = 0\n@tf.function\ndef step(x):\n    global traces\n    traces += 1\n    return x",
+    "list of traces": "tracing_log = []\n" + STEP + "    tracing_log.append(1)\n    return x",
+    "an unknown object's method": "from elsewhere import buffer\n" + STEP + "    buffer.append(x)\n    return x",
+    "a parameter's method": "@tf.function\ndef step(buffer, x):\n    buffer.append(x)\n    buffer.update(x)\n    return x",
+    "a metric": "mean = keras.metrics.Mean()\n" + STEP + "    mean.update_state(x)\n    return x",
+    "keyword arguments": "@tf.function\ndef step(x, **options):\n    options['x'] = x\n    return run(**options)",
+    "a copy of an argument": "@tf.function\ndef step(batch):\n    batch = dict(batch)\n    batch['x'] = 1.0\n    return batch",
+    "an instance of the project": "class Board:\n    def __setitem__(self, k, v):\n        tf.print(k, v)\nboard = Board()\n"
+    "@tf.function\ndef step(board):\n    board[0] = 1.0\n    return 1\nstep(board)",
+    "changes of a Keras layer": CALL + "        self.losses_seen.append(x)\n        return x",
+    "argument of call": "class Net(keras.Model):\n    def call(self, inputs):\n        inputs['x'] = 1.0\n        return inputs",
+    "global that is only read": "scale = 2.0\n@tf.function\ndef step(x):\n    global scale\n    return x * scale",
+    "eager function": "losses = []\ndef step(x):\n    print(x)\n    losses.append(x)\nstep(1)",
+    "functions run eagerly": "tf.config.run_functions_eagerly(True)\n" + STEP + "    print(x)\n    return x",
+    "plain class": "class Env:\n    def call(self, x):\n        print(x)\n        return x",
+    "init_scope": STEP + "    with tf.init_scope():\n        print('made')\n    return x",
+    "torch": "import torch\nclass Net(torch.nn.Module):\n    def call(self, x):\n        print(x)\n        return x",
+}
+
+
+def _table(cases: dict[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", cases.values(), ids=cases.keys())
+
+
+@_table(EFFECTS)
+def test_an_effect_of_tracing_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall: prints, files, containers, names and arguments, directly and through helpers."""
+    assert codes(HEAD + code, tmp_path) == ["TFG103"]
+
+
+@_table(NO_EFFECTS)
+def test_others_are_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision: what runs in every call, is meant to run once, or does not leave the call."""
+    assert "TFG103" not in codes(HEAD + code, tmp_path)
+
+
+def test_a_helper_in_another_file_is_found_there(tmp_path: Path) -> None:
+    (tmp_path / "logs.py").write_text(
+        "import tensorflow as tf\n\nseen = []\n\ndef keep(x):\n    seen.append(tf.abs(x))\n"
+    )
+    code = "import tensorflow as tf\nfrom logs import keep\n@tf.function\ndef step(x):\n    keep(x)\n    return x\n"
+    assert found(code, tmp_path) == {("TFG103 logs.py", 6)}
+
+
+def test_a_notebook_is_read(tmp_path: Path) -> None:
+    cells = notebook("import tensorflow as tf\nlosses = []", STEP + "    losses.append(x)\n    return x")
+    assert {code for code, _ in found(cells, tmp_path, "x.ipynb")} == {"TFG103"}
+
+
+def test_several_prints_of_a_function_are_one_finding(tmp_path: Path) -> None:
+    ((_, finding),) = findings(HEAD + STEP + "    print(x)\n    print(x + 1)\n    return x", tmp_path)
+    assert [note.message for note in finding.notes] == ["the same holds here"]
+
+
+def test_an_argument_is_told_apart(tmp_path: Path) -> None:
+    """Protects the words: an argument raises, anything else runs once."""
+    ((_, finding),) = findings(HEAD + EFFECTS["item of an argument"], tmp_path)
+    assert finding.prediction.kind == "crash"
+    assert finding.message == (
+        "this writes to `batch`, an argument of the `tf.function` `step`: it raises when TensorFlow traces it"
+    )
+    assert finding.help == "change a copy: `batch = dict(batch)` or `list(batch)` first"
+
+
+def test_python_runs_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects the rule's claim, with the installed TensorFlow."""
+    tf = pytest.importorskip("tensorflow")
+    seen: list[object] = []
+    count = 0
+
+    @tf.function
+    def step(x):  # type: ignore[no-untyped-def]
+        nonlocal count
+        count += 1
+        print("once")
+        seen.append(x)
+        return x
+
+    for value in (1.0, 2.0, 3.0):
+        step(tf.constant(value))
+    assert (capsys.readouterr().out, len(seen), count) == ("once\n", 1, 1)
+    assert not hasattr(seen[0], "numpy")
+
+
+def test_arguments_must_not_be_changed() -> None:
+    """Protects the rule's claim, with the installed TensorFlow."""
+    tf = pytest.importorskip("tensorflow")
+
+    def writes(batch):  # type: ignore[no-untyped-def]
+        batch["x"] = tf.constant(1.0)
+
+    def pops(batch):  # type: ignore[no-untyped-def]
+        return batch.pop("x")
+
+    for change in (writes, pops):
+        with pytest.raises(ValueError, match="should not modify its Python input arguments"):
+            tf.function(change)({"x": tf.constant(2.0)})
+    with pytest.raises(TypeError, match="item assignment"):
+        tf.function(writes)(tf.constant(2.0))

@@ -1,0 +1,108 @@
+"""TFG210: globals that change between two calls of a `tf.function` are found; constants and settings given once are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import codes, findings, found, notebook
+
+HEAD = "import tensorflow as tf\n"
+STEP = "@tf.function\ndef step(x):\n    return x * rate\n"
+FROZEN = {
+    "changed in the loop of the calls": "rate = 1.0\n"
+    + STEP
+    + "for i in range(9):\n    step(tf.ones(3))\n    rate *= 0.5",
+    "changed in a while loop": "rate = 1\n" + STEP + "while True:\n    rate = rate + 1\n    step(tf.ones(3))",
+    "changed between two calls": "rate = 1.0\n" + STEP + "step(tf.ones(3))\nrate = 2.0\nstep(tf.ones(3))",
+    "counted by a function": "rate = 0\n"
+    + STEP
+    + "def train():\n    global rate\n    rate += 1\n    step(tf.ones(3))\ntrain()",
+    "set by a function that a loop calls": "rate = 0.1\n"
+    + STEP
+    + "def lower(value):\n    global rate\n    rate = value\n"
+    "for i in range(9):\n    lower(0.1 / (i + 1))\n    step(tf.ones(3))",
+    "set in a function's loop": "rate = 0.1\n" + STEP + "def train(rates):\n    global rate\n    for one in rates:\n"
+    "        rate = one\n        step(tf.ones(3))",
+    "list": "rate = [1.0, 2.0]\n@tf.function\ndef step(x):\n    return x * rate[0]\n"
+    "step(tf.ones(3))\nrate = [3.0]\nstep(tf.ones(3))",
+    "read by a helper": "rate = 1.0\ndef scaled(x):\n    return x * rate\n@tf.function\ndef step(x):\n    return scaled(x)\n"
+    "def train():\n    global rate\n    rate = rate * 0.5\n    step(1)",
+    "read by a method": "rate = 1.0\nclass Agent(tf.Module):\n    @tf.function\n    def step(self, x):\n        return x * rate\n"
+    "def train(agent):\n    global rate\n    rate /= 2\n    agent.step(1)",
+}
+NOT_FROZEN = {
+    "constant": "rate = 1.0\n" + STEP + "step(tf.ones(3))",
+    "chosen before": "rate = 1.0\nif BIG:\n    rate = 2.0\n" + STEP + "step(tf.ones(3))\nstep(tf.ones(3))",
+    "set once in main": "rate = 1.0\n"
+    + STEP
+    + "def main():\n    global rate\n    rate = 0.5\n    step(tf.ones(3))\nmain()",
+    "set before all calls": "rate = 1.0\n" + STEP + "rate = 2.0\nstep(tf.ones(3))",
+    "a variable": "rate = tf.Variable(1.0)\n" + STEP + "for i in range(3):\n    step(tf.ones(3))\n    rate.assign(2.0)",
+    "a variable instead of a number": "rate = 1.0\n"
+    + STEP
+    + "def main():\n    global rate\n    rate = tf.Variable(rate)\n"
+    "    step(tf.ones(3))",
+    "a parameter": "rate = 1.0\n@tf.function\ndef step(x, rate):\n    return x * rate\nfor i in range(3):\n"
+    "    step(tf.ones(3), rate)\n    rate *= 0.5",
+    "a local": "rate = 1.0\n@tf.function\ndef step(x):\n    rate = 2.0\n    return x * rate\nfor i in range(3):\n"
+    "    step(tf.ones(3))\n    rate *= 0.5",
+    "an attribute of that name": "rate = 1.0\n@tf.function\ndef step(x, o):\n    return x * o.rate\nfor i in range(3):\n"
+    "    step(tf.ones(3), o)\n    rate *= 0.5",
+    "a keyword of that name": "rate = 1.0\n@tf.function\ndef step(x):\n    return tf.nn.dropout(x, rate=0.5)\n"
+    "for i in range(3):\n    step(tf.ones(3))\n    rate *= 0.5",
+    "changed by the traced function itself": "rate = 1.0\n@tf.function\ndef step(x):\n    global rate\n    rate += 1\n"
+    "    return x * rate\nfor i in range(3):\n    step(tf.ones(3))",
+    "an eager function": "rate = 1.0\ndef step(x):\n    return x * rate\nfor i in range(3):\n    step(1)\n    rate *= 0.5",
+    "a loop without calls": "rate = 1.0\n" + STEP + "for i in range(3):\n    rate *= 0.5\nstep(tf.ones(3))",
+    "run eagerly": "tf.config.run_functions_eagerly(True)\nrate = 1.0\n"
+    + STEP
+    + "for i in range(3):\n    step(1)\n    rate *= 2",
+}
+
+
+def _table(cases: dict[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("code", cases.values(), ids=cases.keys())
+
+
+@_table(FROZEN)
+def test_a_frozen_global_is_found(code: str, tmp_path: Path) -> None:
+    """Protects recall: changes in loops, between calls and by functions."""
+    assert codes(HEAD + code, tmp_path) == ["TFG210"]
+
+
+@_table(NOT_FROZEN)
+def test_others_are_not_found(code: str, tmp_path: Path) -> None:
+    """Protects precision: what keeps its value while the program runs, and what is not that global."""
+    assert "TFG210" not in codes(HEAD + code, tmp_path)
+
+
+def test_a_notebook_is_read(tmp_path: Path) -> None:
+    cells = notebook("import tensorflow as tf\nrate = 1.0", STEP, "step(tf.ones(3))", "rate = 2.0", "step(tf.ones(3))")
+    assert {code for code, _ in found(cells, tmp_path, "x.ipynb")} == {"TFG210"}
+
+
+def test_in_another_file_nothing_is_said(tmp_path: Path) -> None:
+    """Protects the bound: who changes another module's global is not followed."""
+    (tmp_path / "settings.py").write_text("import tensorflow as tf\nrate = 1.0\n")
+    code = HEAD + "import settings\n@tf.function\ndef step(x):\n    return x * settings.rate\n"
+    assert found(code + "for i in range(3):\n    step(1)\n    settings.rate = i\n", tmp_path) == set()
+
+
+def test_the_changes_are_told(tmp_path: Path) -> None:
+    ((_, finding),) = findings(HEAD + FROZEN["changed between two calls"], tmp_path)
+    assert [note.message for note in finding.notes] == ["`rate` is changed here"]
+
+
+RATE = 1.0
+WEIGHTS = [1.0]
+
+
+def test_the_graph_keeps_the_old_value() -> None:
+    """Protects the rule's claim, with the installed TensorFlow."""
+    tf = pytest.importorskip("tensorflow")
+    global RATE, WEIGHTS
+    step = tf.function(lambda x: x * RATE * WEIGHTS[0])
+    first = float(step(tf.constant(2.0)))
+    RATE, WEIGHTS = 5.0, [7.0]
+    assert float(step(tf.constant(2.0))) == first == 2.0

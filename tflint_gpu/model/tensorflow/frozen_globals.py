@@ -1,0 +1,142 @@
+"""Numbers and lists of a module that a `tf.function` reads, and that the program changes while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.scopes import Binding
+from tflint_gpu.model.python.syntax import Expression, Node
+from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode
+
+_ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())
+_PLAIN = (cst.Integer, cst.Float, cst.List, cst.Tuple)
+_SITES_LIMIT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenGlobal:
+    """A read of a global whose value at tracing stays in the graph.
+
+    Arguments:
+        name: where it is read.
+        changes: the statements that change it later.
+    """
+
+    traced: Traced
+    name: cst.Name
+    changes: tuple[Node, ...]
+
+
+class FrozenGlobals:
+    """Questions about the globals of one file."""
+
+    def __init__(self, file: File, inference: Inference, code: TracedCode) -> None:
+        self.file = file
+        self.inference = inference
+        self.code = code
+
+    @cached_property
+    def all(self) -> list[FrozenGlobal]:
+        """The first read of each such global in each function that `tf.function` traces."""
+        return [found for traced in self.code.functions for found in self._read_in(traced)] if self._numbers else []
+
+    @cached_property
+    def _numbers(self) -> dict[str, list[Binding]]:
+        """The globals that are numbers or lists wherever they get a value, and get several."""
+        return {
+            name: bindings
+            for name, bindings in self.file.tree.root.bindings.items()
+            if len(bindings) > 1
+            and all(self._is_plain(one) for one in bindings)
+            and isinstance(bindings[0].value, _PLAIN)
+        }
+
+    def _is_plain(self, binding: Binding) -> bool:
+        if binding.kind not in ("assign", "augment") or binding.value is None or binding.path:
+            return False
+        return all(
+            not isinstance(node, cst.Call) or any(self.file.names.is_builtin(node.func, name) for name in _ARITHMETIC)
+            for node in walk(binding.value)
+        )
+
+    def _read_in(self, traced: Traced) -> Iterator[FrozenGlobal]:
+        if traced.file is not self.file or traced.keras:
+            return
+        own = self.file.tree.scopes[traced.function.node]
+        told: set[str] = set()
+        for node in walk(traced.function.node.body):
+            if not isinstance(node, cst.Name) or node.value not in self._numbers or node.value in told:
+                continue
+            if own.outer_names.get(node.value) or not self._is_the_global(node):
+                continue
+            changes = tuple(self._changes(traced, self._numbers[node.value]))
+            if changes and not self.code.runs_once(self.file, node):
+                told.add(node.value)
+                yield FrozenGlobal(traced, node, changes)
+
+    def _is_the_global(self, name: cst.Name) -> bool:
+        parent = self.file.tree.parents[name]
+        if isinstance(parent, cst.Attribute | cst.Arg | cst.Param) and name is getattr(
+            parent, "attr", getattr(parent, "keyword", getattr(parent, "name", None))
+        ):
+            return False
+        return bool(self.file.flow.lookup(name.value, name)) and all(
+            binding in self._numbers[name.value] for binding in self.file.flow.lookup(name.value, name)
+        )
+
+    def _changes(self, traced: Traced, bindings: list[Binding]) -> Iterator[Node]:
+        """The bindings that surely come between two calls of the traced function."""
+        calls = self._calls(traced)
+        for binding in bindings:
+            if binding.remote:
+                if self._goes_on(binding):
+                    yield binding.node
+            elif any(self._repeats_both(binding.node, call) for call in calls):
+                yield binding.node
+            else:
+                order = self.file.tree.order
+                here = order[binding.node]
+                if any(order[call] < here for call in calls) and any(order[call] > here for call in calls):
+                    yield binding.node
+
+    def _calls(self, traced: Traced) -> list[cst.Call]:
+        """The calls, at module level, of what is traced."""
+        sites = self.inference.call_sites(traced.function)[:_SITES_LIMIT]
+        return [call for file, call in sites if file is self.file and file.tree.function(call) is None]
+
+    def _repeats_both(self, change: Node, call: cst.Call) -> bool:
+        """Whether a loop changes the value and calls the function in its turns."""
+        return any(
+            self.file.tree.within(call, loop)
+            for loop in self.file.tree.ancestors(change)
+            if isinstance(loop, cst.For | cst.While)
+        )
+
+    def _goes_on(self, binding: Binding) -> bool:
+        """Whether a function that changes the global does so again and again: it counts, or a loop runs it."""
+        function = self.file.tree.function(binding.node)
+        if function is None or any(function is traced.function.node for traced in self.code.functions):
+            return False
+        if binding.kind == "augment" or _reads(binding.value, binding.name) or self._in_loop(binding.node):
+            return True
+        sites = self.inference.call_sites(self.inference.definitions.function(self.file, function))
+        return any(file is self.file and self._in_loop(call) for file, call in sites[:_SITES_LIMIT])
+
+    def _in_loop(self, node: Node) -> bool:
+        for parent in self.file.tree.ancestors(node):
+            if isinstance(parent, cst.For | cst.While):
+                return True
+            if isinstance(parent, cst.FunctionDef | cst.Lambda):
+                return False
+        return False
+
+
+def _reads(value: Expression | None, name: str) -> bool:
+    return value is not None and any(isinstance(node, cst.Name) and node.value == name for node in walk(value))

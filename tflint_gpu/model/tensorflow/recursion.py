@@ -1,0 +1,89 @@
+"""Functions under `tf.function` that call themselves, at once or through others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import FunctionNode, Node
+from tflint_gpu.model.tensorflow.execution import Step
+from tflint_gpu.model.tensorflow.tracing import Tracing
+
+_PATH_LIMIT = 5  # functions on the way from one back to itself
+_WIDTH_LIMIT = 200  # functions that are looked into for one
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """A decorated function that calls itself.
+
+    Arguments:
+        paths: each way back to it, as the calls that lead there; the last one is of the function itself.
+    """
+
+    function: Function
+    paths: tuple[tuple[Step, ...], ...]
+
+
+class Recursions:
+    """Questions about the recursive functions of one file."""
+
+    def __init__(self, file: File, inference: Inference, tracing: Tracing) -> None:
+        self.file = file
+        self.inference = inference
+        self.tracing = tracing
+
+    @cached_property
+    def all(self) -> list[Recursion]:
+        """The recursive functions; of several that call each other the first."""
+        found: list[Recursion] = []
+        told: set[Node] = set()
+        for node, place in self.tracing.wrapped(self.file).items():
+            if not isinstance(place, cst.Decorator) or node in told or self._is_redefined(node):
+                continue
+            function = self.inference.definitions.function(self.file, node)
+            paths = tuple(self._ways_back(function, told))
+            if paths:
+                found.append(Recursion(function, paths))
+        return found
+
+    def _is_redefined(self, node: FunctionNode) -> bool:
+        """Whether its name means something else too, so that a call of it may not come back."""
+        scope = self.file.tree.scopes[node].parent
+        return isinstance(node, cst.FunctionDef) and scope is not None and len(scope.bindings[node.name.value]) > 1
+
+    def _ways_back(self, root: Function, told: set[Node]) -> Iterator[tuple[Step, ...]]:
+        # What holds the function makes another one of it in each call.
+        seen: set[Node] = {root.node, *root.file.enclosing_functions(root.node)}
+        queue: list[tuple[Function, tuple[Step, ...]]] = [(root, ())]
+        for function, path in queue:  # grows meanwhile
+            for call in function.calls:
+                callee = self._called(function, call)
+                if callee is None:
+                    continue
+                way = (*path, Step(function.file, call, f"calls `{callee.name}`"))
+                if callee.node is root.node:
+                    told.update(self._around(step) for step in way)
+                    yield way
+                elif callee.node not in seen and len(way) < _PATH_LIMIT and len(queue) < _WIDTH_LIMIT:
+                    seen.add(callee.node)
+                    queue.append((callee, way))
+
+    def _called(self, function: Function, call: cst.Call) -> Function | None:
+        """The function that a call runs; of methods only those of the same object: others may be its parts."""
+        callee = self.inference.called(function.file, call)
+        if callee is None or not callee.is_method:
+            return callee
+        func = call.func
+        if not isinstance(func, cst.Attribute) or callee.name == "__call__":
+            return None
+        return callee if self.inference.definitions.self_class(function.file, func.value) is not None else None
+
+    def _around(self, step: Step) -> Node:
+        return step.file.tree.function(step.node) or step.file.tree.module
