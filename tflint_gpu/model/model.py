@@ -25,6 +25,7 @@ from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
@@ -155,6 +156,13 @@ class Model:
     def traced_code(self) -> TracedCode:
         """What runs only while TensorFlow traces."""
         return TracedCode(self.file, self.inference, self.constants, self.kinds, self.guards, self.execution)
+
+    @cached_property
+    def host_functions(self) -> HostFunctions:
+        """Which Python functions traced code runs on the host."""
+        return HostFunctions(
+            self.file, self.inference, self.constants, self.kinds, self.guards, self.tracing, self.traced_code
+        )
 
     @cached_property
     def training(self) -> Training:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +53,14 @@ class Traced:
         return self.function.file
 
 
+def entry(traced: Traced) -> tuple[File, Node | None]:
+    """The function that TensorFlow traces, from which a way leads to this one, and its file."""
+    if not traced.path:
+        return traced.file, traced.function.node
+    first = traced.path[0]
+    return first.file, first.file.tree.function(first.node)
+
+
 class TracedCode:
     """The code that runs at tracing, seen from one file.
 
@@ -73,12 +81,23 @@ class TracedCode:
     @cached_property
     def functions(self) -> list[Traced]:
         """What TensorFlow traces from this file, and all that it calls, each function once."""
-        found: dict[Node, Traced] = {}
-        queue = [
+        return self._reached(self._traces)
+
+    def reached_from(self, entries: Container[Node]) -> list[Traced]:
+        """The same for some of the functions that TensorFlow traces from this file."""
+        return self._reached([one for one in self._traces if entry(one)[1] in entries])
+
+    @cached_property
+    def _traces(self) -> list[Traced]:
+        return [
             Traced(t.function, t.entry, t.keras, t.path, t, t.context)
             for t in self.execution.traces
             if not (t.keras and self._runs_eagerly) and not any(self.runs_once(s.file, s.node) for s in t.path)
         ]
+
+    def _reached(self, traces: Iterable[Traced]) -> list[Traced]:
+        found: dict[Node, Traced] = {}
+        queue = list(traces)
         for traced in queue:  # grows meanwhile
             if traced.function.node in found or self._runs_elsewhere(traced):
                 continue
