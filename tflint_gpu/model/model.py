@@ -27,6 +27,7 @@ from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.host_reads import HostReads
+from tflint_gpu.model.tensorflow.host_values import HostValues
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
@@ -163,6 +164,11 @@ class Model:
         return HostFunctions(
             self.file, self.inference, self.constants, self.kinds, self.guards, self.tracing, self.traced_code
         )
+
+    @cached_property
+    def host_values(self) -> HostValues:
+        """Where traced code asks tensors for their values."""
+        return HostValues(self.file, self.inference, self.kinds, self.tracing, self.traced_code)
 
     @cached_property
     def training(self) -> Training:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function
 from tflint_gpu.model.python.inference import Inference
@@ -105,7 +105,7 @@ class HostFunctions:
         found: dict[Node, Compiled] = {}
         for place, roots in self._compiled_roots():
             for host in self._calls_in(self.traced_code.reached_from(roots)):
-                if not self._may_be_left_out(host):
+                if not self.traced_code.may_be_left_out(host.traced, host.call):
                     found.setdefault(host.call, Compiled(host, self.file, place))
         return list(found.values())
 
@@ -141,18 +141,6 @@ class HostFunctions:
                 owner = traced.function.owner
                 if owner is None or owner.node in made:
                     yield traced.function.node
-
-    def _may_be_left_out(self, host: HostCall) -> bool:
-        """Whether a condition that is not known decides whether the call is made."""
-        places = [(host.file, host.call, host.traced.context), *((s.file, s.node, None) for s in host.traced.path)]
-        for file, node, context in places:
-            if self.guards.in_try(file, node):
-                return True
-            for test, needed in self.guards.branches(file, node):
-                value = self.constants.of(file, test, context)
-                if value is UNKNOWN or bool(value) is not needed:
-                    return True
-        return False
 
     # What a gradient passes.
 

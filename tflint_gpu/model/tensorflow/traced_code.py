@@ -9,12 +9,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
-from tflint_gpu.model.python.syntax import Node, argument
+from tflint_gpu.model.python.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -118,6 +118,25 @@ class TracedCode:
             and any(isinstance(i.item, cst.Call) and file.name(i.item.func) in _UNTRACED for i in parent.items)
             for parent in file.tree.ancestors(node)
         )
+
+    def may_be_left_out(self, traced: Traced, node: Node) -> bool:
+        """Whether a condition that is not known decides whether code of a traced function runs while it is traced."""
+        places = [(traced.file, node, traced.context), *((step.file, step.node, None) for step in traced.path)]
+        return any(
+            self.guards.in_try(file, place)
+            or any(self._may_be(file, test, not needed, context, traced.trace) for test, needed in tests)
+            for file, place, context in places
+            if (tests := list(self.guards.branches(file, place))) is not None
+        )
+
+    def _may_be(
+        self, file: File, test: Expression, outcome: bool, context: Context | None, trace: Trace | None
+    ) -> bool:
+        """Whether a condition may have an outcome; both branches are traced where it is a tensor or `training`."""
+        if "training" in file.code(test) or (trace is not None and trace.tensors.holds_tensor(file, [test], context)):
+            return False
+        value = self.constants.of(file, test, context)
+        return value is UNKNOWN or bool(value) is outcome
 
     @cached_property
     def _runs_eagerly(self) -> bool:
