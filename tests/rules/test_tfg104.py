@@ -47,6 +47,15 @@ RAISES = {
     + FIT,
     "helper method": "class Scale(keras.layers.Layer):\n    def half(self, x):\n        if tf.reduce_max(x) > 1:\n            x = x / 2\n"
     "        return x\n    def call(self, x):\n        return self.half(x)\n" + FIT,
+    "added": LAYER
+    + "        return x * float(tf.reduce_max(x))\nmodel = keras.Sequential()\nmodel.add(Scale())\nmodel.fit(a, b)",
+    "layer of a model's class": LAYER
+    + "        return x * float(tf.reduce_max(x))\nclass Net(keras.Model):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.scale = Scale()\n    def call(self, x):\n        return self.scale(x)\n"
+    + FIT_NET,
+    "model that a function makes": LAYER
+    + "        return x * float(tf.reduce_max(x))\ndef build():\n    scale = Scale()\n"
+    "    return keras.Sequential([scale])\nmodel = build()\nmodel.compile('sgd')\nmodel.fit(a, b)",
     "functional model": LAYER
     + "        return x * float(tf.reduce_max(x))\ni = keras.Input((3,))\nmodel = keras.Model(i, Scale()(i))\n"
     "model.compile('sgd', 'mse')\nmodel.fit(a, b)",
@@ -102,6 +111,10 @@ FINE = {
     "net = Net()\nfor x in data:\n    net(x)",
     "eager loop beside fit of another": LAYER + "        print(tf.reduce_mean(x).numpy())\n        return x\n"
     "layer = Scale()\nwith tf.GradientTape() as tape:\n    y = layer(x)\nmodel = keras.Sequential([keras.layers.Dense(1)])\nmodel.fit(a, b)",
+    "layer that is only called, beside a model": LAYER
+    + "        return x if tf.random.uniform([]) < 0.5 else 255 - x\n"
+    "invert = Scale()\nfor image in images:\n    show(invert(image))\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
+    "model.compile('sgd', 'mse')\nmodel.fit(a, b)",
     "if eager": STEP + "    if tf.executing_eagerly():\n        print(loss.numpy())\n    return loss",
     "only where it has it": STEP + "    if hasattr(loss, 'numpy'):\n        print(loss.numpy())\n    return loss",
     "caught": STEP + "    try:\n        return loss.numpy()\n    except AttributeError:\n        return loss",

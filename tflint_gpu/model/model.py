@@ -31,6 +31,7 @@ from tflint_gpu.model.tensorflow.host_values import HostValues
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
+from tflint_gpu.model.tensorflow.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
 from tflint_gpu.model.tensorflow.program import Program
@@ -159,16 +160,28 @@ class Model:
         return TracedCode(self.file, self.inference, self.constants, self.kinds, self.guards, self.execution)
 
     @cached_property
+    def model_classes(self) -> ModelClasses:
+        """Of which classes models are made."""
+        return ModelClasses(self.file, self.inference, self.kinds)
+
+    @cached_property
     def host_functions(self) -> HostFunctions:
         """Which Python functions traced code runs on the host."""
         return HostFunctions(
-            self.file, self.inference, self.constants, self.kinds, self.guards, self.tracing, self.traced_code
+            self.file,
+            self.inference,
+            self.constants,
+            self.kinds,
+            self.guards,
+            self.tracing,
+            self.traced_code,
+            self.model_classes,
         )
 
     @cached_property
     def host_values(self) -> HostValues:
         """Where traced code asks tensors for their values."""
-        return HostValues(self.file, self.inference, self.kinds, self.tracing, self.traced_code)
+        return HostValues(self.file, self.inference, self.tracing, self.traced_code, self.model_classes)
 
     @cached_property
     def training(self) -> Training:

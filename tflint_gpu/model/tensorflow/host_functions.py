@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -17,6 +17,7 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
@@ -88,6 +89,7 @@ class HostFunctions:
         guards: Guards,
         tracing: Tracing,
         traced_code: TracedCode,
+        model_classes: ModelClasses,
     ) -> None:
         self.file = file
         self.inference = inference
@@ -96,6 +98,7 @@ class HostFunctions:
         self.guards = guards
         self.tracing = tracing
         self.traced_code = traced_code
+        self.model_classes = model_classes
 
     # What XLA compiles.
 
@@ -121,7 +124,7 @@ class HostFunctions:
                 yield call.func, frozenset(one.function.node for one in self.inference.callables(self.file, target))
         calls = [call for call in self.file.method_calls("compile") if self._is_keras_compile(call)]
         if calls and all(self._asks_for_xla(call) for call in calls):
-            yield calls[0].func, frozenset(self._keras_roots())
+            yield calls[0].func, frozenset(self._keras_roots(self.model_classes.of_receivers(calls)))
 
     def _asks_for_xla(self, call: cst.Call) -> bool:
         return any(self.constants.keyword(self.file, call, name) is True for name in _COMPILING)
@@ -129,13 +132,8 @@ class HostFunctions:
     def _is_keras_compile(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Attribute) and self.file.name(call.func) is None and bool(call.args)
 
-    def _keras_roots(self) -> Iterator[Node]:
-        """The methods of the layers and models that this file makes, and the functions that it gives to Keras."""
-        made: set[Node] = set()
-        for call in self.file.tree.calls:
-            cls = self.inference.definitions.class_named(self.file, call.func)
-            if cls is not None:
-                made.update(one.node for one in self.inference.definitions.lineage(cls))
+    def _keras_roots(self, made: Container[Node]) -> Iterator[Node]:
+        """The methods of some layers and models, and the functions that this file gives to Keras."""
         for traced in self.traced_code.functions:
             if traced.keras and not traced.path:
                 owner = traced.function.owner

@@ -14,7 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, iterable, method_name
-from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode, entry
 from tflint_gpu.model.tensorflow.tracing import Tracing
@@ -56,13 +56,18 @@ class HostValues:
     """Questions about the values that traced code asks for, seen from one file."""
 
     def __init__(
-        self, file: File, inference: Inference, kinds: Kinds, tracing: Tracing, traced_code: TracedCode
+        self,
+        file: File,
+        inference: Inference,
+        tracing: Tracing,
+        traced_code: TracedCode,
+        model_classes: ModelClasses,
     ) -> None:
         self.file = file
         self.inference = inference
-        self.kinds = kinds
         self.tracing = tracing
         self.traced_code = traced_code
+        self.model_classes = model_classes
 
     def asked(self, *, converts: bool) -> Iterator[HostValue]:
         """The places in code that is surely traced.
@@ -97,25 +102,8 @@ class HostValues:
 
     @cached_property
     def _fitted(self) -> frozenset[Node]:
-        """The classes of which this file makes layers or models, where it fits one that may have them."""
-        made: set[Node] = set()
-        receivers = [
-            call.func.value for call in self.file.method_calls(*_FITTING) if isinstance(call.func, cst.Attribute)
-        ]
-        if not any(self.kinds.is_model(self.file, receiver) for receiver in receivers):
-            return frozenset()
-        if any(self.file.calls("tf.GradientTape")) and not self._only_in_train_step():
-            return frozenset()  # some of them may be called eagerly
-        definitions = self.inference.definitions
-        for call in self.file.tree.calls:
-            cls = definitions.class_named(self.file, call.func)
-            if cls is not None:
-                made.update(one.node for one in definitions.lineage(cls))
-        return frozenset(made)
-
-    def _only_in_train_step(self) -> bool:
-        functions = (self.file.tree.function(call) for call in self.file.calls("tf.GradientTape"))
-        return all(isinstance(f, cst.FunctionDef) and f.name.value == "train_step" for f in functions)
+        """The classes of the layers and models that this file fits, or runs by Keras's own loops."""
+        return self.model_classes.of_receivers(self.file.method_calls(*_FITTING))
 
     def _is_taken_as_it_is(self, traced: Traced) -> bool:
         """Whether Keras alone traces it: under `tf.function` AutoGraph converts what it can."""
