@@ -200,7 +200,7 @@ def test_numpy_on_a_tensor_is_found(code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS.keys())
 def test_harmless_numpy_is_not_found(code: str, tmp_path: Path) -> None:
     """Protects precision: of 103 such lines in public code nearly all were harmless."""
-    assert codes(code, tmp_path) == []
+    assert codes(code, tmp_path, ignore=("TFG401", "TFG105")) == []
 
 
 def test_helper_in_another_file_is_reported_there(tmp_path: Path) -> None:

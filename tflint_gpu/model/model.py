@@ -31,13 +31,16 @@ from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.host_reads import HostReads
+from tflint_gpu.model.tensorflow.host_values import HostValues
 from tflint_gpu.model.tensorflow.kept_results import KeptResults
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.mapped_code import MappedCode
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
+from tflint_gpu.model.tensorflow.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
 from tflint_gpu.model.tensorflow.preparations import Preparations
@@ -200,6 +203,30 @@ class Model:
     def side_effects(self) -> SideEffects:
         """What Python does beside its results while TensorFlow traces."""
         return SideEffects(self.file, self.inference, self.traced_code)
+
+    @cached_property
+    def model_classes(self) -> ModelClasses:
+        """Of which classes models are made."""
+        return ModelClasses(self.file, self.inference, self.kinds)
+
+    @cached_property
+    def host_functions(self) -> HostFunctions:
+        """Which Python functions traced code runs on the host."""
+        return HostFunctions(
+            self.file,
+            self.inference,
+            self.constants,
+            self.kinds,
+            self.guards,
+            self.tracing,
+            self.traced_code,
+            self.model_classes,
+        )
+
+    @cached_property
+    def host_values(self) -> HostValues:
+        """Where traced code asks tensors for their values."""
+        return HostValues(self.file, self.inference, self.tracing, self.traced_code, self.model_classes)
 
     @cached_property
     def training(self) -> Training:

@@ -358,4 +358,6 @@ class Execution:
 
 
 def _is_keras_compile(call: cst.Call) -> bool:
-    return any(a.keyword is not None and a.keyword.value in ("optimizer", "loss", "metrics") for a in call.args)
+    return any(
+        a.keyword is not None and a.keyword.value in ("optimizer", "loss", "metrics", "jit_compile") for a in call.args
+    )

@@ -229,6 +229,10 @@ class Tensors:
                 owner is not None and self.inference.definitions.method(owner, func.attr.value, skip_own=True) is None
             )
 
+        own = self.inference.definitions.self_class(file, func)
+        if own is not None and self.kinds.of_class(own) & {"layer", "model"}:  # `self(x)` in `train_step`
+            return self.inference.definitions.method(own, "__call__") is None
+
         def is_keras_own(origin: Origin) -> bool:
             return (
                 origin.call is not None

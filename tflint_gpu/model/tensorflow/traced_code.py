@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
-from tflint_gpu.model.python.syntax import Node, argument
+from tflint_gpu.model.python.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -54,6 +54,14 @@ class Traced:
         return self.function.file
 
 
+def entry(traced: Traced) -> tuple[File, Node | None]:
+    """The function that TensorFlow traces, from which a way leads to this one, and its file."""
+    if not traced.path:
+        return traced.file, traced.function.node
+    first = traced.path[0]
+    return first.file, first.file.tree.function(first.node)
+
+
 class TracedCode:
     """The code that runs at tracing, seen from one file.
 
@@ -75,22 +83,29 @@ class TracedCode:
     @cached_property
     def functions(self) -> list[Traced]:
         """What TensorFlow traces from this file, and all that it calls, each function once."""
-        starts = (
-            trace
+        return self._reached(self._traces, MAPPING_METHODS)
+
+    def reached_from(self, entries: Container[Node]) -> list[Traced]:
+        """The same for some of the functions that TensorFlow traces from this file."""
+        return self._reached([one for one in self._traces if entry(one)[1] in entries], MAPPING_METHODS)
+
+    @cached_property
+    def _traces(self) -> list[Traced]:
+        return [
+            _started(trace)
             for trace in self.execution.traces
-            if not (self._switched_off or (trace.keras and self._runs_eagerly))
-            and not any(self.runs_once(s.file, s.node) for s in trace.path)
-        )
-        return self._reached(starts, MAPPING_METHODS)
+            if not (self.functions_run_eagerly or (trace.keras and self._runs_eagerly))
+            and not any(self.runs_once(step.file, step.node) for step in trace.path)
+        ]
 
     def mapped(self, traces: Iterable[Trace]) -> list[Traced]:
         """Functions that a dataset is given, and all that they call, each function once."""
-        return self._reached(traces, frozenset())
+        return self._reached(map(_started, traces), frozenset())
 
-    def _reached(self, traces: Iterable[Trace], ends: frozenset[str]) -> list[Traced]:
+    def _reached(self, traces: Iterable[Traced], ends: frozenset[str]) -> list[Traced]:
         """What some traces reach, up to the functions that go to methods of these names, or to the host."""
         found: dict[Node, Traced] = {}
-        queue = [Traced(t.function, t.entry, t.keras, t.path, t, t.context) for t in traces]
+        queue = list(traces)
         for traced in queue:  # grows meanwhile
             if traced.function.node in found or traced.function.node in self._given_away(traced.file, ends):
                 continue
@@ -141,6 +156,25 @@ class TracedCode:
         place = self.execution.tracing.wrapped(function.file).get(function.node)
         return isinstance(place, cst.Decorator) and len(function.node.decorators) == 1
 
+    def may_be_left_out(self, traced: Traced, node: Node) -> bool:
+        """Whether a condition that is not known decides whether code of a traced function runs while it is traced."""
+        places = [(traced.file, node, traced.context), *((step.file, step.node, None) for step in traced.path)]
+        return any(
+            self.guards.in_try(file, place)
+            or any(self._may_be(file, test, not needed, context, traced.trace) for test, needed in tests)
+            for file, place, context in places
+            if (tests := list(self.guards.branches(file, place))) is not None
+        )
+
+    def _may_be(
+        self, file: File, test: Expression, outcome: bool, context: Context | None, trace: Trace | None
+    ) -> bool:
+        """Whether a condition may have an outcome; both branches are traced where it is a tensor or `training`."""
+        if "training" in file.code(test) or (trace is not None and trace.tensors.holds_tensor(file, [test], context)):
+            return False
+        value = self.constants.of(file, test, context)
+        return value is UNKNOWN or bool(value) is outcome
+
     @cached_property
     def _runs_eagerly(self) -> bool:
         """Whether the file has Keras run models eagerly."""
@@ -152,7 +186,7 @@ class TracedCode:
         )
 
     @cached_property
-    def _switched_off(self) -> bool:
+    def functions_run_eagerly(self) -> bool:
         """Whether the file switches all tracing off."""
         switches = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
         return any(self.constants.of(self.file, value) is True for value in switches)
@@ -193,6 +227,10 @@ class TracedCode:
         if function.owner is None:
             return True
         return not any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
+
+
+def _started(trace: Trace) -> Traced:
+    return Traced(trace.function, trace.entry, trace.keras, trace.path, trace, trace.context)
 
 
 def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:

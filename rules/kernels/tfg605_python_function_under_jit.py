@@ -1,0 +1,87 @@
+"""TFG605 python-function-under-jit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class PythonFunctionUnderJit(Rule):
+    """`tf.py_function` or `tf.numpy_function` stands in what XLA is to compile.
+
+    Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for an operation that calls Python,
+    so the first call raises `InvalidArgumentError: Detected unsupported operations`. That holds on every device, for
+    `tf.function` and for Keras's `compile`, and whether the result is used or not. Reported are calls that are surely
+    made: not those under a condition that is not known, and models only where all that the file compiles
+    is for XLA. Shapes that depend on the data (`tf.where`, `tf.boolean_mask`) are compiled and not reported.
+
+    Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in
+    `fit`, `evaluate` and `predict`; a test repeats it with the installed TensorFlow.
+
+    Example:
+        import numpy as np
+        import tensorflow as tf
+
+
+        @tf.function(jit_compile=True)
+        def spectrum(x):
+            return tf.numpy_function(np.abs, [tf.signal.rfft(x)], tf.float32)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        @tf.function(jit_compile=True)
+        def spectrum(x):
+            return tf.abs(tf.signal.rfft(x))
+    """
+
+    code = "TFG605"
+    name = "python-function-under-jit"
+    severity = "error"
+    markers = ((b"jit_compile", b"experimental_compile"),)
+    near_markers = (b"py_func", b"numpy_function")
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls that run Python in what XLA compiles."""
+        for one in model.host_functions.compiled:
+            name = one.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
+            notes = [Note(one.file, one.place, "compiled with XLA here")]
+            notes += [Note(step.file, step.node, step.text) for step in one.host.traced.path]
+            yield Finding(
+                one.host.file,
+                one.host.call.func,
+                f"`{name}` calls Python, which XLA cannot compile: {one.host.traced.entry} raises",
+                Prediction("crash", ("traced",), basis="InvalidArgumentError; measured with 2.15 and 2.21"),
+                help="use TensorFlow's operations, call it outside of what is compiled, or leave `jit_compile` out",
+                notes=tuple(notes),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The same with a function of the rule's own: XLA refuses every one."""
+        yield Experiment(
+            finding.file,
+            finding.node,
+            exceptions=("InvalidArgumentError",),
+            workload=_WORKLOAD,
+            only_workload=True,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        @tf.function(jit_compile=True)
+        def sine(x):
+            return tf.numpy_function(np.sin, [x], tf.float32)
+
+        tflint_measure.finish(outputs=sine(tf.zeros((2,))).numpy())
+    """,
+    changes=(("tf.numpy_function(np.sin, [x], tf.float32)", "tf.sin(x)"),),
+)

@@ -1,0 +1,133 @@
+"""TFG104 host-value-in-call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.host_values import HostValue, ValueUse
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class HostValueInCall(Rule):
+    """Python asks a tensor for its value in code that TensorFlow traces.
+
+    Why: while TensorFlow traces, a tensor has no value. `.numpy()` and `.item()` raise `AttributeError`. In the methods
+    of Keras 3's layers and models `float(t)`, `int(t)` and `range(t)` raise `TypeError`, and `if t:`, `while t:`,
+    `bool(t)` and `for i in t:` raise `OperatorNotAllowedInGraphError`; Keras 2 and `tf.function` convert these with
+    AutoGraph, and nothing is said of them there. Reported is what is certainly traced: under
+    `tf.function`, or in classes of which the same file makes and fits a model. Not reported: shapes and dtypes,
+    lists of tensors, programs that switch on `run_eagerly` or `run_functions_eagerly` anywhere, code behind conditions
+    that are not known, and what `tf.py_function` runs.
+
+    Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
+    `.item()` do. A test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+
+        @tf.function
+        def step(x):
+            loss = tf.reduce_mean(tf.square(x))
+            return loss.numpy()
+
+    Use instead:
+        import tensorflow as tf
+
+
+        @tf.function
+        def step(x):
+            loss = tf.reduce_mean(tf.square(x))
+            return loss
+    """
+
+    code = "TFG104"
+    name = "host-value-in-call"
+    severity = "error"
+    markers = (MARKERS,)
+    near_markers = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(")
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the places that ask a symbolic tensor for its value."""
+        if "_eagerly" in model.source.text or model.reaches(b"_eagerly"):
+            return
+        for found in model.host_values.asked(converts=model.target.keras < 3):
+            yield _finding(found)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The same question to a tensor of the rule's own: no tensor has a value while it is traced."""
+        found = model.host_values.asked(converts=model.target.keras < 3)
+        use = next(one.use for one in found if one.place is finding.node)
+        yield Experiment(
+            finding.file, finding.node, exceptions=(_RAISES[use],), workload=_WORKLOADS[use], only_workload=True
+        )
+
+
+_RAISES: dict[ValueUse, str] = {
+    "read": "AttributeError",
+    "number": "TypeError",
+    "condition": "OperatorNotAllowedInGraphError",
+    "loop": "OperatorNotAllowedInGraphError",
+}
+_HELP: dict[ValueUse, str] = {
+    "read": "compute with the tensor, or read its value outside of what is traced; `tf.print` shows it",
+    "number": "compute with the tensor itself, cast with `tf.cast`; static sizes are in `x.shape`",
+    "condition": "use `tf.where` or `tf.cond` (`keras.ops.where`, `keras.ops.cond`)",
+    "loop": "use `tf.while_loop`, `tf.map_fn` or a Python `range`, or put `@tf.function` on the method",
+}
+
+
+def _finding(found: HostValue) -> Finding:
+    traced = found.traced
+    who = "Keras" if traced.keras else "TensorFlow"
+    if found.use != "read":
+        who += " 3"
+    asks = {"read": "has no value", "number": "is no number"}.get(found.use, "cannot decide")
+    return Finding(
+        traced.file,
+        found.place,
+        f"{found.text} on a tensor raises {_RAISES[found.use]}: it {asks} while {who} traces {traced.entry}",
+        Prediction("crash", ("traced",), basis=f"{_RAISES[found.use]}; measured with 2.15 and 2.21"),
+        help=_HELP[found.use],
+        notes=tuple(Note(step.file, step.node, step.text) for step in traced.path),
+    )
+
+
+def _in_layer(before: str, after: str) -> Workload:
+    return Workload(
+        before=f"""
+        import numpy as np
+        import tensorflow as tf
+
+        class Layer(tf.keras.layers.Layer):
+            def call(self, x):
+                return {before}
+
+        tflint_measure.finish(outputs=tf.keras.Sequential([Layer()]).predict(np.ones((2, 3)), verbose=0))
+        """,
+        changes=((before, after),),
+    )
+
+
+_WORKLOADS: dict[ValueUse, Workload] = {
+    "read": Workload(
+        before="""
+        import tensorflow as tf
+
+        @tf.function
+        def step(x):
+            return tf.reduce_mean(x).numpy()
+
+        tflint_measure.finish(outputs=[float(step(tf.ones((2,))))])
+        """,
+        changes=((".numpy()", ""),),
+    ),
+    "number": _in_layer("x * float(x[0, 0])", "x * x[0, 0]"),
+    "condition": _in_layer("x if tf.reduce_sum(x) > 0 else 2 * x", "tf.where(tf.reduce_sum(x) > 0, x, 2 * x)"),
+    "loop": _in_layer("sum(x * float(2) for _ in tf.range(3))", "sum(x * float(2) for _ in range(3))"),
+}

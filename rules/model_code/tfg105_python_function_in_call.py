@@ -1,0 +1,147 @@
+"""TFG105 python-function-in-call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.host_functions import GradientKind, HostCall
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class PythonFunctionInCall(Rule):
+    """`tf.numpy_function` or `tf.py_function` stands where a model's gradients go through.
+
+    Why: both run a Python function on the host, whatever device the model is on. `tf.numpy_function` has no gradient:
+    the layers before it are silently not trained. The gradient of a `tf.py_function` around NumPy fails in
+    the backward pass; around TensorFlow's operations it is right, but each call goes back to Python. XLA compiles
+    neither of them, and Keras 3 turns XLA on by itself where it finds a GPU (`jit_compile="auto"`, read in its
+    source). Reported are calls with tensors and floating-point results in `call`, in losses and under
+    a `GradientTape`. Not reported: metrics, `test_step` and `predict_step`, data pipelines, integer results,
+    what is under `tf.stop_gradient` or `tf.custom_gradient`, code for inference only, a model's own input. Under
+    `jit_compile=True` another rule speaks.
+
+    Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
+
+    Example:
+        import numpy as np
+        import tensorflow as tf
+
+
+        class Envelope(tf.keras.layers.Layer):
+            def call(self, inputs):
+                return tf.numpy_function(np.abs, [inputs], tf.float32)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        class Envelope(tf.keras.layers.Layer):
+            def call(self, inputs):
+                return tf.abs(inputs)
+    """
+
+    code = "TFG105"
+    name = "python-function-in-call"
+    markers = ((*MARKERS, b"GradientTape"),)
+    near_markers = (b"py_func", b"numpy_function")
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls that run Python on the way of a gradient."""
+        for host, kind in model.host_functions.on_gradients:
+            yield _finding(model, host, kind)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: what becomes of the gradient does not depend on the function's numbers."""
+        kind = next(kind for host, kind in model.host_functions.on_gradients if host.call.func is finding.node)
+        yield Experiment(
+            finding.file,
+            finding.node,
+            exceptions=("InvalidArgumentError",) if kind == "fails" else (),
+            workload=_WORKLOADS[kind],
+            only_workload=True,
+        )
+
+
+_PREDICTIONS: dict[GradientKind, Prediction] = {
+    "cut": Prediction(
+        "wrong-result", ("training",), basis="weights before it stay as they are; measured with 2.15 and 2.21"
+    ),
+    "fails": Prediction(
+        "crash", ("training",), basis="InvalidArgumentError in the backward pass; measured with 2.15 and 2.21"
+    ),
+    "passes": Prediction("slowdown", ("traced",), low=0.8, high=3.0, basis="the sine of small tensors, on a CPU"),
+}
+
+
+def _finding(model: Model, host: HostCall, kind: GradientKind) -> Finding:
+    name = f"`{host.name.removeprefix('tf.compat.v1.').removeprefix('tf.')}`"
+    text = {
+        "cut": f"{name} passes no gradient on: what comes before it is not trained",
+        "fails": f"{name} around NumPy has no gradient: training what comes before it raises",
+        "passes": f"{name} goes back to Python in every call",
+    }[kind]
+    xla = "; XLA, which Keras 3 turns on by itself on a GPU, cannot compile it" if model.target.keras >= 3 else ""
+    notes = [Note(step.file, step.node, step.text) for step in host.traced.path]
+    if host.function is not None:
+        notes.append(Note(host.function.file, host.function.node, "this function runs on the host"))
+    return Finding(
+        host.file,
+        host.call.func,
+        f"{text}, in {host.traced.entry}" + (xla if host.traced.keras else ""),
+        _PREDICTIONS[kind],
+        help=_HELP[kind],
+        notes=tuple(notes),
+    )
+
+
+_HELP: dict[GradientKind, str] = {
+    "cut": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`; "
+    "`tf.stop_gradient` around it says that none is meant",
+    "fails": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`",
+    "passes": "call the function itself: TensorFlow traces its operations",
+}
+_TRAINED = """
+        import numpy as np
+        import tensorflow as tf
+
+        class Through(tf.keras.layers.Layer):
+            def call(self, x):
+                y = HOST
+                y.set_shape(x.shape)
+                return y
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(3), Through(), tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+        model.build((8, 3))
+        before = model.layers[0].kernel.numpy()
+        model.train_on_batch(x, y)
+        wrong = bool((model.layers[0].kernel.numpy() == before).all())
+        tflint_measure.finish(outputs=[0.0], **({"wrong": "the layer before it keeps its weights"} if wrong else {}))
+"""
+_CUT = "tf.numpy_function(np.sin, [x], tf.float32)"
+_FAILS = "tf.py_function(np.sin, [x], tf.float32)"
+_WORKLOADS: dict[GradientKind, Workload] = {
+    "cut": Workload(_TRAINED.replace("HOST", _CUT), ((_CUT, "tf.sin(x)"),)),
+    "fails": Workload(_TRAINED.replace("HOST", _FAILS), ((_FAILS, "tf.sin(x)"),)),
+    "passes": Workload(
+        before="""
+        import tensorflow as tf
+
+        x = tf.random.normal((32, 8))
+
+        @tf.function
+        def step(x):
+            return tf.py_function(tf.sin, [x], tf.float32)
+
+        for _ in tflint_measure.steps(range(8)):
+            step(x)
+        """,
+        changes=(("tf.py_function(tf.sin, [x], tf.float32)", "tf.sin(x)"),),
+    ),
+}
