@@ -34,7 +34,9 @@ from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
 from tflint_gpu.model.tensorflow.program import Program
+from tflint_gpu.model.tensorflow.python_loops import PythonLoops
 from tflint_gpu.model.tensorflow.randomness import Randomness
+from tflint_gpu.model.tensorflow.read_pipelines import ReadPipelines
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
 from tflint_gpu.model.tensorflow.rows import Rows
@@ -141,6 +143,16 @@ class Model:
     def mapped_functions(self) -> MappedFunctions:
         """What the functions do that datasets map."""
         return MappedFunctions(self.inference, self.constants, self.guards)
+
+    @cached_property
+    def python_loops(self) -> PythonLoops:
+        """What datasets run in Python for every element."""
+        return PythonLoops(self.inference, self.constants, self.mapped_functions)
+
+    @cached_property
+    def read_pipelines(self) -> ReadPipelines:
+        """The pipelines whose speed counts."""
+        return ReadPipelines(self.file, self.pipelines, self.consumers, self.lengths)
 
     @cached_property
     def tracing(self) -> Tracing:
