@@ -35,14 +35,15 @@ _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2
 class SequentialMap(Rule):
     """A `map` with work for several cores runs on one, and TensorFlow does not change that by itself.
 
-    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of
-    TensorFlow (2.6 to 2.21 were tried) run a map in parallel by themselves where the function has no
-    state; older ones (1.15 and 2.4 were tried) run none. The newer ones leave a function alone that draws random numbers (`tf.image.random_*`, `tf.random.*`,
-    Keras's `Random*` layers), looks up a table, prints or calls Python: the usual augmentation of
-    images. Not reported with them: functions without state (`tf.random.stateless_*` and assertions have none),
-    functions that only move a few numbers, for which threads cost more than they bring, Python functions
-    that nothing takes out of Python's global lock (of their loops another rule speaks: threads would wait),
-    random branches that a flag switches off, `flat_map`, and `interleave`, which gained nothing on local files.
+    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow
+    (2.6 to 2.21 were tried) run a map in parallel by themselves where the function has no state; older ones
+    (1.15 and 2.4 were tried) run none. The newer ones leave a function alone that draws random numbers
+    (`tf.image.random_*`, `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python:
+    the usual augmentation of images. Not reported with them: functions without state (`tf.random.stateless_*`
+    and assertions have none), functions that only move a few numbers, for which threads cost more than they
+    bring, Python functions that nothing takes out of Python's global lock (of their loops another rule speaks:
+    threads would wait), random branches that a flag switches off, `flat_map`, and `interleave`, which gained
+    nothing on local files.
 
     Measured: {evidence}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.python_loops import PythonLoop
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
@@ -14,12 +15,13 @@ class PythonFunctionInPipeline(Rule):
     """A pipeline calls Python for every element, and a Python loop there keeps all other threads waiting.
 
     Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread
-    run at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing, and
-    the training loop waits for the same lock. Reported where a pipeline that is read or batched maps a function
+    run at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing,
+    and the training loop waits for the same lock. Reported where a pipeline that is read or batched maps a function
     whose calls are all Python's own or NumPy's and that has a loop. Not reported: NumPy without a loop (0.6 to 2.1
     times of what TensorFlow's operations took when it was tried), what reads files, uses OpenCV, PIL or another
-    library, loops of a few turns, maps behind which a `cache` stands, and tests. Where threads would help and there are
-    none, another rule speaks; a map with such a loop is told of once, here, since threads alone would not mend it.
+    library, loops of a few turns, maps behind which a `cache` always stands, and tests. Where threads would help
+    and there are none, another rule speaks; a map with such a loop is told of once, here, since threads alone would
+    not mend it.
 
     Measured: {evidence}
 
@@ -67,9 +69,10 @@ class PythonFunctionInPipeline(Rule):
             for index, operation in enumerate(chain.operations):
                 if operation.name not in ("map", "filter") or operation.call in seen:
                     continue
+                if any(later.name == "cache" for later in chain.operations[index:]):
+                    continue
                 seen.add(operation.call)
-                is_kept = any(later.name == "cache" for later in chain.operations[index:])
-                found = None if is_kept else model.python_loops.of(operation)
+                found = model.python_loops.of(operation)
                 if found is not None and found.call not in seen:
                     seen.add(found.call)
                     yield _finding(operation, found)
@@ -105,7 +108,7 @@ _WORKLOAD = Workload(
 
 
 def _finding(operation: Operation, found: PythonLoop) -> Finding:
-    threads = any(a.keyword is not None and a.keyword.value == "num_parallel_calls" for a in operation.call.args)
+    threads = operation.name == "map" and argument(operation.call, 1, "num_parallel_calls") is not None
     text = "this function loops in Python for every element, and one thread at a time may run Python"
     return Finding(
         found.file,

@@ -70,6 +70,11 @@ LOOPING = {  # the row below HEAD
         "ds = rows.filter(lambda r: tf.numpy_function(lambda v: all(x > 0 for x in v), [r], tf.bool))\nmodel.fit(ds.batch(8))\n",
         1,
     ),
+    "cached by choice": (
+        f"def build(cache=False):\n    ds = rows.map(lambda r: tf.numpy_function(smoothed, [r], tf.float32), tf.data.AUTOTUNE)\n"
+        "    if cache:\n        ds = ds.cache()\n    return ds.batch(8)\n",
+        2,
+    ),
     "without state": (
         f"ds = rows.map(lambda r: tf.numpy_function(smoothed, [r], tf.float32, stateful=False), {AUTO})\nmodel.fit(ds.batch(8))\n",
         1,

@@ -25,6 +25,7 @@ from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInputs
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -203,6 +204,11 @@ class Model:
     def feeds(self) -> Feeds:
         """Which Keras calls are fed by tf.data."""
         return Feeds(self.inference, self.constants, self.kinds, self.pipelines, self.consumers)
+
+    @cached_property
+    def generator_inputs(self) -> GeneratorInputs:
+        """Which datasets read generators."""
+        return GeneratorInputs(self.file, self.inference, self.constants, self.consumers, self.lengths)
 
     @cached_property
     def randomness(self) -> Randomness:
