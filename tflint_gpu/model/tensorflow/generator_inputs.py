@@ -209,9 +209,9 @@ def _parts(expr: cst.BaseExpression) -> list[Expression]:
     return [element.value for element in expr.elements] if isinstance(expr, cst.Tuple | cst.Dict) else [expr]
 
 
-def _statements(body: cst.BaseSuite) -> list[cst.BaseStatement | cst.BaseSmallStatement]:
+def _statements(body: cst.BaseSuite) -> list[cst.CSTNode]:
     """The statements of a block without its docstring."""
-    found = list(body.body)
+    found: list[cst.CSTNode] = list(body.body)
     first = found[0] if found else None
     line = first.body[0] if isinstance(first, cst.SimpleStatementLine) else None
     return found[1:] if isinstance(line, cst.Expr) and isinstance(line.value, cst.BaseString) else found
