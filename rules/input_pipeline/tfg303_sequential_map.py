@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.chains import Chain, Operation
+from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.datasets import BATCHING
 from tflint_gpu.model.tensorflow.mapped_functions import State
 from tflint_gpu.rule import (
@@ -27,19 +27,23 @@ from tflint_gpu.rule import (
 )
 
 _AUTOTUNE_SINCE = (2, 4)
+_SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked
+_BASIS = "random augmentation on two CPU cores, 1.5 to 1.8 times with 2.15 and 2.21; more cores, more"
+_BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2.4; the factor is that of random maps"
 
 
 class SequentialMap(Rule):
     """A `map` with work for several cores runs on one, and TensorFlow does not change that by itself.
 
-    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of
-    TensorFlow (2.7 to 2.21 were tried) run a map in parallel by themselves where the function has no
-    state. They leave a function alone that draws random numbers (`tf.image.random_*`, `tf.random.*`,
-    Keras's `Random*` layers), looks up a table, prints or calls Python: the usual augmentation of
-    images. Not reported: functions without state (`tf.random.stateless_*` and assertions have none),
-    functions that only move a few numbers, for which threads cost more than they bring, Python functions
-    that nothing takes out of Python's global lock, random branches that a flag switches off, `flat_map`, and
-    `interleave`, which gained nothing on local files.
+    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow
+    (2.6 to 2.21 were tried) run a map in parallel by themselves where the function has no state; older ones
+    (1.15 and 2.4 were tried) run none. The newer ones leave a function alone that draws random numbers
+    (`tf.image.random_*`, `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python:
+    the usual augmentation of images. Not reported with them: functions without state (`tf.random.stateless_*`
+    and assertions have none), functions that only move a few numbers, for which threads cost more than they
+    bring, Python functions that nothing takes out of Python's global lock (of their loops another rule speaks:
+    threads would wait), random branches that a flag switches off, `flat_map`, and `interleave`, which gained
+    nothing on local files.
 
     Measured: {evidence}
 
@@ -78,7 +82,7 @@ class SequentialMap(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the maps of pipelines that run one element after the other and need not."""
         seen: set[object] = set()
-        for chain in _chains(model):
+        for chain in model.read_pipelines.chains:
             for index, operation in enumerate(chain.operations):
                 if operation.call in seen or any(o.name == "cache" for o in chain.operations[index:]):
                     continue
@@ -107,7 +111,7 @@ class SequentialMap(Rule):
 
 def _behind(model: Model, call: cst.Call) -> tuple[Operation, ...]:
     """The operations behind a map."""
-    for chain in _chains(model):
+    for chain in model.read_pipelines.chains:
         for index, operation in enumerate(chain.operations):
             if operation.call is call:
                 return chain.operations[index + 1 :]
@@ -137,19 +141,6 @@ _WORKLOAD = Workload(
 )
 
 
-def _chains(model: Model) -> Iterator[Chain]:
-    """What training reads, and what is batched: where nobody is seen to read it, a caller elsewhere does."""
-    read = [item for item in model.consumers.consumptions if item.kind != "unused"]
-    wanted = [i.chain for i in read if not i.is_glance and i.kind != "iterate"]
-    shown = {o.call for i in read for o in i.chain.operations} - {o.call for chain in wanted for o in chain.operations}
-    for call in model.file.method_calls(*BATCHING):
-        wanted += [c for c in model.pipelines.chains(model.file, call) if c.certain and call not in shown]
-    for chain in wanted:
-        if not model.lengths.is_demonstration(chain):
-            yield chain
-            yield from (one for one in chain.inputs if not model.lengths.is_demonstration(one))
-
-
 def _finding(model: Model, operation: Operation) -> Finding | None:
     if any(arg.star or _is_parallel(arg.keyword) for arg in operation.call.args):
         return None
@@ -158,13 +149,17 @@ def _finding(model: Model, operation: Operation) -> Finding | None:
         return None
     version = f"TensorFlow {model.target.tensorflow[0]}.{model.target.tensorflow[1]}"
     state = functions.state(operation)
-    if state is not None and (functions.runs_unlocked(state) if state.is_python else functions.does_work(operation)):
+    if state is None and model.target.tensorflow <= _SEQUENTIAL_UP_TO and functions.does_work(operation):
+        return _reported(model, operation, f"one element after the other: {version} runs no map in parallel by itself")
+    if state is None or model.python_loops.of(operation) is not None:
+        return None
+    if functions.runs_unlocked(state) if state.is_python else functions.does_work(operation):
         text = f"one element after the other: this function {state.text}, so {version} does not run it in parallel"
         return _reported(model, operation, text, state)
     return None
 
 
-def _reported(model: Model, operation: Operation, text: str, state: State) -> Finding:
+def _reported(model: Model, operation: Operation, text: str, state: State | None = None) -> Finding:
     return Finding(
         operation.file,
         operation.place,
@@ -174,10 +169,10 @@ def _reported(model: Model, operation: Operation, text: str, state: State) -> Fi
             (),
             low=1.0,
             high=3.0,
-            basis="random augmentation on two CPU cores, 1.5 to 1.8 times with 2.15 and 2.21; more cores, more",
+            basis=_BASIS if state is not None else _BASIS_OF_OLD,
         ),
         help="give `num_parallel_calls=tf.data.AUTOTUNE`",
-        notes=(Note(state.file, state.node, f"this {state.text}"),),
+        notes=(Note(state.file, state.node, f"this {state.text}"),) if state is not None else (),
         fix=_fix(model, operation),
     )
 

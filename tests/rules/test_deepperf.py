@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import findings, found
+from checks import NEWEST, findings, found
 
 from tflint_gpu.settings.config import tomllib
+from tflint_gpu.targets import Target
 
 DATA = Path(__file__).parents[1] / "peers" / "deepperf.toml"
 PLACES: list[dict[str, Any]] = tomllib.loads(DATA.read_text("utf-8"))["place"]
@@ -33,7 +34,10 @@ def _marked(program: str) -> int:
 def test_what_is_ours_is_found_and_nothing_else(place: dict[str, Any], tmp_path: Path) -> None:
     program, at = place["program"].lstrip("\n"), place["code"]
     row = _marked(program)
-    assert ((at, row) in found(program, tmp_path)) is place["ours"]
+    if "target" in place:
+        assert (at, row) not in found(program, tmp_path)
+    target = Target(tuple(place["target"]), keras=2, source="settings") if "target" in place else NEWEST
+    assert ((at, row) in found(program, tmp_path, target=target)) is place["ours"]
 
 
 def test_the_place_that_is_not_told_for_itself_is_a_note(tmp_path: Path) -> None:

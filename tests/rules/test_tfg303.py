@@ -136,8 +136,15 @@ def test_one_finding_a_map(tmp_path: Path) -> None:
 
 
 def test_versions(tmp_path: Path) -> None:
-    """Protects the claim by version: of a map without state nothing is said, and the fix is spelled as it was called."""
-    assert codes(HEAD + "model.fit(rows.map(read).batch(8))", tmp_path, target=OLD) == []
+    """Protects the claim by version: up to 2.4 no map was parallel by itself, from 2.6 on those without state are."""
+    for minor, said in ((3, ["TFG303"]), (4, ["TFG303"]), (5, []), (6, []), (21, [])):
+        target = Target(tensorflow=(2, minor), keras=2, source="settings")
+        assert codes(HEAD + "model.fit(rows.map(read).batch(8))", tmp_path, target=target) == said
+    light = "model.fit(rows.map(lambda x: tf.reshape(x, (4, 4))).batch(8))"
+    assert codes(HEAD + light, tmp_path, target=OLD) == []
+
+
+def test_the_fix_is_spelled_as_the_version_has_it(tmp_path: Path) -> None:
     ((_, finding),) = [
         (r, f)
         for r, f in findings(HEAD + "model.fit(rows.map(flip).batch(8))", tmp_path, target=OLD)

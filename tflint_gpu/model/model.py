@@ -29,6 +29,7 @@ from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInputs
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_functions import HostFunctions
@@ -45,7 +46,9 @@ from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
 from tflint_gpu.model.tensorflow.preparations import Preparations
 from tflint_gpu.model.tensorflow.program import Program
+from tflint_gpu.model.tensorflow.python_loops import PythonLoops
 from tflint_gpu.model.tensorflow.randomness import Randomness
+from tflint_gpu.model.tensorflow.read_pipelines import ReadPipelines
 from tflint_gpu.model.tensorflow.recurrent import Recurrent
 from tflint_gpu.model.tensorflow.recursion import Recursions
 from tflint_gpu.model.tensorflow.repetitions import Repetitions
@@ -160,6 +163,16 @@ class Model:
         return MappedFunctions(self.inference, self.constants, self.guards)
 
     @cached_property
+    def python_loops(self) -> PythonLoops:
+        """What datasets run in Python for every element."""
+        return PythonLoops(self.inference, self.constants, self.mapped_functions)
+
+    @cached_property
+    def read_pipelines(self) -> ReadPipelines:
+        """The pipelines whose speed counts."""
+        return ReadPipelines(self.file, self.pipelines, self.consumers, self.lengths)
+
+    @cached_property
     def tracing(self) -> Tracing:
         """Which functions run under `tf.function`."""
         return Tracing(self.inference, self.kinds)
@@ -247,6 +260,11 @@ class Model:
     def validations(self) -> Validations:
         """How calls of `fit` cut validation data into batches."""
         return Validations(self.file, self.inference, self.constants, self.kinds, self.pipelines)
+
+    @cached_property
+    def generator_inputs(self) -> GeneratorInputs:
+        """Which datasets read generators."""
+        return GeneratorInputs(self.file, self.inference, self.constants, self.consumers, self.lengths)
 
     @cached_property
     def randomness(self) -> Randomness:

@@ -38,9 +38,9 @@ class Lengths:
         if made.name == "range" and len(made.call.args) == 1:
             count = made.argument(0, "stop")
             return isinstance(count, int) and count <= _FEW
-        return first is not None and self._is_short(made.file, first, made.context)
+        return first is not None and self.is_short(made.file, first, made.context)
 
-    def _is_short(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> bool:
+    def is_short(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> bool:
         """Whether an array is written out, alone or as a component."""
         return depth < _DEPTH_LIMIT and any(
             self._is_written(origin.file, origin.node, origin.context, depth + 1)
@@ -53,13 +53,13 @@ class Lengths:
             is_whole = all(isinstance(element, cst.Element) for element in node.elements)
             return bool(node.elements) and is_whole and file.bound_to(node) not in file.changed
         if isinstance(node, cst.Tuple):
-            return any(self._is_short(file, element.value, context, depth) for element in node.elements)
+            return any(self.is_short(file, element.value, context, depth) for element in node.elements)
         if isinstance(node, cst.Dict):
-            return any(self._is_short(file, element.value, context, depth) for element in node.elements)
+            return any(self.is_short(file, element.value, context, depth) for element in node.elements)
         if isinstance(node, cst.Call) and node.args:
             name = file.name(node.func)
             if name in _ARRAYS:
-                return self._is_short(file, node.args[0].value, context, depth)
+                return self.is_short(file, node.args[0].value, context, depth)
             if name in _COUNTED:
                 value = self.constants.of(file, node.args[0].value, context)
                 count = value[0] if isinstance(value, tuple) and value else value

@@ -30,7 +30,8 @@ Misuse = Literal["numpy", "host", "method", "draw", "sleep", "print"]
 
 _FUNCTIONS = ("map_func", "predicate", "reduce_func", "scan_func")
 _NESTING = frozenset("window group_by_window".split())  # their elements are datasets
-# Each was tried on an element while tf.data traces: they raise TypeError or AttributeError; those of OpenCV, cv2.error.
+# Of these, each was tried on an element while tf.data traces: they raise TypeError or AttributeError.
+# What OpenCV has raises cv2.error.
 _PATH_FUNCTIONS = "join basename dirname split splitext exists isfile isdir getsize abspath realpath relpath normpath"
 _HOST_FUNCTIONS = frozenset(
     [

@@ -88,22 +88,22 @@ class MappedFunctions:
         """Whether an operation's function is unknown, or decodes, reads, resizes or calls Python."""
         callees = self.of(operation)
         return not callees or any(
-            name.startswith(_LONG) or name in PYTHON_FUNCTIONS for name, *_ in self._named_calls(operation)
+            name.startswith(_LONG) or name in PYTHON_FUNCTIONS for name, *_ in self.named_calls(operation)
         )
 
     def does_work(self, operation: Operation) -> bool:
         """Whether an operation's function certainly computes something that is worth several threads."""
         return any(
             name.startswith(_WORK) or self._is_random_layer(file, call, context)
-            for name, file, call, context in self._named_calls(operation)
+            for name, file, call, context in self.named_calls(operation)
         )
 
     def state(self, operation: Operation) -> State | None:
         """What keeps tf.data from running an operation's function in parallel by itself."""
-        found = [self._state(name, file, call, context) for name, file, call, context in self._named_calls(operation)]
+        found = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
         return next((state for state in found if state is not None), None)
 
-    def _named_calls(self, operation: Operation) -> Iterator[tuple[str, File, cst.Call, Context | None]]:
+    def named_calls(self, operation: Operation) -> Iterator[tuple[str, File, cst.Call, Context | None]]:
         """The calls that tracing an operation's function makes, with their canonical names."""
         for callee in self.of(operation):
             for function, context in self._reached(operation, callee):

@@ -1,0 +1,129 @@
+"""TFG305 python-function-in-pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.model.tensorflow.chains import Operation
+from tflint_gpu.model.tensorflow.python_loops import PythonLoop
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class PythonFunctionInPipeline(Rule):
+    """A pipeline calls Python for every element, and a Python loop there keeps all other threads waiting.
+
+    Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread
+    run at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing,
+    and the training loop waits for the same lock. Reported where a pipeline that is read or batched maps a function
+    whose calls are all Python's own or NumPy's and that has a loop. Not reported: NumPy without a loop (0.6 to 2.1
+    times of what TensorFlow's operations took when it was tried), what reads files, uses OpenCV, PIL or another
+    library, loops of a few turns, maps behind which a `cache` always stands, and tests. Where threads would help
+    and there are none, another rule speaks; a map with such a loop is told of once, here, since threads alone would
+    not mend it.
+
+    Measured: {evidence}
+
+    Example:
+        import numpy as np
+        import tensorflow as tf
+
+
+        def smoothed(row):
+            return np.array([row[max(i - 2, 0) : i + 1].mean() for i in range(len(row))], np.float32)
+
+
+        def prepared(row):
+            return tf.numpy_function(smoothed, [row], tf.float32)
+
+
+        dataset = tf.data.Dataset.from_tensor_slices(rows)
+        dataset = dataset.map(prepared, num_parallel_calls=tf.data.AUTOTUNE).batch(32)
+
+    Use instead:
+        import numpy as np
+        import tensorflow as tf
+
+
+        def smoothed(row):
+            padded = tf.pad(row, [[2, 0]])
+            counts = tf.minimum(tf.range(1, tf.size(row) + 1), 3)
+            return (padded[2:] + padded[1:-1] + padded[:-2]) / tf.cast(counts, tf.float32)
+
+
+        dataset = tf.data.Dataset.from_tensor_slices(rows)
+        dataset = dataset.map(smoothed, num_parallel_calls=tf.data.AUTOTUNE).batch(32)
+    """
+
+    code = "TFG305"
+    name = "python-function-in-pipeline"
+    markers = ((b".fit", b"for ", b"next(", b"batch("),)
+    near_markers = (b"py_func", b"numpy_function")
+    skips_tests = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the Python functions with a loop that a pipeline runs for every element."""
+        seen: set[object] = set()
+        for chain in model.read_pipelines.chains:
+            for index, operation in enumerate(chain.operations):
+                if operation.name not in ("map", "filter") or operation.call in seen:
+                    continue
+                if any(later.name == "cache" for later in chain.operations[index:]):
+                    continue
+                seen.add(operation.call)
+                found = model.python_loops.of(operation)
+                if found is not None and found.call not in seen:
+                    seen.add(found.call)
+                    yield _finding(operation, found)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A loop in Python and the same in TensorFlow's operations: the user's own would have to be written anew."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="seconds per batch")
+
+
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        def smoothed(row):
+            return np.array([row[max(i - 2, 0) : i + 1].mean() for i in range(len(row))], np.float32)
+
+        def in_python(row):
+            return tf.numpy_function(smoothed, [row], tf.float32)
+
+        def in_tensorflow(row):
+            padded = tf.pad(row, [[2, 0]])
+            counts = tf.minimum(tf.range(1, tf.size(row) + 1), 3)
+            return (padded[2:] + padded[1:-1] + padded[:-2]) / tf.cast(counts, tf.float32)
+
+        prepared = in_python
+        dataset = tf.data.Dataset.from_tensors(tf.ones(200)).repeat(2048)
+        dataset = dataset.map(prepared, num_parallel_calls=tf.data.AUTOTUNE).batch(32)
+        tflint_measure.consume(dataset)
+    """,
+    changes=(("prepared = in_python", "prepared = in_tensorflow"),),
+)
+
+
+def _finding(operation: Operation, found: PythonLoop) -> Finding:
+    threads = operation.name == "map" and argument(operation.call, 1, "num_parallel_calls") is not None
+    text = "this function loops in Python for every element, and one thread at a time may run Python"
+    return Finding(
+        found.file,
+        found.call.func,
+        f"{text}: `num_parallel_calls` gains next to nothing" if threads else text,
+        Prediction(
+            "slowdown",
+            (),
+            low=1.5,
+            high=50.0,
+            basis="a loop over 200 numbers against TensorFlow's operations, on two CPU cores with 2.15 and 2.21",
+        ),
+        help="write the loop with TensorFlow's operations, or do this once, before training",
+        notes=(
+            Note(found.home, found.loop, "this loop runs for every element"),
+            Note(operation.file, operation.place, "the pipeline calls it here"),
+        ),
+    )

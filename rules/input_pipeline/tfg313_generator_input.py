@@ -1,0 +1,102 @@
+"""TFG313 generator-input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInput
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class GeneratorOfRows(Rule):
+    """`from_generator` reads a generator that only hands on the rows of arrays which are in memory anyway.
+
+    Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks their
+    types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. Reported where the generator is a
+    loop over `zip` or an index and yields each row as it is, and each array is surely one of NumPy's or of
+    `keras.datasets`. Not reported: rows that are changed, batches, arrays that are mapped from a file (`np.memmap`,
+    `mmap_mode`) or have rows of several lengths, lists, data of a few rows, programs for TensorFlow 1, tests.
+    `from_tensor_slices` keeps a copy of the arrays.
+
+    Measured: {evidence}
+
+    Example:
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.random.rand(10000, 20), np.random.rand(10000)
+
+
+        def rows():
+            for features, label in zip(x, y):
+                yield features, label
+
+
+        dataset = tf.data.Dataset.from_generator(rows, (tf.float64, tf.float64)).batch(32)
+
+    Use instead:
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.random.rand(10000, 20), np.random.rand(10000)
+
+        dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+    """
+
+    code = "TFG313"
+    name = "generator-input"
+    markers = ((b"from_generator(",),)
+    near_markers = (b"numpy", b"keras")
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls of `from_generator` over rows of arrays."""
+        for one in model.generator_inputs.of_arrays:
+            yield _finding(model, one)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rows of two arrays by a generator, and cut by tf.data."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="seconds per batch")
+
+
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        x, y = np.zeros((8192, 20), np.float32), np.zeros(8192, np.float32)
+
+        def rows():
+            for features, label in zip(x, y):
+                yield features, label
+
+        dataset = tf.data.Dataset.from_generator(rows, (tf.float32, tf.float32)).batch(32)
+        tflint_measure.consume(dataset)
+    """,
+    changes=(("from_generator(rows, (tf.float32, tf.float32))", "from_tensor_slices((x, y))"),),
+)
+
+
+def _finding(model: Model, one: GeneratorInput) -> Finding:
+    arrays = ", ".join(one.home.code(array) for array in one.arrays)
+    given = f"({arrays})" if len(one.arrays) > 1 else arrays
+    again = ", and `repeat()` behind it" if one.again else ""
+    func = one.call.func
+    return Finding(
+        model.file,
+        func.attr if isinstance(func, cst.Attribute) else func,
+        "this generator hands on rows of arrays that are in memory anyway: Python is called for each of them",
+        Prediction(
+            "slowdown",
+            (),
+            low=1.5,
+            high=50.0,
+            basis="rows of 20 numbers on two CPU cores, with 2.15 and 2.21; larger rows, less",
+        ),
+        help=f"use `from_tensor_slices({given})`{again}: it keeps a copy of the arrays",
+        notes=tuple(Note(one.home, array, "its rows are yielded as they are") for array in one.arrays),
+    )

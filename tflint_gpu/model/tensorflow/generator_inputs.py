@@ -1,0 +1,223 @@
+"""Generators that datasets read and that only hand on the rows of arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.calls import Callee
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import may_be_replaced
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Context, Origin
+from tflint_gpu.model.python.syntax import Expression, argument, dotted_name, method_name
+from tflint_gpu.model.tensorflow.consumers import Consumers
+from tflint_gpu.model.tensorflow.lengths import Lengths
+
+_DEPTH_LIMIT = 6
+_MADE = frozenset(
+    (
+        "zeros ones full empty arange linspace array asarray stack concatenate vstack hstack loadtxt genfromtxt "
+        "expand_dims reshape transpose random.rand random.randn random.random random.normal random.uniform "
+        "random.randint random.standard_normal sin cos sqrt exp log log1p abs clip round"
+    ).split()
+)
+_DATASETS = tuple(
+    f"keras.datasets.{name}."
+    for name in "mnist fashion_mnist cifar10 cifar100 boston_housing california_housing".split()
+)
+_GIVING_ARRAYS = frozenset(["keras.utils.to_categorical", "keras.utils.normalize"])
+_SPLITTING = "sklearn.model_selection.train_test_split"
+_KEEPING = frozenset("astype reshape copy transpose".split())
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorInput:
+    """A dataset over a generator that yields rows of arrays as they are.
+
+    Arguments:
+        call: of `from_generator`.
+        home: the generator's file.
+        arrays: whose rows it yields.
+        again: whether it starts anew for ever.
+    """
+
+    call: cst.Call
+    home: File
+    arrays: tuple[Expression, ...]
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    arrays: tuple[Expression, ...]
+    again: bool = False
+
+
+class GeneratorInputs:
+    """The datasets over generators that one file makes."""
+
+    def __init__(
+        self, file: File, inference: Inference, constants: Constants, consumers: Consumers, lengths: Lengths
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.consumers = consumers
+        self.lengths = lengths
+
+    @cached_property
+    def of_arrays(self) -> list[GeneratorInput]:
+        """Those whose generator surely yields the rows of arrays in memory, unchanged and in order."""
+        return [found for call in self._calls() if (found := self._of_arrays(call)) is not None]
+
+    def _calls(self) -> Iterator[cst.Call]:
+        for name in ("tf.data.Dataset.from_generator", "tf.compat.v1.data.Dataset.from_generator"):
+            yield from self.file.calls(name)
+
+    def _of_arrays(self, call: cst.Call) -> GeneratorInput | None:
+        given = argument(call, 0, "generator")
+        if given is None or argument(call, 3, "args") is not None or self._is_glance(call):
+            return None
+        callees = self.inference.callables(self.file, given)
+        if len(callees) != 1 or callees[0].given or may_be_replaced(callees[0].function.file, callees[0].function.node):
+            return None
+        rows = _rows_of(callees[0])
+        home = callees[0].function.file
+        context = Context(callees[0].function.node, caller=callees[0].context, receiver=callees[0].receiver)
+        if rows is None or not all(self._is_array(home, one, context, 0) for one in rows.arrays):
+            return None
+        if any(self.lengths.is_short(home, one, context) for one in rows.arrays):
+            return None
+        return GeneratorInput(call, home, rows.arrays, rows.again)
+
+    def _is_glance(self, call: cst.Call) -> bool:
+        """Whether only a few of the elements are read."""
+        read = [i for i in self.consumers.consumptions if i.chain.made is not None and i.chain.made.call is call]
+        return bool(read) and all(i.is_glance or self.lengths.is_demonstration(i.chain) for i in read)
+
+    def _is_array(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
+        """Whether an expression certainly is an array in memory whose rows have one shape."""
+        return depth < _DEPTH_LIMIT and self.inference.surely(
+            file, expr, lambda origin: self._holds_array(origin, depth + 1), context
+        )
+
+    def _holds_array(self, origin: Origin, depth: int) -> bool:
+        node, file, context = origin.node, origin.file, origin.context
+        if isinstance(node, cst.Call):
+            return self._gives_array(origin, node, depth)
+        if origin.parts:
+            return False
+        if isinstance(node, cst.BinaryOperation):
+            return any(self._is_array(file, side, context, depth) for side in (node.left, node.right))
+        if isinstance(node, cst.Subscript):
+            first = node.slice[0].slice
+            keeps = isinstance(first, cst.Slice) or isinstance(getattr(first, "value", None), cst.Ellipsis)
+            return keeps and self._is_array(file, node.value, context, depth)
+        return False
+
+    def _gives_array(self, origin: Origin, call: cst.Call, depth: int) -> bool:
+        file, name = origin.file, origin.file.name(call.func) or ""
+        if name.startswith(_DATASETS):
+            return bool(origin.parts)
+        if name == _SPLITTING:
+            arrays = [arg.value for arg in call.args if arg.keyword is None]
+            return bool(origin.parts) and all(self._is_array(file, one, origin.context, depth) for one in arrays)
+        if origin.parts:
+            return False
+        if name in _GIVING_ARRAYS:
+            return True
+        if name.startswith("numpy."):
+            dtype = argument(call, -1, "dtype")
+            return name.removeprefix("numpy.") in _MADE and (dtype is None or dotted_name(dtype) != "object")
+        if method_name(call) in _KEEPING and isinstance(call.func, cst.Attribute):
+            return self._is_array(file, call.func.value, origin.context, depth)
+        return False
+
+
+def _rows_of(callee: Callee) -> _Rows | None:
+    """The arrays whose rows a generator yields one by one; None where it does anything else."""
+    function = callee.function
+    if isinstance(function.node, cst.Lambda):
+        over = _without_iter(function.file, function.node.body)
+        arrays = _zipped(function.file, over)
+        return _Rows(tuple(arrays)) if arrays is not None else None
+    statements = _statements(function.node.body)
+    again = len(statements) == 1 and isinstance(statements[0], cst.While) and _is_true(statements[0].test)
+    if again and isinstance(statements[0], cst.While):
+        statements = _statements(statements[0].body)
+    if len(statements) != 1 or not isinstance(statements[0], cst.For) or statements[0].orelse is not None:
+        return None
+    loop = statements[0]
+    inner = _statements(loop.body)
+    line = inner[0].body[0] if len(inner) == 1 and isinstance(inner[0], cst.SimpleStatementLine) else None
+    if not isinstance(line, cst.Expr) or not isinstance(line.value, cst.Yield):
+        return None
+    yielded = line.value.value
+    if yielded is None or isinstance(yielded, cst.From):
+        return None
+    arrays = _by_element(function.file, loop, _parts(yielded)) or _by_index(function.file, loop, _parts(yielded))
+    return _Rows(tuple(arrays), again) if arrays else None
+
+
+def _by_element(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expression] | None:
+    """`for x, y in zip(xs, ys): yield x, y`."""
+    arrays = _zipped(file, loop.iter)
+    targets = _parts(loop.target)
+    names = [one.value for one in targets if isinstance(one, cst.Name)]
+    given = [one.value for one in yielded if isinstance(one, cst.Name)]
+    if arrays is None or len(names) != len(targets) or len(given) != len(yielded) or sorted(names) != sorted(given):
+        return None
+    return arrays if len(arrays) == len(names) else None
+
+
+def _by_index(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expression] | None:
+    """`for i in range(len(xs)): yield xs[i], ys[i]`."""
+    over = loop.iter
+    if not (isinstance(over, cst.Call) and file.names.is_builtin(over.func, "range") and len(over.args) == 1):
+        return None
+    arrays: list[Expression] = []
+    for one in yielded:
+        index = one.slice[0].slice if isinstance(one, cst.Subscript) and len(one.slice) == 1 else None
+        if not isinstance(one, cst.Subscript) or not isinstance(index, cst.Index):
+            return None
+        if dotted_name(index.value) is None or dotted_name(index.value) != dotted_name(loop.target):
+            return None
+        arrays.append(one.value)
+    return arrays
+
+
+def _zipped(file: File, over: Expression) -> list[Expression] | None:
+    if not isinstance(over, cst.Call):
+        return [over] if isinstance(over, cst.Name | cst.Attribute | cst.Subscript) else None
+    if not file.names.is_builtin(over.func, "zip") or any(a.star or a.keyword is not None for a in over.args):
+        return None
+    return [arg.value for arg in over.args] or None
+
+
+def _without_iter(file: File, expr: Expression) -> Expression:
+    if isinstance(expr, cst.Call) and len(expr.args) == 1 and file.names.is_builtin(expr.func, "iter"):
+        return expr.args[0].value
+    return expr
+
+
+def _parts(expr: cst.BaseExpression) -> list[Expression]:
+    return [element.value for element in expr.elements] if isinstance(expr, cst.Tuple | cst.Dict) else [expr]
+
+
+def _statements(body: cst.BaseSuite) -> list[cst.CSTNode]:
+    """The statements of a block without its docstring."""
+    found: list[cst.CSTNode] = list(body.body)
+    first = found[0] if found else None
+    line = first.body[0] if isinstance(first, cst.SimpleStatementLine) else None
+    return found[1:] if isinstance(line, cst.Expr) and isinstance(line.value, cst.BaseString) else found
+
+
+def _is_true(test: Expression) -> bool:
+    return (isinstance(test, cst.Name) and test.value == "True") or (
+        isinstance(test, cst.Integer) and test.value == "1"
+    )

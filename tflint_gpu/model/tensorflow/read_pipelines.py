@@ -1,0 +1,40 @@
+"""The pipelines whose speed counts: what training or a loop reads, and what is batched for somebody elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.tensorflow.chains import Chain
+from tflint_gpu.model.tensorflow.consumers import Consumers
+from tflint_gpu.model.tensorflow.datasets import BATCHING
+from tflint_gpu.model.tensorflow.lengths import Lengths
+from tflint_gpu.model.tensorflow.pipelines import Pipelines
+
+
+class ReadPipelines:
+    """The pipelines of one file that are more than a demonstration."""
+
+    def __init__(self, file: File, pipelines: Pipelines, consumers: Consumers, lengths: Lengths) -> None:
+        self.file = file
+        self.pipelines = pipelines
+        self.consumers = consumers
+        self.lengths = lengths
+
+    @cached_property
+    def chains(self) -> list[Chain]:
+        """What is read, and what is batched: where nobody is seen to read it, a caller elsewhere does."""
+        return list(self._chains())
+
+    def _chains(self) -> Iterator[Chain]:
+        read = [item for item in self.consumers.consumptions if item.kind != "unused"]
+        wanted = [i.chain for i in read if not i.is_glance and i.kind != "iterate"]
+        shown = {o.call for i in read for o in i.chain.operations}
+        shown -= {o.call for chain in wanted for o in chain.operations}
+        for call in self.file.method_calls(*BATCHING):
+            wanted += [c for c in self.pipelines.chains(self.file, call) if c.certain and call not in shown]
+        for chain in wanted:
+            if not self.lengths.is_demonstration(chain):
+                yield chain
+                yield from (one for one in chain.inputs if not self.lengths.is_demonstration(one))
