@@ -18,6 +18,7 @@ from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.project import Project
 from tflint_gpu.model.python.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.compilations import Compilations
 from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.created_state import CreatedState
 from tflint_gpu.model.tensorflow.distributed_training import DistributedTraining
@@ -39,8 +40,10 @@ from tflint_gpu.model.tensorflow.kept_results import KeptResults
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loss_scaling import LossScaling
 from tflint_gpu.model.tensorflow.mapped_code import MappedCode
 from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
+from tflint_gpu.model.tensorflow.mixed_precision import MixedPrecision
 from tflint_gpu.model.tensorflow.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.precision import Precision
@@ -399,4 +402,21 @@ class Model:
     @cached_property
     def distributed_training(self) -> DistributedTraining:
         """Which training under strategies has parts made outside of their scopes."""
-        return DistributedTraining(self.inference, self.constants, self.kinds, Strategies(self.inference))
+        return DistributedTraining(
+            self.inference, self.constants, self.kinds, Strategies(self.inference), self.compilations
+        )
+
+    @cached_property
+    def compilations(self) -> Compilations:
+        """Where models are compiled and trained."""
+        return Compilations(self.inference, self.kinds)
+
+    @cached_property
+    def mixed_precision(self) -> MixedPrecision:
+        """Where the mixed_float16 policy is in force."""
+        return MixedPrecision(self.inference, self.constants, self.guards, self.compilations)
+
+    @cached_property
+    def loss_scaling(self) -> LossScaling:
+        """Which training steps under mixed_float16 do not scale their loss."""
+        return LossScaling(self.inference, self.kinds, self.mixed_precision, self.compilations)

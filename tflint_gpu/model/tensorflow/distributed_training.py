@@ -14,12 +14,12 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.tensorflow.compilations import Compilations
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.strategies import Place, Strategies
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
 
-_FITTING = ("fit", "train_on_batch", "fit_generator")
 _OWN_TRAINING = ("compile", "fit", "train_step", "train_on_batch", "make_train_function")
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
@@ -63,37 +63,35 @@ class _Optimizer:
 class DistributedTraining:
     """The Keras training under strategies, seen from one file."""
 
-    def __init__(self, inference: Inference, constants: Constants, kinds: Kinds, strategies: Strategies) -> None:
+    def __init__(
+        self,
+        inference: Inference,
+        constants: Constants,
+        kinds: Kinds,
+        strategies: Strategies,
+        compilations: Compilations,
+    ) -> None:
         self.inference = inference
         self.constants = constants
         self.kinds = kinds
         self.strategies = strategies
+        self.compilations = compilations
 
     def misplaced(self) -> Iterator[Misplaced]:
         """The parts made outside of the scope that their training needs, each once."""
         seen: set[Node] = set()
-        for file in self.inference.files_with("fit"):
-            for fit in file.method_calls(*_FITTING):
-                for one in self._misplaced_in(file, fit):
-                    if one.node not in seen:
-                        seen.add(one.node)
-                        yield one
-
-    def _misplaced_in(self, file: File, fit: cst.Call) -> Iterator[Misplaced]:
-        """What is misplaced of one training."""
-        receiver = self.kinds.receiver(file, fit, *_FITTING)
-        if receiver is None:
-            return
-        for origin in self.inference.of(file, receiver):
-            if origin.call is not None and self.kinds.of(origin) == "model" and not self._trains_itself(origin):
-                yield from self._misplaced_for(file, fit, origin)
+        for file, fit, made in self.compilations.trained():
+            for one in self._misplaced_for(file, fit, made) if not self._trains_itself(made) else ():
+                if one.node not in seen:
+                    seen.add(one.node)
+                    yield one
 
     def _misplaced_for(self, file: File, fit: cst.Call, made: Origin) -> Iterator[Misplaced]:
         assert made.call is not None
         place = self.strategies.place(made.file, made.call, made.context)
         if place == "unknown":
             return
-        compiles = list(self._compiles(file, made))
+        compiles = list(self.compilations.of(file, made))
         if place == "outside":
             found = self._of_model(file, fit, made, compiles)
             if found is not None:
@@ -175,18 +173,7 @@ class DistributedTraining:
     def _is_outside(self, made: Origin) -> bool:
         return self.strategies.place(made.file, made.node, made.context) == "outside"
 
-    # What `compile` is given.
-
-    def _compiles(self, file: File, made: Origin) -> Iterator[tuple[File, cst.Call]]:
-        """The calls of `compile` on a model."""
-        for one in self.inference.files_with("compile", file, made.file):
-            for call in one.method_calls("compile"):
-                assert isinstance(call.func, cst.Attribute)
-                for origin in self.inference.of(one, call.func.value):
-                    same = origin.node is made.node and not origin.parts
-                    if same and (origin.context is made.context or None in (origin.context, made.context)):
-                        yield one, call
-                        break
+    # The optimizer.
 
     def _optimizer(self, file: File, call: cst.Call, made: Origin) -> _Optimizer | None:
         """The optimizer that a call of `compile` gives a model; None where it is not certain."""

@@ -24,13 +24,13 @@ DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 _DOUBLES = frozenset(["tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64"])
 _SPELLINGS = frozenset(["float64", "double"])
 _FLOATX = frozenset(["keras.backend.set_floatx", "keras.config.set_floatx"])
-_POLICY = frozenset(
+POLICY_SETTERS = frozenset(
     (
         "keras.mixed_precision.set_global_policy keras.mixed_precision.set_dtype_policy keras.config.set_dtype_policy "
         "keras.mixed_precision.experimental.set_policy"
     ).split()
 )
-_POLICIES = frozenset(
+POLICIES = frozenset(
     (
         "keras.mixed_precision.Policy keras.mixed_precision.DTypePolicy keras.DTypePolicy "
         "keras.dtype_policies.DTypePolicy keras.mixed_precision.experimental.Policy"
@@ -120,7 +120,7 @@ class Precision:
     def _is_double(self, origin: Origin) -> bool:
         if origin.name is not None:
             return origin.name in _DOUBLES
-        if origin.made_by in _POLICIES and isinstance(origin.node, cst.Call):
+        if origin.made_by in POLICIES and isinstance(origin.node, cst.Call):
             return self.is_double(origin.file, argument(origin.node, 0, "name"), origin.context)
         if origin.parts or not isinstance(origin.node, cst.BaseString):
             return False
@@ -142,7 +142,7 @@ class Precision:
     # The default of all layers.
 
     def _defaults(self) -> Iterator[Double]:
-        for names, word in ((_FLOATX, "floatx"), (_POLICY, "policy")):
+        for names, word in ((_FLOATX, "floatx"), (POLICY_SETTERS, "policy")):
             calls = list(self.file.calls(*sorted(names)))
             chosen = [(call, _first(call)) for call in calls]
             if not all(self.is_double(self.file, dtype) for _, dtype in chosen):

@@ -1,0 +1,89 @@
+"""TFG604 half-precision-output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class HalfPrecisionOutput(Rule):
+    """Under mixed_float16 a model's softmax or sigmoid gives float16, and a cross-entropy learns from that.
+
+    Why: a layer without a `dtype` of its own computes in the policy's float16, the last one too. In float16 the
+    largest number below 1 is 0.9995, and what is below 0.00000006 is 0. Keras 3 computes the cross-entropy from these
+    rounded probabilities: where a model is certain and wrong, the gradient is 0, infinite or not a number, and the
+    example changes nothing. From a sigmoid that happens to each negative example with a logit of about 8 or more.
+    `dtype="float32"` for the last layer, or an `Activation` with it behind, costs nothing that can be noticed, since
+    only the outputs are concerned. Keras 2 computes these losses from the logits and trains as it should: there,
+    nothing is reported, nor with mixed_bfloat16, where the policy is one of several, or where the loss is no
+    cross-entropy of Keras's own.
+
+    Measured: TensorFlow 2.21 with Keras 3.15 on a CPU: with a logit of 10 in the wrong direction `fit` changes the
+    weights of a float32 output and leaves those of a float16 output as they are, for softmax and sigmoid; with 2.15
+    both change. A test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+        model = tf.keras.Sequential([tf.keras.layers.Dense(10, activation="softmax")])
+        model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+        model.fit(images, labels)
+
+    Use instead:
+        import tensorflow as tf
+
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+        model = tf.keras.Sequential([tf.keras.layers.Dense(10, activation="softmax", dtype="float32")])
+        model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+        model.fit(images, labels)
+    """
+
+    code = "TFG604"
+    name = "half-precision-output"
+    markers = ((b"fit", b"train", b"compile"),)
+    near_markers = (b"mixed_float16",)
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the last layers of trained models that give float16 probabilities to a cross-entropy."""
+        if model.target.keras < 3:
+            return
+        for one in model.mixed_precision.half_outputs():
+            yield Finding(
+                one.file,
+                one.layer,
+                f"under mixed_float16 this {one.activation} gives float16: where it is certain and wrong, "
+                "Keras 3's cross-entropy gets no usable gradient",
+                Prediction("wrong-result", ("training",), basis="a logit of 10 in the wrong direction, Keras 3.15"),
+                help='give this layer `dtype="float32"`',
+                notes=(
+                    Note(one.policy_file, one.policy, "the policy is set here"),
+                    Note(one.loss_file, one.loss, "the cross-entropy"),
+                ),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """One example that the model is certain of and wrong about: does it change the weights?"""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+        last = tf.keras.layers.Dense(1, activation="sigmoid", kernel_initializer=tf.keras.initializers.Constant(10.0))
+        model = tf.keras.Sequential([tf.keras.layers.Input((1,)), last])
+        model.compile(optimizer=tf.keras.optimizers.SGD(1.0), loss="binary_crossentropy")
+        model.fit(tf.ones((1, 1)), tf.zeros((1, 1)), verbose=0)
+        kept = float(last.kernel.numpy()[0, 0]) == 10.0
+        wrong = {"wrong": "the example that is most wrong changed nothing"} if kept else {}
+        tflint_measure.finish(outputs=[0.0], **wrong)
+    """,
+    changes=(("Constant(10.0))", 'Constant(10.0), dtype="float32")'),),
+)
