@@ -52,6 +52,8 @@ class Options:
     target_tensorflow: str | None = None
     output_format: str | None = None
     show_advice: bool | None = None
+    show_fixes: bool | None = None
+    progress: bool | None = None
     fail_on: Severity | None = None
     fix: bool | None = None
     unsafe_fixes: bool | None = None
@@ -73,6 +75,8 @@ class Settings:
     target_tensorflow: str | None = None
     output_format: str = "full"
     show_advice: bool = False
+    show_fixes: bool = False
+    progress: bool = True
     fail_on: Severity = "warning"
     fix: bool = False
     unsafe_fixes: bool = False
@@ -144,6 +148,8 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "target-tensorflow": _version,
     "output-format": _format,
     "show-advice": _boolean,
+    "show-fixes": _boolean,
+    "progress": _boolean,
     "fail-on": _severity,
     "fix": _boolean,
     "unsafe-fixes": _boolean,
@@ -308,7 +314,7 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
     for layer, directory in layers:
         given = {
             name: getattr(layer, name)
-            for name in (*simple, "fix", "unsafe_fixes", "jobs")
+            for name in (*simple, "show_fixes", "progress", "fix", "unsafe_fixes", "jobs")
             if getattr(layer, name) is not None
         }
         for name, path in (("cache_dir", layer.cache_dir), ("baseline", layer.baseline)):
