@@ -63,6 +63,7 @@ FLOORS = """
     narrowing
     checking
     reports
+    site
     verify
     cli integrations
 """
