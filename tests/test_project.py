@@ -64,6 +64,7 @@ FLOORS = """
     checking
     reports
     doctor
+    site
     verify
     cli integrations
 """

@@ -15,7 +15,7 @@ def measured(code: str) -> str:
 
     Says so where nothing was measured yet.
     """
-    results = _recorded().get(code, [])
+    results = recorded(code)
     command = f"`python tests/benchmarks/evidence.py {code}`"
     if not results:
         return f"not yet; {command} does it."
@@ -33,6 +33,11 @@ def measured(code: str) -> str:
         + " ".join(sentences)
         + f" Repeat with {command}."
     )
+
+
+def recorded(code: str) -> list[dict[str, Any]]:
+    """What was measured for a rule, an entry for each version of TensorFlow, the newest first."""
+    return _recorded().get(code, [])
 
 
 def _ratios(results: list[dict[str, Any]], what: str) -> list[str]:

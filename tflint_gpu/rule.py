@@ -8,7 +8,7 @@ import pkgutil
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,6 +42,7 @@ __all__ = [
     "Experiment",
     "Finding",
     "Fix",
+    "NameChange",
     "NoExperiment",
     "Note",
     "Prediction",
@@ -59,6 +60,17 @@ __all__ = [
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
 """What the engine says itself."""
 _RULE_MODULE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?")
+
+
+@dataclass(frozen=True, slots=True)
+class NameChange:
+    """An old name and what became of it, as users write it; versions are empty where nothing happened."""
+
+    old: str
+    new: str
+    since: str
+    deprecated: str = ""
+    removed: str = ""
 
 
 class Rule:
@@ -111,14 +123,24 @@ class Rule:
         return cls.documentation().partition("\n")[0]
 
     @classmethod
-    def documentation(cls) -> str:
-        """The rule's docstring without indentation, with what was measured for its figures."""
+    def documentation(cls, figures: str | None = None) -> str:
+        """The rule's docstring without indentation.
+
+        Arguments:
+            figures: what to write for what was measured; by default, in words, what was.
+        """
         text = inspect.cleandoc(cls.__doc__ or "")
         if PLACEHOLDER not in text:
             return text
         paragraphs = text.split("\n\n")
-        found = [p.replace(PLACEHOLDER, measured(cls.code)) if PLACEHOLDER in p else p for p in paragraphs]
+        words = measured(cls.code) if figures is None else figures
+        found = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
         return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in found)
+
+    @classmethod
+    def name_changes(cls) -> Sequence[NameChange]:
+        """The old names that the rule is about, if it is about names."""
+        return ()
 
     @classmethod
     def example(cls, heading: str) -> str:

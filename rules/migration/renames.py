@@ -11,7 +11,18 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.mentions import Mention
-from tflint_gpu.rule import Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload, table_of
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NameChange,
+    NoExperiment,
+    Prediction,
+    Rule,
+    Workload,
+    table_of,
+)
 
 from .chains import rewritten
 from .table import KERAS_3, TF_NAME, Rename, State, documentation, first_without, shown
@@ -42,6 +53,11 @@ class Renamed(Rule):
     skips_graphs = True
     row: dict[str, Any]
     renames: tuple[Rename, ...]
+
+    @classmethod
+    def name_changes(cls) -> list[NameChange]:
+        """The rows of the table."""
+        return [rename.change for rename in cls.renames]
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the old names of the file; nothing in programs for TensorFlow 1, or that ask which version there is."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.rule import Edit
+from tflint_gpu.rule import Edit, NameChange
 
 KERAS_3 = "Keras 3"
 TF_NAME = re.compile(r"\btensorflow((?:\.\w+)+)")
@@ -43,6 +43,17 @@ class Rename:
         """From the table, whose lists become tuples."""
         fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         return cls(**fields)
+
+    @property
+    def change(self) -> NameChange:
+        """The row as readers are told it."""
+        old, new = shown(self.old), shown(self.new)
+        if self.method:
+            new = f"Model.{new}" if new else ""
+            old = f"Model.{self.method}({', '.join(f'{keyword}=' for keyword in self.keywords)})"
+        elif self.attribute:
+            old = f"{shown(self.of)}(...).{self.attribute}"
+        return NameChange(old, new, self.since if new else "", self.deprecated, self.removed)
 
     def state(self, model: Model) -> State | None:
         """What the old name is in the target version; None where it is as good as any."""

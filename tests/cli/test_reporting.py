@@ -35,6 +35,7 @@ def train(model, xs):
     ds = ds.prefetch(1).map(lambda x: tf.io.decode_png(x)).batch(32)
     model.fit(ds, epochs=2)
 """
+TIMES = "\N{MULTIPLICATION SIGN}"
 PROGRAMS = {"advice": ADVICE, "warning": WARNING, "error": ERROR}
 
 
@@ -182,3 +183,29 @@ def test_what_programs_read_has_each_piece_of_advice(output_format: str, tmp_pat
     assert done.returncode == 0
     assert {name for name in "abcde" if f"{name}.py" in done.stdout} == set("abcde")
     assert "--show-advice" not in done.stdout
+
+
+def test_what_was_mended_is_listed(tmp_path: Path, check: Any) -> None:
+    """Protects the answer to "what did it do?": by file and rule, as ruff has it."""
+    (tmp_path / "a.py").write_text(MENDABLE)
+    (tmp_path / "b.py").write_text(MENDABLE + "x = 1  # noqa: TFG101\ny = 2  # noqa: TFG101\n")
+    chosen = ("--fix", "--show-fixes", "--select", "TFG302", "--extend-select", "TFG001,TFG101")
+    done = check(*chosen)
+    assert done.stdout == (
+        f"\nFixed 4 problems:\n- a.py:\n    1 {TIMES} TFG302 (misplaced-prefetch)\n"
+        f"- b.py:\n    2 {TIMES} TFG001 (unused-suppression)\n    1 {TIMES} TFG302 (misplaced-prefetch)\n\n"
+        "Found 4 problems (4 fixed, 0 remaining).\n"
+    )
+    assert check(*chosen).stdout == "All checks passed!\n"
+    (tmp_path / "a.py").write_text(MENDABLE)
+    only = check("--fix-only", "--show-fixes", "--select", "TFG302").stdout
+    assert only == f"\nFixed 1 problem:\n- a.py:\n    1 {TIMES} TFG302 (misplaced-prefetch)\n\nFixed 1 problem.\n"
+    (tmp_path / "a.py").write_text(MENDABLE)
+    assert json.loads(check("--fix", "--show-fixes", "--select", "TFG302", "--output-format", "json").stdout) == []
+    (tmp_path / "a.py").write_text(MENDABLE)
+    (tmp_path / "tflint-gpu.toml").write_text("show-fixes = true\n")
+    assert f"1 {TIMES} TFG302" in check("--fix", "--select", "TFG302").stdout
+    (tmp_path / "a.py").write_text(MENDABLE)
+    assert "TFG302" not in check("--fix", "--no-show-fixes", "--select", "TFG302").stdout
+    (tmp_path / "a.py").write_text(MENDABLE)
+    assert check("--fix", "--quiet", "--select", "TFG302").stdout == ""

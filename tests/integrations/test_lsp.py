@@ -404,3 +404,9 @@ async def test_comments_that_silence_nothing(editor: Editor) -> None:
     using = "import tensorflow as tf\nfrom layers import wave\n\n\nclass Wave(tf.keras.layers.Layer):\n    def call(self, x):\n        return wave(x)\n"
     (editor.root / "train.py").write_text(using)
     assert await editor.save("layers.py") == []
+
+
+async def test_links_to_the_pages_of_rules(editor: Editor) -> None:
+    await editor.start(options={"documentationUrl": "https://example.org/rules"})
+    [found] = await editor.open("train.py", LAYER)
+    assert found.code_description == types.CodeDescription("https://example.org/rules/TFG101.html")

@@ -57,6 +57,10 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
         ('fail-on = ["error"]', ["`fail-on` must be one of error, warning, advice"]),
         ('fail-no = "error"', ["fail-no", "did you mean `fail-on`?"]),
         ('show-advice = "yes"', ["`show-advice` must be true or false"]),
+        ('documentation-url = "example.org"', ["`documentation-url` must be an address such as "]),
+        ('documentation-url = "https://"', ["`documentation-url`"]),
+        ('documentation-url = "javascript:alert(1)"', ["`documentation-url`"]),
+        ("documentation-url = 1", ["`documentation-url`"]),
         ('target-tensorflow = "two"', ["target-tensorflow"]),
         ("target-tensorflow = 2.1", ["target-tensorflow"]),
         ("select = [", ["TOML"]),
@@ -104,3 +108,17 @@ def test_all_keys_are_understood() -> None:
     }  # fmt: skip
     options = parse_options(table, "here")
     assert all(getattr(options, key.replace("-", "_")) is not None for key in table)
+
+
+def test_the_links_of_rules() -> None:
+    """Protects links: none until a team says where its pages are, and one form for all programs that show them."""
+
+    def link(address: str) -> str | None:
+        resolver = SettingsResolver(parse_options({"documentation-url": address}, "test"), isolated=True)
+        return resolver.for_directory(Path("/")).link("TFG101")
+
+    assert SettingsResolver(isolated=True).for_directory(Path("/")).link("TFG101") is None
+    assert link("") is None
+    assert link("https://example.org/rules/") == "https://example.org/rules/TFG101.html"
+    assert link("http://localhost:8000") == "http://localhost:8000/TFG101.html"
+    assert link("file:///srv/rules") == "file:///srv/rules/TFG101.html"

@@ -87,7 +87,7 @@ class Engine:
             data = file.read()
         except OSError as error:
             reason = UnreadableSource(f"cannot be read: {error.strerror or error}")
-            return FileResult(file, self.allowed([unreadable(file.name, reason)]), is_whole=False)
+            return FileResult(file, self.reported([unreadable(file.name, reason)]), is_whole=False)
         if not file.may_matter(data):
             return FileResult(file)
         with collector_held_off():
@@ -96,7 +96,7 @@ class Engine:
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
             gc.collect()
-        return replace(result, diagnostics=self.allowed(result.diagnostics))
+        return replace(result, diagnostics=self.reported(result.diagnostics))
 
     def _check_data(self, file: FileToCheck, data: bytes) -> FileResult:
         selected, target = self.selected(file.path), self.target_for(file)
@@ -177,7 +177,7 @@ class Engine:
         return [
             (rule, finding, diagnostic, model)
             for rule, finding, diagnostic in found
-            if self.allowed([diagnostic]) and not Suppressions(finding.file.source).hides(diagnostic)
+            if self.reported([diagnostic]) and not Suppressions(finding.file.source).hides(diagnostic)
         ]
 
     def model_of(self, file: FileToCheck) -> Model | None:
@@ -247,9 +247,11 @@ class Engine:
             return shown_name(source.path, self.working_directory)
         return source.name
 
-    def allowed(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """Without those that the settings of the file in which they lie do not want."""
-        return tuple(one for one in diagnostics if self._wants(self.working_directory / one.filename, one.code))
+    def reported(self, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Those that the settings of the file in which they lie want, with the links that these ask for."""
+        placed = [(one, self.working_directory / one.filename) for one in diagnostics]
+        wanted = [(one, self.resolver.for_file(path)) for one, path in placed if self._wants(path, one.code)]
+        return tuple(replace(one, url=url) if (url := settings.link(one.code)) else one for one, settings in wanted)
 
     def _wants(self, path: Path, code: str) -> bool:
         return code in self.selected(path).codes and not is_excluded(path, self.resolver)

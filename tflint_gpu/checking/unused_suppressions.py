@@ -95,7 +95,7 @@ class UnusedSuppressions:
             return []
         self._check(importing)
         found = [self._diagnostic(one, source) for one in self._unused(directives, file)]
-        return [one for one in self.engine.allowed(found) if not comments.hides(one)]
+        return [one for one in self.engine.reported(found) if not comments.hides(one)]
 
     def _unused(self, directives: Sequence[Directive], file: FileToCheck) -> Iterator[_Unused]:
         used = {place for result in self._all_results for place in result.silencers}

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
@@ -72,35 +72,46 @@ def _start(body: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def check_files(engine: Engine, files: Sequence[FileToCheck], jobs: int | None = None) -> list[FileResult]:
+def check_files(
+    engine: Engine,
+    files: Sequence[FileToCheck],
+    jobs: int | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+) -> list[FileResult]:
     """Check files, those without TensorFlow at no cost, and return results in the order of the files.
 
     Arguments:
         engine: is copied into each process, if there are several.
         files: to check.
         jobs: number of processes; None for as many as the number of files is worth.
+        tell: is called after each file, with the number of those done and of all.
     """
     relevant = [file for file in files if _is_relevant(file)]
     if jobs is None:
         jobs = _cores() if len(relevant) >= WORTH_PROCESSES else 1
     jobs = min(jobs, len(relevant))
+    results: list[FileResult] = []
+
+    def take(checked: Iterable[FileResult]) -> None:
+        for result in checked:
+            results.append(result)
+            tell(len(results), len(relevant))
+
     if jobs > 1:
-        results = list(_in_processes(engine, relevant, jobs))
+        take(_in_processes(engine, relevant, jobs))
     elif relevant:
-        results = with_large_stack(lambda: _check_all(engine, relevant))
-    else:
-        results = []
+        with_large_stack(lambda: take(_one_by_one(engine, relevant)))
     order = {file.path: index for index, file in enumerate(relevant)}
     results.sort(key=lambda result: order[result.file.path])
     comments = UnusedSuppressions(engine, files, results)
     return with_large_stack(comments.added) if comments.candidates else results
 
 
-def _check_all(engine: Engine, files: Sequence[FileToCheck]) -> list[FileResult]:
+def _one_by_one(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[FileResult]:
     with collector_held_off():
-        results = [engine.check(file) for file in files]
+        for file in files:
+            yield engine.check(file)
         engine.forget_files()  # or the collector, when it is back, searches all trees before they are dropped
-        return results
 
 
 def _is_relevant(file: FileToCheck) -> bool:

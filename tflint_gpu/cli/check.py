@@ -57,6 +57,8 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("-o", "--output-file", metavar="FILE", help="Where to write the report, instead of standard output.")
 @click.option("--show-advice/--no-show-advice", default=None, help="Show each piece of advice, not a line a rule.")
+@click.option("--show-fixes/--no-show-fixes", default=None, help="List what was mended, by file and rule.")
+@click.option("--progress/--no-progress", default=None, help="Show a bar on a terminal if it takes long (default).")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option(
     "--diff-base", metavar="REV", help="Only findings on lines changed since REV; REV... is where HEAD left it."
@@ -87,6 +89,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--fail-on", type=click.Choice(WORST_FIRST), help="Exit with 1 for this or worse (default: warning).")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was mended.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes (needs the extra `watch`).")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
     "--show-settings", is_flag=True, help="Show the first file's settings as TOML, and where each comes from."
@@ -107,6 +110,12 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
             raise click.UsageError(f"--add-noqa and --{option.replace('_', '-')} exclude each other")
     if given["add_noqa"] and "-" in paths:
         raise click.UsageError("--add-noqa and standard input (-) exclude each other")
+    if given["watch"]:
+        from tflint_gpu.cli.watching import refuse_other_work, watch
+
+        refuse_other_work(paths, given)
+        given["jobs"] = 1  # beside threads that watch no process should be forked; what is unchanged is in the cache
+        watch(Check(paths, given).run, paths or (".",))
     return Check(paths, given).run()
 
 
@@ -270,16 +279,21 @@ class Check:
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.fixing import Mending, each_once
+        from tflint_gpu.cli.progress import Progress, may_show_progress
         from tflint_gpu.cli.reporting import Outcome
 
         use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
+        progress = Progress(sys.stderr)
+        is_shown = settings.progress and not self.given["quiet"] and may_show_progress(sys.stderr, os.environ)
+        tell = progress.tell if is_shown else lambda done, total: None
 
         def make_engine() -> Engine:
             return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
 
         sources = _unsaved(files)
         if not mends:
-            results = check_files(make_engine(), files, settings.jobs)
+            with contextlib.closing(progress):
+                results = check_files(make_engine(), files, settings.jobs, tell)
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
                     _tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
@@ -289,9 +303,17 @@ class Check:
                 narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
             )
         mending = Mending(
-            make_engine, narrowing.narrow, files, settings.jobs, settings.unsafe_fixes, self.given["diff"], sources
+            make_engine,
+            narrowing.narrow,
+            files,
+            settings.jobs,
+            settings.unsafe_fixes,
+            self.given["diff"],
+            tell,
+            sources,
         )
-        mending.run()
+        with contextlib.closing(progress):
+            mending.run()
         found = each_once(mending.results)
         return Outcome(
             narrowing.narrow(found, mending.texts),

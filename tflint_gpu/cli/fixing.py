@@ -25,6 +25,7 @@ class Mending:
         jobs: as `check_files` has it.
         unsafe: apply unsafe fixes too.
         dry: change nothing on the disk.
+        tell: as `check_files` has it.
         texts: of the files that are not (or differently) on the disk; mended, afterwards.
         results: what the last round found.
         fixed: what was mended.
@@ -38,6 +39,7 @@ class Mending:
     jobs: int | None
     unsafe: bool
     dry: bool
+    tell: Callable[[int, int], None] = lambda done, total: None
     texts: dict[str, SourceFile] = field(default_factory=dict)
     results: list[FileResult] = field(default_factory=list)
     fixed: list[Diagnostic] = field(default_factory=list)
@@ -48,10 +50,10 @@ class Mending:
         """Do it: a round mends each file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
-            self.results = check_files(engine, self.files, self.jobs)
+            self.results = check_files(engine, self.files, self.jobs, self.tell)
             if not self._round(engine) or self.dry:
                 return
-        self.results = check_files(self.make_engine(), self.files, self.jobs)
+        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell)
 
     def _round(self, engine: Engine) -> bool:
         """Mend all files once; whether one changed."""

@@ -16,7 +16,7 @@ from tflint_gpu.cli import FAILED, FOUND
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.display import printable, use_colour
-from tflint_gpu.reports.summary import fix_summary, plural, statistics, summary
+from tflint_gpu.reports.summary import fix_summary, mended, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
@@ -54,6 +54,7 @@ class Manner:
 
     output_format: str
     show_advice: bool
+    show_fixes: bool
     unsafe_fixes: bool
     statistics: bool
     fix_only: bool
@@ -66,8 +67,8 @@ class Manner:
     def of(cls, given: Mapping[str, Any], settings: Settings) -> Manner:
         """From the options as click has them."""
         names = ("statistics", "fix_only", "exit_zero", "exit_non_zero_on_fix", "quiet", "verbose")
-        from_settings = (settings.output_format, settings.show_advice, settings.unsafe_fixes)
-        return cls(*from_settings, *(given[name] for name in names))
+        shown = (settings.output_format, settings.show_advice, settings.show_fixes, settings.unsafe_fixes)
+        return cls(*shown, *(given[name] for name in names))
 
 
 def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: TextIO) -> int:
@@ -78,7 +79,8 @@ def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: Te
     """
     view = View(here, use_colour(stream, os.environ), manner.unsafe_fixes, outcome.sources, manner.show_advice)
     found, fixed = outcome.found, outcome.fixed
-    lines: list[str] = []
+    is_for_people = manner.output_format in ("full", "concise")
+    lines = list(mended(fixed, view)) if manner.show_fixes and is_for_people else []
     if manner.fix_only:
         lines.append(fix_summary(len(fixed), dry=False))
     else:
@@ -86,7 +88,7 @@ def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: Te
             stream.write(statistics(found, view, manner.output_format))
         else:
             stream.write(renderer(manner.output_format)(found, view))
-        if manner.output_format in ("full", "concise"):
+        if is_for_people:
             lines += summary(found, len(fixed), outcome.mending, manner.unsafe_fixes)
     if not manner.quiet and not (outcome.errors and not found and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))

@@ -9,6 +9,9 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.checking.fixes import Fixable
 from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic
 from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable, styled
+
+_TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: bool) -> Iterator[str]:
@@ -43,6 +46,23 @@ def fix_summary(fixed: int, dry: bool) -> str:
     if not fixed:
         return "No problems would be fixed." if dry else "No problems were fixed."
     return f"{'Would fix' if dry else 'Fixed'} {plural(fixed, 'problem')}."
+
+
+def mended(fixed: Sequence[Diagnostic], view: View) -> Iterator[str]:
+    """What `--show-fixes` lists: each file with its rules, the most frequent first."""
+    if not fixed:
+        return
+    counts: dict[str, Counter[tuple[str, str]]] = {}
+    for one in fixed:
+        counts.setdefault(one.filename, Counter())[one.code, one.name] += 1
+    width = max(len(str(count)) for table in counts.values() for count in table.values())
+    yield ""
+    yield styled(f"Fixed {plural(len(fixed), 'problem')}:", "green", view.colour)
+    for filename, table in sorted(counts.items()):
+        yield f"- {styled(printable(filename), 'bold', view.colour)}:"
+        for (code, name), count in sorted(table.items(), key=lambda item: (-item[1], item[0])):
+            yield f"    {count:>{width}} {_TIMES} {styled(code, 'red', view.colour)} ({name})"
+    yield ""
 
 
 def plural(number: int, noun: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
 OWN_FILE = "tflint-gpu.toml"
 TABLE = "tflint-gpu"
 OUTPUT_FORMATS = (
@@ -52,11 +54,14 @@ class Options:
     target_tensorflow: str | None = None
     output_format: str | None = None
     show_advice: bool | None = None
+    show_fixes: bool | None = None
+    progress: bool | None = None
     fail_on: Severity | None = None
     fix: bool | None = None
     unsafe_fixes: bool | None = None
     cache_dir: str | None = None
     baseline: str | None = None
+    documentation_url: str | None = None
     jobs: int | None = None
 
 
@@ -73,12 +78,19 @@ class Settings:
     target_tensorflow: str | None = None
     output_format: str = "full"
     show_advice: bool = False
+    show_fixes: bool = False
+    progress: bool = True
     fail_on: Severity = "warning"
     fix: bool = False
     unsafe_fixes: bool = False
     cache_dir: Path | None = None
     baseline: Path | None = None
+    documentation_url: str = ""
     jobs: int | None = None
+
+    def link(self, code: str) -> str | None:
+        """Where the team has a rule's page, as `rule --all --output-format site` writes it; None if nowhere."""
+        return f"{self.documentation_url.rstrip('/')}/{code}.html" if self.documentation_url else None
 
 
 def _string(value: object) -> str:
@@ -124,6 +136,12 @@ def _severity(value: object) -> Severity:
     raise TypeError("one of " + ", ".join(WORST_FIRST))
 
 
+def _address(value: object) -> str:
+    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+        raise TypeError('an address such as "https://example.org/tflint-gpu", or empty')
+    return value
+
+
 def _version(value: object) -> str:
     parts = value.split(".") if isinstance(value, str) else []
     if not 2 <= len(parts) <= 3 or not all(part.isascii() and part.isdigit() for part in parts):
@@ -144,11 +162,14 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "target-tensorflow": _version,
     "output-format": _format,
     "show-advice": _boolean,
+    "show-fixes": _boolean,
+    "progress": _boolean,
     "fail-on": _severity,
     "fix": _boolean,
     "unsafe-fixes": _boolean,
     "cache-dir": _string,
     "baseline": _string,
+    "documentation-url": _address,
     "jobs": _positive,
 }
 
@@ -308,7 +329,7 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
     for layer, directory in layers:
         given = {
             name: getattr(layer, name)
-            for name in (*simple, "fix", "unsafe_fixes", "jobs")
+            for name in (*simple, "show_fixes", "progress", "fix", "unsafe_fixes", "documentation_url", "jobs")
             if getattr(layer, name) is not None
         }
         for name, path in (("cache_dir", layer.cache_dir), ("baseline", layer.baseline)):
