@@ -38,10 +38,11 @@ def test_every_package_is_shipped() -> None:
 
 
 def test_the_machine_names_no_rule() -> None:
+    """TFG9 are no rules: `doctor` finds them on a machine."""
     named = {
         f"{path.relative_to(ROOT)}: {code}"
         for path in (ROOT / "tflint_gpu").rglob("*.py")
-        for code in re.findall(r"TFG\d{3}", re.sub(r'""".*?"""|#.*', "", path.read_text(), flags=re.DOTALL))
+        for code in re.findall(r"TFG[0-8]\d\d", re.sub(r'""".*?"""|#.*', "", path.read_text(), flags=re.DOTALL))
     }
     assert named == {"tflint_gpu/rule.py: TFG000", "tflint_gpu/rule.py: TFG001"}
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.reports.documentation import as_markdown
-from tflint_gpu.rule import Rule, RuleEntry, entries, load
+from tflint_gpu.rule import RuleEntry, entries, load
 from tflint_gpu.settings.config import SettingsError
 
 _SITE_NEEDS = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "pygments": "pygments"}
@@ -36,8 +37,8 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
         if not every or output_format != "site" or not output_dir:
             raise click.UsageError("a site is written by --all --output-format site -o DIR")
         return _write_site(Path(output_dir))
-    chosen = entries() if code is None else (_find(code),)
-    objects = [_as_object(entry, load([entry.code])[0]) for entry in chosen]
+    chosen = _catalogue() if code is None else (_find(code),)
+    objects = [_as_object(entry) for entry in chosen]
     if search is not None:
         objects = _with_words(objects, search.lower().split())
         if not objects:
@@ -86,8 +87,13 @@ def _with_words(objects: list[dict[str, Any]], words: list[str]) -> list[dict[st
     return sorted(found, key=lambda one: not any(is_found(word, one, "code", "name", "summary") for word in words))
 
 
-def _find(word: str) -> RuleEntry:
-    names = {name: entry for entry in entries() for name in (entry.code, entry.name)}
+def _catalogue() -> tuple[RuleEntry | Diagnosis, ...]:
+    """All rules, and what `doctor` finds on a machine."""
+    return *entries(), *(Diagnosis(code, "") for code in known())
+
+
+def _find(word: str) -> RuleEntry | Diagnosis:
+    names = {name: entry for entry in _catalogue() for name in (entry.code, entry.name)}
     found = names.get(word.upper()) or names.get(word.lower())
     if found is None:
         close = difflib.get_close_matches(word.upper(), names, n=1, cutoff=0.5)
@@ -97,7 +103,19 @@ def _find(word: str) -> RuleEntry:
     return found
 
 
-def _as_object(entry: RuleEntry, rule: Rule) -> dict[str, Any]:
+def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
+    if isinstance(entry, Diagnosis):
+        return {
+            "code": entry.code,
+            "name": entry.name,
+            "theme": "machine",
+            "summary": entry.means.partition(". ")[0].rstrip(".") + ".",
+            "severity": entry.severity,
+            "fixable": None,
+            "opt_in": False,
+            "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
+        }
+    rule = load([entry.code])[0]
     return {
         "code": rule.code,
         "name": rule.name,

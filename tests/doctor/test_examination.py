@@ -1,0 +1,159 @@
+"""Looking at a machine: real probes in processes of their own, none of which can hang the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.doctor.compatibility import builds, release, runs_on
+from tflint_gpu.doctor.examination import Patience, examine, run
+from tflint_gpu.doctor.facts import Facts, Setting
+from tflint_gpu.doctor.surroundings import look
+
+
+Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path) -> Doctor:
+    """Run the command in the test's own directory, for as long as a busy machine needs to import TensorFlow."""
+
+    def run_it(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tflint_gpu", "doctor", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+
+    return run_it
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    """What is seen of this machine and of the TensorFlow that runs the tests."""
+    return examine(Path(sys.executable), [Setting("XLA_FLAGS", "--xla_dump_to=/tmp", "train.py", 1)])
+
+
+def test_the_installed_tensorflow_is_seen(facts: Facts) -> None:
+    import tensorflow as tf
+
+    assert facts.tensorflow is not None
+    assert facts.tensorflow.version == tf.__version__
+    assert facts.tensorflow.gpus == tuple(gpu.name for gpu in tf.config.list_physical_devices("GPU"))
+    assert facts.tensorflow.keras == tf.keras.__version__
+    assert facts.installation.packages["keras"] == tf.keras.__version__
+    assert facts.installation.python == ".".join(map(str, sys.version_info[:2]))
+    assert facts.silent == ()
+
+
+def test_the_table_has_the_installed_build() -> None:
+    """Protects compatibility.toml from rows that are not true: its row of this TensorFlow is its build information."""
+    import tensorflow as tf
+
+    build = dict(tf.sysconfig.get_build_info())
+    row = builds()[release(tf.__version__)]
+    if build["is_cuda_build"]:
+        assert (row.cuda, row.cudnn) == (build["cuda_version"], build["cudnn_version"])
+        assert row.capabilities == tuple(build["cuda_compute_capabilities"])
+    assert ".".join(map(str, sys.version_info[:2])) in row.python
+
+
+def test_code_for_a_card() -> None:
+    """Protects TFG904: code of one generation runs on the later cards of it; what is no code yet, on all later ones."""
+    built = ("sm_60", "sm_70", "compute_80")
+    assert [runs_on(built, card) for card in ((5, 2), (6, 1), (7, 5), (8, 0), (9, 0), (3, 7))] == [
+        False, True, True, True, True, False,
+    ]  # fmt: skip
+    assert runs_on((), (3, 0))
+
+
+def test_a_probe_that_hangs_is_ended() -> None:
+    """Protects the command from a driver that never answers; what was printed before is kept."""
+    code = "import json, time; print(json.dumps({'a': 1}), flush=True); time.sleep(3600)"
+    answer = run([sys.executable, "-c", code], seconds=10)
+    assert (answer.status, answer.lines) == ("out of time", ({"a": 1},))
+
+
+def test_a_probe_that_crashes_says_how() -> None:
+    answer = run([sys.executable, "-c", "raise SystemExit('no good')"], seconds=60)
+    assert (answer.status, answer.reason) == ("failed", "failed: no good")
+    killed = run([sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"], seconds=60)
+    assert killed.reason == "failed: exit code -9"
+    assert run(["/no/such/python"], seconds=60).status == "failed"
+
+
+def test_a_python_that_hangs_gives_a_picture_all_the_same(tmp_path: Path) -> None:
+    """Protects the report: each look that fails is told of, and the others go on."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 3600\n")
+    python.chmod(0o755)
+    facts = examine(python, patience=Patience(quick=30, tensorflow=1, operations=1))
+    assert "TensorFlow" in [what for what, _ in facts.silent]
+    assert facts.tensorflow is not None
+    assert "out of time" in facts.tensorflow.error
+
+
+def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
+    """Protects what is read of files, with a root of our own."""
+    for name, text in {
+        "proc/version": "Linux version 5.15.90.1-microsoft-standard-WSL2",
+        "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6\n",
+        "proc/1/cgroup": "0::/kubepods/besteffort/pod1\n",
+        "sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n",
+        "sys/bus/pci/devices/0000:01:00.1/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0000:01:00.1/class": "0x040300\n",
+        "dev/nvidia0": "",
+        "dev/nvidia-caps": "",
+        "usr/lib/wsl/lib/libcuda.so.1": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = look(tmp_path, {"CUDA_VISIBLE_DEVICES": "", "HOME": "/root"}, ("Linux", "x86_64"))
+    assert (found.cards, found.kernel_driver, found.container) == (1, "535.54.03", "kubernetes")
+    assert (found.wsl, found.wsl_driver) == (True, True)
+    assert found.device_files == (("/dev/nvidia0", True),)
+    assert found.variables == {"CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_the_command_without_tensorflow(tmp_path: Path, doctor: Doctor) -> None:
+    """Protects the commonest first question, and the exit code."""
+    done = doctor("--python", sys.executable, "--output-format", "json")
+    found = json.loads(done.stdout)
+    assert done.returncode == found["exit_code"]
+    assert found["facts"]["tensorflow"]["version"]
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    done = doctor("--python", str(bare))
+    assert done.returncode == 1
+    assert "TFG909" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1].startswith("Next: ")
+    assert doctor("--python", "/no/such/python").returncode == 2
+
+
+PROGRAM = """\
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+os.environ.setdefault("XLA_FLAGS", "--xla_dump_to=x")
+os.environ["HOME"] = "/"
+if flag:
+    os.environ["TF_XLA_FLAGS"] = "x"
+import tensorflow as tf
+tf.config.set_visible_devices([], "GPU")
+x = tf.ones(3)
+"""
+
+
+def test_what_a_program_sets_is_read_and_not_run(tmp_path: Path, doctor: Doctor) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    done = doctor("train.py", "--output-format", "json")
+    settings = json.loads(done.stdout)["facts"]["settings"]
+    assert [(one["name"], one["value"], one["row"]) for one in settings] == [
+        ("CUDA_VISIBLE_DEVICES", "-1", 2),
+        ("XLA_FLAGS", "--xla_dump_to=x", 3),
+        ("tf.config.set_visible_devices", "[]", 8),
+    ]
+    assert "TFG922" in [one["code"] for one in json.loads(done.stdout)["diagnoses"]]
