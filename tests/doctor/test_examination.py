@@ -15,7 +15,6 @@ from tflint_gpu.doctor.examination import Patience, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.surroundings import look
 
-
 Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
