@@ -15,6 +15,8 @@ FROZEN = {
     + "for i in range(9):\n    step(tf.ones(3))\n    rate *= 0.5",
     "changed in a while loop": "rate = 1\n" + STEP + "while True:\n    rate = rate + 1\n    step(tf.ones(3))",
     "changed between two calls": "rate = 1.0\n" + STEP + "step(tf.ones(3))\nrate = 2.0\nstep(tf.ones(3))",
+    "a variable only in the end": "rate = 1.0\n" + STEP + "step(tf.ones(3))\nrate = 2.0\nstep(tf.ones(3))\n"
+    "rate = tf.Variable(1.0)",
     "counted by a function": "rate = 0\n"
     + STEP
     + "def train():\n    global rate\n    rate += 1\n    step(tf.ones(3))\ntrain()",
@@ -43,6 +45,7 @@ NOT_FROZEN = {
     + STEP
     + "def main():\n    global rate\n    rate = tf.Variable(rate)\n"
     "    step(tf.ones(3))",
+    "a variable in between": "rate = 1.0\n" + STEP + "step(tf.ones(3))\nrate = tf.Variable(1.0)\nstep(tf.ones(3))",
     "a parameter": "rate = 1.0\n@tf.function\ndef step(x, rate):\n    return x * rate\nfor i in range(3):\n"
     "    step(tf.ones(3), rate)\n    rate *= 0.5",
     "a local": "rate = 1.0\n@tf.function\ndef step(x):\n    rate = 2.0\n    return x * rate\nfor i in range(3):\n"

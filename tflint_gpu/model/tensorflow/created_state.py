@@ -13,7 +13,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, argument, dotted_name, method_name
+from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode
 from tflint_gpu.targets import Target
@@ -74,6 +74,7 @@ class CreatedState:
         self.kinds = kinds
         self.code = code
         self.target = target
+        self._prepared: dict[Node, bool] = {}
 
     @cached_property
     def in_every_call(self) -> list[list[Created]]:
@@ -153,10 +154,13 @@ class CreatedState:
 
     def _prepares_weights(self, cls: Class, depth: int) -> bool:
         """Whether a layer or model of the project makes weights in `__init__` or `build`."""
-        if not self.kinds.of_class(cls) & {"layer", "model"}:
-            return False
-        methods = (self.inference.definitions.method(cls, name) for name in _PREPARING)
-        return any(method is not None and self._makes_weights(method, depth) for method in methods)
+        if cls.node not in self._prepared:
+            self._prepared[cls.node] = False  # in work: a layer that makes itself adds nothing
+            methods = [self.inference.definitions.method(cls, name) for name in _PREPARING]
+            self._prepared[cls.node] = bool(self.kinds.of_class(cls) & {"layer", "model"}) and any(
+                method is not None and self._makes_weights(method, depth) for method in methods
+            )
+        return self._prepared[cls.node]
 
     def _makes_weights(self, method: Function, depth: int) -> bool:
         file = method.file

@@ -49,13 +49,11 @@ class FrozenGlobals:
 
     @cached_property
     def _numbers(self) -> dict[str, list[Binding]]:
-        """The globals that are numbers or lists wherever they get a value, and get several."""
+        """The globals that are numbers or lists at first, and get several values."""
         return {
             name: bindings
             for name, bindings in self.file.tree.root.bindings.items()
-            if len(bindings) > 1
-            and all(self._is_plain(one) for one in bindings)
-            and isinstance(bindings[0].value, _PLAIN)
+            if len(bindings) > 1 and self._is_plain(bindings[0]) and isinstance(bindings[0].value, _PLAIN)
         }
 
     def _is_plain(self, binding: Binding) -> bool:
@@ -94,17 +92,22 @@ class FrozenGlobals:
     def _changes(self, traced: Traced, bindings: list[Binding]) -> Iterator[Node]:
         """The bindings that surely come between two calls of the traced function."""
         calls = self._calls(traced)
+        is_always_plain = all(self._is_plain(one) for one in bindings)
         for binding in bindings:
+            if not self._is_plain(binding):
+                return
             if binding.remote:
-                if self._goes_on(binding):
-                    yield binding.node
-            elif any(self._repeats_both(binding.node, call) for call in calls):
-                yield binding.node
+                changes = is_always_plain and self._goes_on(binding)
             else:
-                order = self.file.tree.order
-                here = order[binding.node]
-                if any(order[call] < here for call in calls) and any(order[call] > here for call in calls):
-                    yield binding.node
+                repeated = is_always_plain and any(self._repeats_both(binding.node, call) for call in calls)
+                changes = repeated or self._is_between(binding.node, calls)
+            if changes:
+                yield binding.node
+
+    def _is_between(self, node: Node, calls: list[cst.Call]) -> bool:
+        order = self.file.tree.order
+        before = any(order[call] < order[node] for call in calls)
+        return before and any(order[call] > order[node] for call in calls)
 
     def _calls(self, traced: Traced) -> list[cst.Call]:
         """The calls, at module level, of what is traced."""

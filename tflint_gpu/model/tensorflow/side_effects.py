@@ -58,6 +58,7 @@ class SideEffects:
         self.file = file
         self.inference = inference
         self.code = code
+        self._written: dict[File, dict[Node | None, list[cst.Subscript]]] = {}
 
     @cached_property
     def all(self) -> list[list[SideEffect]]:
@@ -112,8 +113,8 @@ class SideEffects:
     def _changed_items(self, traced: Traced) -> Iterator[SideEffect]:
         """`d[k] = v`, `d[k] += v`, `del d[k]`."""
         file = traced.file
-        for target, _ in file.tree.item_assignments:
-            if file.tree.function(target) is not traced.function.node or self._is_meant(file, target):
+        for target in self._items_written(file).get(traced.function.node, ()):
+            if self._is_meant(file, target):
                 continue
             owner = target.value
             statement = file.tree.statement(target)
@@ -124,6 +125,14 @@ class SideEffects:
                 yield SideEffect(traced, "container", node, file.code(owner))
             elif self._argument(traced, _innermost(owner)):
                 yield SideEffect(traced, "argument", node, file.code(_innermost(owner)))
+
+    def _items_written(self, file: File) -> dict[Node | None, list[cst.Subscript]]:
+        """The items that each function of a file writes."""
+        if file not in self._written:
+            self._written[file] = {}
+            for target, _ in file.tree.item_assignments:
+                self._written[file].setdefault(file.tree.function(target), []).append(target)
+        return self._written[file]
 
     def _is_outer_container(self, traced: Traced, expr: Expression) -> bool:
         """Whether an expression is certainly a list, dict or set that was made outside of traced code."""

@@ -258,10 +258,10 @@ def _demands(file: File, test: cst.BaseExpression) -> bool:
 
 def _is_training(test: cst.BaseExpression) -> bool | None:
     """What `training` is for a test that asks for it alone; `fit` makes it true."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        inner = _is_training(test.expression)
-        return None if inner is None else not inner
-    return True if isinstance(test, cst.Name) and test.value == "training" else None
+    value = True
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, value = test.expression, not value
+    return value if isinstance(test, cst.Name) and test.value == "training" else None
 
 
 def _outlives(file: File, expr: cst.BaseExpression) -> bool:
