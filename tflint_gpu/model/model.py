@@ -24,6 +24,7 @@ from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.graph_lists import GraphLists
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.host_reads import HostReads
@@ -158,6 +159,11 @@ class Model:
     def traced_code(self) -> TracedCode:
         """What runs only while TensorFlow traces."""
         return TracedCode(self.file, self.inference, self.constants, self.kinds, self.guards, self.execution)
+
+    @cached_property
+    def graph_lists(self) -> GraphLists:
+        """Which lists a loop of the graph fills."""
+        return GraphLists(self.file, self.inference, self.tracing, self.traced_code)
 
     @cached_property
     def model_classes(self) -> ModelClasses:
