@@ -31,6 +31,7 @@ from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInputs
+from tflint_gpu.model.tensorflow.graph_lists import GraphLists
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_functions import HostFunctions
@@ -219,6 +220,11 @@ class Model:
     def side_effects(self) -> SideEffects:
         """What Python does beside its results while TensorFlow traces."""
         return SideEffects(self.file, self.inference, self.traced_code)
+
+    @cached_property
+    def graph_lists(self) -> GraphLists:
+        """Which lists a loop of the graph fills."""
+        return GraphLists(self.file, self.inference, self.tracing, self.traced_code)
 
     @cached_property
     def model_classes(self) -> ModelClasses:

@@ -268,7 +268,7 @@ class Execution:
         """
         node = origin.node
         if origin.parts:
-            return self._yields_tensors(origin.file, node)
+            return self.yields_tensors(origin.file, node)
         if isinstance(node, cst.BinaryOperation):
             if origin in inside:
                 return False
@@ -277,7 +277,7 @@ class Execution:
             return any(bool(side) and all(self._is_tensor(one, inside) for one in side) for side in sides)
         return self.kinds.of(origin) in ("tensor", "array")
 
-    def _yields_tensors(self, file: File, node: Node) -> bool:
+    def yields_tensors(self, file: File, node: Node) -> bool:
         """Whether the contents of a value are tensors: of a dataset."""
         head = node
         while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute) and file.name(head.func) is None:

@@ -1,0 +1,106 @@
+"""TFG107 list-in-graph-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.graph_lists import Leak
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class ListInGraphLoop(Rule):
+    """A loop of the graph appends tensors to a Python list that is used behind the loop.
+
+    Why: under `tf.function` a loop over `tf.range`, a dataset or with a tensor's condition is one loop of the graph.
+    Its body is traced once, so the list gets one tensor, which belongs to the graph of the loop's body and cannot be
+    used outside: `InaccessibleTensorError`. The same holds for functions that `tf.map_fn` and `tf.while_loop` call. A
+    `tf.TensorArray` carries results out of such a loop. Not reported: loops over Python's `range`, lists,
+    layers and gradients, which are unrolled, tensors that were there before the loop, lists that are only
+    counted or not used again, and eager code.
+
+    Measured: raises with TensorFlow 2.21 and 2.15; a test repeats it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+
+        @tf.function
+        def powers(x):
+            found = []
+            for i in tf.range(5):
+                x = x * 2.0
+                found.append(tf.reduce_sum(x))
+            return tf.stack(found)
+
+    Use instead:
+        import tensorflow as tf
+
+
+        @tf.function
+        def powers(x):
+            found = tf.TensorArray(tf.float32, size=5)
+            for i in tf.range(5):
+                x = x * 2.0
+                found = found.write(i, tf.reduce_sum(x))
+            return found.stack()
+    """
+
+    code = "TFG107"
+    name = "list-in-graph-loop"
+    severity = "error"
+    markers = ((b"function",),)
+    near_markers = (b".append(",)
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls that put a tensor of the loop's own graph into a list."""
+        if "_eagerly" in model.source.text or model.reaches(b"_eagerly"):
+            return
+        for leak in model.graph_lists.leaks():
+            yield _finding(leak)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The rule's own workload: what such a list holds cannot be used, whatever it is."""
+        yield Experiment(
+            finding.file,
+            finding.node,
+            exceptions=("InaccessibleTensorError",),
+            workload=_WORKLOAD,
+            only_workload=True,
+        )
+
+
+def _finding(leak: Leak) -> Finding:
+    file = leak.traced.file
+    return Finding(
+        file,
+        leak.append.func,
+        f"this loop of the graph runs once while TensorFlow traces {leak.traced.entry}: "
+        "the tensor in the list cannot be used behind the loop",
+        Prediction("crash", ("traced",), basis="InaccessibleTensorError; measured with 2.15 and 2.21"),
+        help="use a `tf.TensorArray`, or loop over Python's `range` where the number of turns is known",
+        notes=(
+            Note(file, leak.loop, "the loop of the graph"),
+            Note(file, leak.use, "the list is used here"),
+            *(Note(step.file, step.node, step.text) for step in leak.traced.path),
+        ),
+    )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        @tf.function
+        def powers(x):
+            found = []
+            for _ in tf.range(5):
+                x = x * 2.0
+                found.append(x)
+            return found[-1]
+
+        tflint_measure.finish(outputs=powers(tf.ones((2,))).numpy())
+    """,
+    changes=(("for _ in tf.range(5)", "for _ in range(5)"),),
+)
