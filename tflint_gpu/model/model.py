@@ -37,6 +37,7 @@ from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.host_values import HostValues
+from tflint_gpu.model.tensorflow.inference_steps import InferenceSteps
 from tflint_gpu.model.tensorflow.kept_results import KeptResults
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.lengths import Lengths
@@ -326,6 +327,20 @@ class Model:
             self.training_steps,
             self.loop_data,
             self.rows,
+        )
+
+    @cached_property
+    def inference_steps(self) -> InferenceSteps:
+        """Models that other loops run."""
+        return InferenceSteps(
+            self.inference,
+            self.kinds,
+            self.training,
+            self.loops,
+            self.loop_data,
+            self.forward_passes,
+            self.repetitions,
+            self.loop_numbers,
         )
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import libcst as cst
@@ -79,3 +80,12 @@ def method_name(call: cst.Call) -> str | None:
     """`fit` for `anything.fit(...)`."""
     func = call.func
     return func.attr.value if func.__class__ is cst.Attribute else None
+
+
+def displayed(expr: Expression, depth: int = 2) -> Iterator[Expression]:
+    """An expression, or what stands in it where it is a tuple or list, or one of some."""
+    if isinstance(expr, cst.Tuple | cst.List) and depth:
+        for element in expr.elements:
+            yield from displayed(element.value, depth - 1)
+    else:
+        yield expr

@@ -81,22 +81,22 @@ class ForwardPasses:
         found: dict[Node, EagerForward] = {}
         innermost: dict[cst.Call, LoopNode] = {}
         for file, loop in self.loops.seen:
-            batches = self.data.batches(file, loop) if self._may_run_model(file, loop) else None
+            batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
             if batches is None or (isinstance(loop, cst.BaseComp) and not batches.is_certain):
                 continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
             if self.loops.is_no_place(file, loop) or self._leaves_early(file, loop):
                 continue
-            if self._is_part_of_model(file, loop, batches) or self._trains_eagerly(file, loop):
+            if self._is_part_of_model(file, loop, batches) or self.trains_eagerly(file, loop):
                 continue
             for run in self.loops.run_by(file, loop, batches):
                 if self._is_forward(run, file, loop, batches) and self.loops.is_eager(run):
                     innermost[run.call] = loop
-                    kept = EagerForward(run.file, run.call, file, loop, self._use(run), self._shown_by(run), run.path)
+                    kept = EagerForward(run.file, run.call, file, loop, self._use(run), self.shown_by(run), run.path)
                     found.setdefault(loop, kept)
                     break
         return [forward for forward in found.values() if innermost[forward.call] is forward.loop]
 
-    def _may_run_model(self, file: File, loop: LoopNode) -> bool:
+    def may_run_model(self, file: File, loop: LoopNode) -> bool:
         """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
         return any(
             call.args
@@ -115,7 +115,7 @@ class ForwardPasses:
             return True
         return not batches.is_certain and bool(self.kinds.of_class(Class(file, owner)))
 
-    def _trains_eagerly(self, file: File, loop: LoopNode) -> bool:
+    def trains_eagerly(self, file: File, loop: LoopNode) -> bool:
         """Whether the loop itself runs a training step eagerly: that is the other finding."""
         if not self.training.takes_gradients(file, loop):
             return False
@@ -128,15 +128,19 @@ class ForwardPasses:
         here = Batches(run.held, True, batches.sources)
         if not any(self.data.holds(run.file, here, arg.value) for arg in call.args):
             return False
-        if self.runtime.is_graph_code(run.file, call):
-            return False
-        if not self._is_callable_model(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
+        if not self.is_model_call(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
             return False
         if not batches.is_certain and not (run.path or self.data.is_direct(file, loop, call.args[0].value)):
             return False
-        if self._is_under_tape(run.file, call) or self._is_occasional(run, file, loop):
+        return not self._is_occasional(run, file, loop)
+
+    def is_model_call(self, run: Run) -> bool:
+        """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""
+        if self.runtime.is_graph_code(run.file, run.call) or not self._is_callable_model(run):
             return False
-        return not self._refreshes(run) and not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
+        if self._is_under_tape(run.file, run.call) or self._refreshes(run):
+            return False
+        return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
 
     def _is_callable_model(self, run: Run) -> bool:
         func = run.call.func
@@ -264,7 +268,8 @@ class ForwardPasses:
             return "metrics"
         return "outputs" if any(method_name(c) in ("append", "extend") for c in calls) else "other"
 
-    def _shown_by(self, run: Run) -> Node | None:
+    def shown_by(self, run: Run) -> Node | None:
+        """The place that shows that what is called is a model, where only its use does."""
         if self.kinds.is_surely(run.file, run.call.func, "model", "module", context=run.context):
             return None
         found = self.kinds.evidence(run.file, run.call.func, "model")

@@ -19,7 +19,6 @@ from tflint_gpu.model.tensorflow.repetitions import FEW, TurnFlow
 from tflint_gpu.model.tensorflow.tracing import Tracing
 from tflint_gpu.model.tensorflow.training import TAPES, Training
 
-_DEPTH_LIMIT = 3
 _READS = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int")
 _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
@@ -86,7 +85,7 @@ class HostReads:
                 continue
             if file.name(call.func) in TAPES:
                 steps |= self._recorded(call)
-            elif self._runs_steps(call):
+            elif training.runs_steps(file, call):
                 return frozenset()
             elif any(training.takes_gradients(c.file, c.node) for c in self._run_by(call)):
                 steps.add(call)
@@ -102,24 +101,6 @@ class HostReads:
 
     def _run_by(self, call: cst.Call) -> Iterator[Function]:
         return (callee.function for callee in self.training.functions_called(self.file, call))
-
-    def _runs_steps(self, call: cst.Call) -> bool:
-        """Whether a call runs a loop of steps of its own: then the loop around it is one of epochs."""
-        return any(self._has_loop(function, 0) for function in self._run_by(call))
-
-    def _has_loop(self, function: Function, depth: int) -> bool:
-        file, takes_gradients = function.file, self.training.takes_gradients
-        if not takes_gradients(file, function.node):
-            return False
-        if any(
-            file.tree.function(loop) is function.node and takes_gradients(file, loop) for loop in file.tree.all_loops
-        ):
-            return True
-        return depth < _DEPTH_LIMIT and any(
-            self._has_loop(callee.function, depth + 1)
-            for call in function.calls
-            for callee in self.training.functions_called(file, call)
-        )
 
     def _reads(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
         """What a turn always reads, unless some of it decides what happens next."""

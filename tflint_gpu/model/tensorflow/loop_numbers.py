@@ -173,10 +173,10 @@ class LoopNumbers:
     def _loop_around(self, file: File, node: Node) -> tuple[Turning, ...]:
         """The innermost loop of more than a few turns that runs a statement again and again."""
         for loop in _loops_around(file, node):
-            return (Turning(file, loop),) if self._is_long(file, loop) else ()
+            return (Turning(file, loop),) if self.is_long(file, loop) else ()
         return ()
 
-    def _is_long(self, file: File, loop: LoopNode) -> bool:
+    def is_long(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop may make more than a few turns, as far as the code says."""
         if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
             return False
@@ -246,7 +246,7 @@ class LoopNumbers:
             return None
         if not self._yields_numbers(file, binding.value, binding.path):
             return None
-        return Number((Turning(file, loop),)) if self._is_long(file, loop) else _FIXED
+        return Number((Turning(file, loop),)) if self.is_long(file, loop) else _FIXED
 
     def _yields_numbers(self, file: File, data: Expression, path: Path) -> bool:
         """Whether some part of what is iterated is a new Python number in every turn."""
@@ -335,7 +335,7 @@ class LoopNumbers:
         names = {node.value for node in walk(expr) if isinstance(node, cst.Name)}
         for loop in _loops_around(file, expr):
             if names & self.data.spread(file, loop, set(names_of(loop))):
-                if self._is_long(file, loop):
+                if self.is_long(file, loop):
                     yield Turning(file, loop)
                 return
 

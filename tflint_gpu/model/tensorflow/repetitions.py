@@ -15,7 +15,16 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
-from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, dotted_name, iterable, loop_target, method_name
+from tflint_gpu.model.python.syntax import (
+    Expression,
+    FunctionNode,
+    LoopNode,
+    Node,
+    dotted_name,
+    iterable,
+    loop_target,
+    method_name,
+)
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.execution import Step
 
@@ -139,6 +148,7 @@ class Repetitions:
             return True
         return any(
             file.names.is_builtin(call.func, "input")
+            or file.name(call.func) == "six.moves.input"
             or method_name(call) in _WAITING
             or (
                 method_name(call) in ("get", "get_nowait", "receive", "read_message", "popleft")
@@ -152,12 +162,14 @@ class Repetitions:
 class TurnFlow:
     """The names in a loop that hold what some of its expressions give, or what is made of it, in this turn or before.
 
+    For a function: in one run of it.
+
     Arguments:
         ends: expressions through which nothing is followed.
     """
 
     def __init__(
-        self, file: File, loop: LoopNode, sources: frozenset[Node], ends: frozenset[Node] = frozenset()
+        self, file: File, loop: LoopNode | FunctionNode, sources: frozenset[Node], ends: frozenset[Node] = frozenset()
     ) -> None:
         self.sources = sources
         self.ends = ends
@@ -182,7 +194,7 @@ class TurnFlow:
         return False
 
 
-def _moves(file: File, loop: LoopNode) -> Iterator[tuple[str, list[Node]]]:
+def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[tuple[str, list[Node]]]:
     """What a turn puts into each name: by assignment, into a container, by a method of it."""
     tree = file.tree
     scope = tree.scopes.get(loop) or tree.scope(loop)

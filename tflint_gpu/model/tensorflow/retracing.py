@@ -12,7 +12,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, displayed
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -20,7 +20,6 @@ from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers, Turning
 from tflint_gpu.model.tensorflow.repetitions import is_occasional
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
 
-_NESTED = 2  # tuples inside each other whose parts are looked at
 _DECLARING = ("input_signature", "experimental_follow_type_hints")
 _STATE = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "strategy", "loaded", "variable"])
 
@@ -112,7 +111,7 @@ class Retracing:
             parameter = parameters.get(arg.value)
             if arg.star or (parameter is not None and _has_to_be_python(function, parameter)):
                 continue
-            for value in _parts(arg.value):
+            for value in displayed(arg.value):
                 number = self.numbers.of(file, value)
                 if number is not None and number.changed_by:
                     yield value, max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
@@ -180,15 +179,6 @@ def _has_to_be_python(function: Function, parameter: cst.Param) -> bool:
             if isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement):
                 break
     return False
-
-
-def _parts(expr: Expression, depth: int = 0) -> Iterator[Expression]:
-    """An argument, or what stands in it where it is a tuple or list."""
-    if isinstance(expr, cst.Tuple | cst.List) and depth < _NESTED:
-        for element in expr.elements:
-            yield from _parts(element.value, depth + 1)
-    else:
-        yield expr
 
 
 def _depth(turning: Turning) -> int:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.calls import Callee
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.syntax import LoopNode, Node, method_name
@@ -24,6 +25,7 @@ _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".a
 # `strategy.run(step, args=...)` runs the function that it is given.
 STRATEGY_RUNS = frozenset(["run", "experimental_run_v2"])
 _DEPTH_LIMIT = 4
+_INNER_LIMIT = 3  # functions between a loop of epochs and one of steps
 
 
 class Training:
@@ -56,6 +58,35 @@ class Training:
             for call in file.calls_below.get(node, ())
         )
         return fits or self.takes_gradients(file, node)
+
+    def runs_epochs(self, file: File, loop: LoopNode) -> bool:
+        """Whether a turn runs a loop of training steps of its own, or `fit`."""
+        inner = (one for one in file.tree.all_loops if one is not loop and file.tree.within(one, loop))
+        calls = file.calls_below.get(loop, ())
+        return (
+            any(self.takes_gradients(file, one) for one in inner)
+            or any(self.kinds.receiver(file, call, "fit", "fit_generator") is not None for call in calls)
+            or any(self.runs_steps(file, call) for call in calls)
+        )
+
+    def runs_steps(self, file: File, call: cst.Call) -> bool:
+        """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
+        return any(self._has_loop(callee.function, 0) for callee in self.functions_called(file, call))
+
+    def _has_loop(self, function: Function, depth: int) -> bool:
+        file = function.file
+        if not self.takes_gradients(file, function.node):
+            return False
+        if any(
+            file.tree.function(loop) is function.node and self.takes_gradients(file, loop)
+            for loop in file.tree.all_loops
+        ):
+            return True
+        return depth < _INNER_LIMIT and any(
+            self._has_loop(callee.function, depth + 1)
+            for call in function.calls
+            for callee in self.functions_called(file, call)
+        )
 
     def _updates(self, file: File, call: cst.Call) -> bool:
         if file.name(call.func) in TAPES:

@@ -1,0 +1,112 @@
+"""TFG214 eager-inference-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, wrap
+
+
+class EagerInferenceLoop(Rule):
+    """A loop calls a model eagerly, for one frame, image, token or step after the other.
+
+    Why: `model(x)` outside of `tf.function` starts each operation of the model from Python: a hundred layers
+    are some hundred calls a frame. The same call in a function under `@tf.function` starts one graph, so
+    also a large model answers sooner, and a GPU does not wait for Python between small operations. Where the
+    input grows from turn to turn, as a text does, each new shape is traced unless the function has
+    `reduce_retracing=True`. Not reported: loops over datasets (TFG207 speaks of those), loops of a few turns, a
+    sample after each epoch, ensembles and models made in the turn, what builds a model of models, loops that wait for
+    requests, and models that were exported (`tf.saved_model.load`), whose calls are traced.
+
+    Measured: {evidence}
+
+    Example:
+        import cv2
+        import tensorflow as tf
+
+        model = tf.keras.models.load_model("faces.keras")
+        camera = cv2.VideoCapture(0)
+        while True:
+            found, frame = camera.read()
+            boxes = model(frame[None], training=False)
+
+    Use instead:
+        import cv2
+        import tensorflow as tf
+
+        model = tf.keras.models.load_model("faces.keras")
+        camera = cv2.VideoCapture(0)
+
+
+        @tf.function
+        def detect(frames):
+            return model(frames, training=False)
+
+
+        while True:
+            found, frame = camera.read()
+            boxes = detect(tf.constant(frame[None]))
+    """
+
+    code = "TFG214"
+    name = "eager-inference-loop"
+    markers = ((b"for ", b"while "),)
+    near_markers = tuple(
+        b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
+    )
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the first model call of each loop that runs it eagerly again and again."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for step in model.inference_steps.eager:
+            notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
+            notes += [Note(one.file, one.node, one.text) for one in step.path]
+            notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
+            if step.evidence is not None:
+                notes.append(Note(step.file, step.evidence, "this shows that it is a Keras model"))
+            yield Finding(
+                step.file,
+                step.call.func,
+                "the model runs eagerly in every turn of this loop: Python starts each of its operations",
+                Prediction(
+                    "slowdown",
+                    ("inference",),
+                    low=1.1,
+                    high=50.0,
+                    basis="dense and convolutional networks, a row or frame at a time, on a CPU",
+                ),
+                help=_HELP if not step.feeds_itself else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
+                notes=tuple(notes),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's loop, with the model as it is and under `tf.function`."""
+        step = next(one for one in model.inference_steps.eager if one.call.func is finding.node)
+        yield Experiment(
+            step.loop_file,
+            step.loop,
+            probes=measured_loop(model, step.loop_file, step.loop),
+            flaw=wrap(step.file, step.call.func, "eager"),
+            repair=wrap(step.file, step.call.func, "traced"),
+            workload=_WORKLOAD,
+        )
+
+
+_HELP = "call the model in a function under `@tf.function`, and give it tensors"
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([*(tf.keras.layers.Dense(64, activation="relu") for _ in range(4))])
+        frames = [tf.random.normal((1, 20)) for _ in range(8)]
+
+        for frame in tflint_measure.steps(frames):
+            tflint_measure.eager(model)(frame, training=False).numpy()
+    """,
+    changes=(("eager(model)", "traced(model)"),),
+)

@@ -1,0 +1,284 @@
+"""TFG214: a model called eagerly for one frame, token or step after the other, and loops that must not be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import codes, findings, found, notebook
+
+HEAD = """\
+import time
+import cv2
+import numpy as np
+import tensorflow as tf
+model = tf.keras.models.load_model("faces.keras")
+"""
+EAGER = {  # the row of the call, below HEAD
+    "a camera": (
+        "camera = cv2.VideoCapture(0)\nwhile True:\n    ok, frame = camera.read()\n    if not ok:\n        break\n"
+        "    boxes = model(frame[None])\n",
+        6,
+    ),
+    "files": ("for path in paths:\n    image = cv2.imread(path)\n    scores = model(np.expand_dims(image, 0))\n", 3),
+    "files by TensorFlow": (
+        "for path in paths:\n    image = tf.io.decode_image(tf.io.read_file(path))\n    scores = model(image[None])\n",
+        3,
+    ),
+    "a comprehension": ("found = [model(cv2.imread(path)[None]) for path in paths]\n", 1),
+    "steps of diffusion": (
+        "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",
+        3,
+    ),
+    "steps of diffusion, unknown many": (
+        "x = tf.random.normal((1, 64, 64, 3))\nfor t in reversed(range(steps)):\n    x = x - 0.01 * model(x)\n",
+        3,
+    ),
+    "tokens": (
+        "tokens = tf.constant([[1]])\nfor _ in range(50):\n    logits = model(tokens)\n    last = tf.argmax(logits[:, -1], -1)\n"
+        "    tokens = tf.concat([tokens, last[None]], 1)\n",
+        3,
+    ),
+    "an agent that acts": (
+        "state = env.reset()\nwhile not done:\n    probabilities = model(np.expand_dims(state, 0))\n"
+        "    action = np.argmax(probabilities)\n    state, reward, done = env.step(action)\n",
+        3,
+    ),
+    "the answer is read": ("for row in rows:\n    out.append(float(model(prepare(row))))\n", 2),
+    "the answer decides": (
+        "def translate(tokens):\n    for _ in range(99):\n        last = tf.argmax(model(tokens)[:, -1:], -1)\n"
+        "        if tf.equal(last, 2):\n            break\n        tokens = tf.concat([tokens, last], 1)\n    return tokens\n",
+        3,
+    ),
+    "a callback": (
+        "class Text(tf.keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        text = self.start\n"
+        "        for _ in range(50):\n            text += pick(self.model(vectorize([text])))\n",
+        5,
+    ),
+    "samples of a generator": ("for i in range(100):\n    save(model(tf.random.normal((1, 100))), i)\n", 2),
+    "a function between": (
+        "def detect(frame):\n    frame = np.expand_dims(frame, 0)\n    return model(frame)\nwhile True:\n"
+        "    ok, frame = camera.read()\n    boxes = detect(frame)\n",
+        3,
+    ),
+    "the model as parameter": (
+        "def watch(net, camera):\n    while True:\n        frame = camera.read()\n        y = net(np.array(frame)[None])\n"
+        "watch(model, cv2.VideoCapture(0))\n",
+        4,
+    ),
+    "an attribute": (
+        "class Detector:\n    def __init__(self):\n        self.net = tf.keras.models.load_model('a.keras')\n"
+        "    def run(self, camera):\n        while True:\n            frame = camera.read()\n"
+        "            y = self.net(np.array(frame)[None], training=False)\n",
+        7,
+    ),
+    "generate of a model": (
+        "class Writer(tf.keras.Model):\n    def generate(self, tokens):\n        for _ in range(50):\n"
+        "            last = np.argmax(self(tokens))\n            tokens = np.append(tokens, last)\n        return tokens\n"
+        "Writer().generate(np.array([[1]]))\n",
+        4,
+    ),
+    "beside a traced training step": (
+        "@tf.function\ndef learn(x):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x))\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\nstate = env.reset()\n"
+        "while not done:\n    action = np.argmax(model(state[None]))\n    state, reward, done = env.step(action)\n    learn(state)\n",
+        8,
+    ),
+}
+QUIET = {
+    "under tf.function": (
+        "@tf.function\ndef detect(x):\n    return model(x)\nwhile True:\n    frame = camera.read()\n    detect(tf.constant(frame))\n"
+    ),
+    "the model under tf.function": (
+        "detect = tf.function(model)\nwhile True:\n    frame = camera.read()\n    detect(np.array(frame)[None])\n"
+    ),
+    "its call under tf.function": (
+        "class Net(tf.keras.Model):\n    @tf.function\n    def call(self, x):\n        return x\nnet = Net()\nwhile True:\n"
+        "    frame = camera.read()\n    net(np.array(frame)[None])\n"
+    ),
+    "an exported model": (
+        "net = tf.saved_model.load('detector')\nwhile True:\n    frame = camera.read()\n    net(tf.constant(frame)[None])\n"
+    ),
+    "a loop that is traced": (
+        "@tf.function\ndef sample(x):\n    for t in tf.range(1000):\n        x = x - model(x)\n    return x\n"
+        "sample(tf.random.normal((1, 64)))\n"
+    ),
+    "five turns": "for i in range(5):\n    print(model(np.expand_dims(images[i], 0)))\n",
+    "the first few": "for i, path in enumerate(paths):\n    model(cv2.imread(path)[None])\n    if i == 3:\n        break\n",
+    "models built of models": ("def tower(x):\n    for _ in range(depth):\n        x = model(x)\n    return x\n"),
+    "a functional model": (
+        "x = inputs = tf.keras.Input((8,))\nfor _ in range(20):\n    x = model(x)\nnet = tf.keras.Model(inputs, x)\n"
+    ),
+    "shared layers of a model": (
+        "inputs = [tf.keras.Input((8,)) for _ in range(8)]\nouts = [model(x) for x in inputs]\n"
+    ),
+    "a call of a model": (
+        "class Net(tf.keras.Model):\n    def call(self, x):\n        for _ in range(20):\n            x = self.inner(np.array(x))\n"
+        "        return x\n"
+    ),
+    "what a call of a model calls": (
+        "class Net(tf.keras.Model):\n    def call(self, x):\n        return self.steps(x)\n    def steps(self, x):\n"
+        "        for _ in range(20):\n            x = model(x + tf.random.normal((1, 8)))\n        return x\n"
+    ),
+    "a test of shapes": (
+        "def tower(x):\n    for _ in range(20):\n        x = model(x)\n        if x.shape[1] < 8:\n            break\n    return x\n"
+    ),
+    "a module that is no Keras model": (
+        "class Pair(tf.Module):\n    def __init__(self):\n        self.v = tf.Variable(1.0)\n"
+        "    def __call__(self, x):\n        return x * self.v\n"
+        "pair = Pair()\nwhile True:\n    frame = camera.read()\n    y = pair(np.array(frame)[None])\n"
+    ),
+    "a training step between": (
+        "def learn(x):\n    y = model(x)\n    with tf.GradientTape() as tape:\n        loss = model(x)\n"
+        "    gradients = tape.gradient(loss, model.weights)\n    if clip:\n        pass\n    return gradients\n"
+        "while True:\n    learn(np.array(camera.read())[None])\n"
+    ),
+    "an ensemble": (
+        "models = [tf.keras.models.load_model(p) for p in paths]\nx = np.zeros((1, 8))\nfor net in models:\n"
+        "    print(float(net(x)))\n"
+    ),
+    "a model of the turn": (
+        "for path in paths:\n    net = tf.keras.models.load_model(path)\n    print(net(np.random.rand(1, 8)).numpy())\n"
+    ),
+    "a benchmark": (
+        "x = tf.random.normal((1, 8))\nfor _ in range(100):\n    start = time.time()\n    model(x)\n    print(time.time() - start)\n"
+    ),
+    "warming up": "x = tf.random.normal((1, 8))\nfor _ in range(10):\n    model(x)\n",
+    "a picture after each epoch": (
+        "for epoch in range(50):\n    model.fit(data)\n    image = cv2.imread(paths[epoch])\n    show(model(image[None]))\n"
+    ),
+    "a sentence after each epoch": (
+        "for e in range(50):\n    for x in data:\n        with tf.GradientTape() as tape:\n            loss = model(x)\n"
+        "        optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "    print(float(model(np.expand_dims(tests[e], 0))))\n"
+    ),
+    "models that are built": (
+        "def build(net):\n    net(tf.ones((1, 8)))\nfor path in paths:\n    build(model)\n    model.load_weights(path)\n"
+    ),
+    "a user's input": (
+        "import six\nwhile True:\n    text = six.moves.input('?')\n    print(model(np.array(text)[None]).numpy())\n"
+    ),
+    "a dataset of four": (
+        "for x in tf.data.Dataset.from_tensor_slices([1, 2, 3, 4]).batch(1):\n    print(model(x[None]).numpy())\n"
+    ),
+    "every hundredth turn": (
+        "while True:\n    n, frame = camera.read()\n    if n % 100 == 0:\n        model(np.array(frame)[None])\n"
+    ),
+    "a request": "while True:\n    data = np.array(queue.get())\n    reply(model(data[None]))\n",
+    "a layer": "dense = tf.keras.layers.Dense(3)\nwhile True:\n    frame = camera.read()\n    dense(np.array(frame)[None])\n",
+    "another library": (
+        "import torch\nnet = torch.load('a.pt')\nwhile True:\n    frame = camera.read()\n    net(np.array(frame)[None])\n"
+    ),
+    "an unknown function": "while True:\n    frame = camera.read()\n    detect(np.array(frame)[None])\n",
+    "gradients of a picture": (
+        "for path in paths:\n    image = tf.constant(cv2.imread(path)[None])\n    with tf.GradientTape() as tape:\n"
+        "        tape.watch(image)\n        score = model(image)\n    save(tape.gradient(score, image))\n"
+    ),
+    "one element of a dataset": (
+        "data = tf.data.Dataset.range(99).batch(3)\nfor x in data.take(1):\n    print(model(x).numpy())\n"
+    ),
+    "ten elements of a dataset": (
+        "it = iter(tf.data.Dataset.range(99).batch(3))\nfor _ in range(10):\n    print(model(next(it)).numpy())\n"
+    ),
+}
+
+
+def _table(cases: dict[str, object]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+def rows(code: str, folder: Path, name: str = "watch.py") -> list[int]:
+    """The rows below HEAD that TFG214 names."""
+    return [row - HEAD.count("\n") for code_, row in found(HEAD + code, folder, name) if code_ == "TFG214"]
+
+
+@_table(EAGER)  # type: ignore[arg-type]
+def test_models_called_in_a_loop_are_found(case: tuple[str, int], tmp_path: Path) -> None:
+    code, row = case
+    assert rows(code, tmp_path) == [row]
+
+
+@_table(QUIET)  # type: ignore[arg-type]
+def test_others_are_not_found(case: str, tmp_path: Path) -> None:
+    assert rows(case, tmp_path) == []
+
+
+def test_a_loop_over_a_dataset_is_another_finding(tmp_path: Path) -> None:
+    code = HEAD + "for x in tf.data.Dataset.range(99).batch(4):\n    print(model(x).numpy())\n"
+    assert codes(code, tmp_path) == ["TFG207"]
+
+
+def test_predict_is_another_finding(tmp_path: Path) -> None:
+    code = HEAD + "for path in paths:\n    print(model.predict(np.expand_dims(cv2.imread(path), 0)))\n"
+    assert codes(code, tmp_path) == ["TFG206"]
+
+
+def test_an_eager_training_step_is_another_finding(tmp_path: Path) -> None:
+    code = (
+        "state = env.reset()\nwhile not done:\n    action = np.argmax(model(state[None]))\n    state, done = env.step(action)\n"
+        "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(state[None]))\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+    )
+    assert codes(HEAD + code, tmp_path) == ["TFG202"]
+
+
+def test_one_finding_a_loop(tmp_path: Path) -> None:
+    code = "x = tf.random.normal((1, 8))\nfor t in range(1000):\n    x = x - model([x, t]) - model([x, -t])\n"
+    ((_, finding),) = [one for one in findings(HEAD + code, tmp_path) if one[0].code == "TFG214"]
+    assert [note.message for note in finding.notes] == ["the loop that repeats it", "this one runs eagerly, too"]
+    assert "reduce_retracing" in finding.help
+
+
+def test_a_function_of_another_file(tmp_path: Path) -> None:
+    (tmp_path / "detector.py").write_text(
+        "import numpy as np\nimport tensorflow as tf\nmodel = tf.keras.Sequential()\ndef detect(frame):\n"
+        "    return model(np.expand_dims(frame, 0))\n"
+    )
+    code = "import cv2\nfrom detector import detect\ncamera = cv2.VideoCapture(0)\nwhile True:\n    detect(camera.read())\n"
+    assert found(code, tmp_path, "watch.py") == {("TFG214 detector.py", 5)}
+
+
+def test_tests_are_left_alone(tmp_path: Path) -> None:
+    assert rows(EAGER["a camera"][0], tmp_path, "test_watch.py") == []
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    assert ("TFG214", 3) in found(notebook(HEAD, EAGER["files"][0]), tmp_path, name="a.ipynb")
+
+
+def test_the_truth_a_growing_input_is_traced_for_each_shape() -> None:
+    """With the installed TensorFlow: one shape is traced once, growing ones each, and few with `reduce_retracing`."""
+    import tensorflow as tf
+
+    def traces(lengths: range, **options: bool) -> int:
+        seen = []
+        run = tf.function(lambda x: (seen.append(1), x + 1)[1], **options)
+        for length in lengths:
+            run(tf.zeros((1, length)))
+        return len(seen)
+
+    assert traces(range(5, 6)) == 1
+    assert traces(range(1, 13)) == 12
+    assert traces(range(1, 13), reduce_retracing=True) <= 3
+
+
+def test_the_truth_an_eager_call_runs_each_operation_from_python() -> None:
+    """With the installed TensorFlow: the model's Python code runs in each turn, and once under `tf.function`."""
+    import tensorflow as tf
+
+    calls = []
+
+    class Net(tf.keras.Model):  # type: ignore[misc]
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            calls.append(1)
+            return x * 2
+
+    net = Net()
+    for _ in range(6):
+        net(tf.zeros((1, 3)))
+    assert len(calls) >= 6
+    calls.clear()
+    traced = tf.function(net)
+    for _ in range(6):
+        traced(tf.zeros((1, 3)))
+    assert len(calls) == 1

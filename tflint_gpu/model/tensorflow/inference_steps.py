@@ -1,0 +1,272 @@
+"""Models that loops call eagerly for one frame, image, token or step after the other; loops over data sets apart."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Class
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.syntax import FunctionNode, LoopNode, Node, displayed, dotted_name, iterable, method_name
+from tflint_gpu.model.tensorflow.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.eager_loops import EagerLoops, Run
+from tflint_gpu.model.tensorflow.execution import Step
+from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.repetitions import Repeated, Repetitions, TurnFlow, is_occasional, names_of
+from tflint_gpu.model.tensorflow.training import Training
+
+_NO_BATCHES = Batches(frozenset(), False)
+# What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
+_VALUES = (
+    "numpy. cv2. PIL. imageio. skimage. scipy. librosa. soundfile. pandas. random. "
+    "tf.io. tf.image.decode_ tf.random. tf.constant tf.convert_to_tensor tf.zeros tf.ones tf.fill tf.audio. "
+    "keras.utils.load_img keras.utils.img_to_array keras.preprocessing. keras.random."
+).split()
+_VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
+_READERS = ("float", "int", "bool", "print")
+_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceStep:
+    """A model that every turn of a loop calls eagerly, without gradients.
+
+    Arguments:
+        evidence: the place that shows that it is a model, where only its use does.
+        feeds_itself: whether a turn gets what the one before it gave: tokens, steps of diffusion, an agent.
+        others: more such calls in the same loop.
+    """
+
+    file: File
+    call: cst.Call
+    loop_file: File
+    loop: LoopNode
+    path: tuple[Step, ...] = ()
+    evidence: Node | None = None
+    feeds_itself: bool = False
+    others: tuple[tuple[File, cst.Call], ...] = ()
+
+
+class InferenceSteps:
+    """The loops that are seen from one file; those over data sets are `ForwardPasses`'s."""
+
+    def __init__(
+        self,
+        inference: Inference,
+        kinds: Kinds,
+        training: Training,
+        loops: EagerLoops,
+        data: LoopData,
+        forwards: ForwardPasses,
+        repetitions: Repetitions,
+        numbers: LoopNumbers,
+    ) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self.training = training
+        self.loops = loops
+        self.data = data
+        self.forwards = forwards
+        self.repetitions = repetitions
+        self.numbers = numbers
+
+    @cached_property
+    def eager(self) -> list[InferenceStep]:
+        """One for each loop, at its first such call."""
+        by_loop: dict[LoopNode, InferenceStep] = {}
+        for loop_file, loop, run in self._innermost():
+            if not self._is_inference(loop_file, loop, run):
+                continue
+            known = by_loop.get(loop)
+            if known is not None:
+                by_loop[loop] = replace(known, others=(*known.others, (run.file, run.call)))
+                continue
+            repeated = _repeated(loop_file, loop, run)
+            evidence, feeds = self.forwards.shown_by(run), self.repetitions.feeds_itself(repeated)
+            by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, evidence, feeds)
+        return list(by_loop.values())
+
+    def _innermost(self) -> Iterable[tuple[File, LoopNode, Run]]:
+        """Each model call with the innermost loop that runs it, by the shortest way."""
+        found: dict[cst.Call, tuple[File, LoopNode, Run]] = {}
+        for file, loop in self.loops.seen:
+            if not self.forwards.may_run_model(file, loop):
+                continue
+            for run in self.loops.run_by(file, loop, _NO_BATCHES):
+                known = found.get(run.call)
+                if known is not None and len(run.path) > len(known[2].path):
+                    continue
+                if known is not None or self._may_be_model(run):
+                    found[run.call] = (file, loop, run)
+        return found.values()
+
+    def _may_be_model(self, run: Run) -> bool:
+        func = run.call.func
+        if not run.call.args or not isinstance(func, cst.Name | cst.Attribute):
+            return False
+        if isinstance(func, cst.Name) and hasattr(builtins, func.value):
+            return False
+        if not self.inference.may_be_called(run.file, func) or not self.kinds.is_model(run.file, func, run.context):
+            return False
+        return self.forwards.is_model_call(run)
+
+    def _is_inference(self, file: File, loop: LoopNode, run: Run) -> bool:
+        """Whether many turns call one model with values of their own, for nothing but its answer."""
+        if any(forward.call is run.call or forward.loop is loop for forward in self.forwards.eager):
+            return False
+        if self._reads_dataset(file, loop) or self.loops.is_no_place(file, loop):
+            return False
+        if isinstance(run.file.tree.parents.get(run.call), cst.Expr):  # nobody reads the answer: it builds the model
+            return False
+        if not self.numbers.is_long(file, loop) or not self.loops.is_eager(run) or self._is_in_model(file, loop):
+            return False
+        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
+        if any(is_occasional(where, node, loop) for where, node in places):
+            return False
+        if any(self.training.takes_gradients(function.file, function.node) for function in run.functions):
+            return False
+        if self.forwards.trains_eagerly(file, loop) or not self._is_one_model(file, loop, run):
+            return False
+        return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
+
+    def _reads_dataset(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop goes through a dataset or the project's own batches, whatever their number."""
+        batches, data = self.data.batches(file, loop), iterable(loop)
+        if batches is not None and batches.is_certain:
+            return True
+        return data is not None and any(chain.certain for chain in self.data.pipelines.iterated(file, data))
+
+    def _is_in_model(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop stands in what calling a layer or model runs."""
+        function = file.tree.function(loop)
+        return isinstance(function, cst.FunctionDef) and (
+            function.name.value in ("call", "__call__", "build") or self.loops.tracing.is_traced(file, function)
+        )
+
+    def _is_one_model(self, file: File, loop: LoopNode, run: Run) -> bool:
+        """Whether all turns call the same model: not one a fold, nor each of several."""
+        turns = names_of(loop)
+        called = [run.call.func] if not run.path else [arg.value for arg in _entry(run).args]
+        roots = {(dotted_name(one) or "").partition(".")[0] for one in called}
+        if turns & roots and (not run.path or any(self._is_turns_model(file, one, turns) for one in called)):
+            return False
+        origins = self.inference.of(run.file, run.call.func, run.context)
+        return not any(file.tree.within(origin.node, loop) for origin in origins)
+
+    def _is_turns_model(self, file: File, expr: cst.BaseExpression, turns: frozenset[str]) -> bool:
+        return (dotted_name(expr) or "").partition(".")[0] in turns and self.kinds.is_model(file, expr)
+
+    def _has_values(self, file: File, loop: LoopNode, run: Run) -> bool:
+        """Whether the model gets, or gives, values of the turn: not where a loop builds a model of models."""
+        region: LoopNode | FunctionNode = loop
+        function = run.file.tree.function(run.call)
+        if run.path and function is not None:
+            region = function
+        calls = [c for c in run.file.calls_below.get(region, ()) if c is not run.call]
+        given = [arg.value for arg in run.call.args]
+        fresh = TurnFlow(run.file, region, frozenset(c for c in calls if _gives_value(run.file, c)))
+        changes = self._changes(file, loop, run)
+        if any(fresh.holds(one) for one in given):
+            return changes or any(_draws(run.file, c) for c in calls)
+        if not changes:
+            return False
+        parts = [part for one in given for part in displayed(one)]
+        if any(self._is_value(o) for one in parts for o in self.inference.of(run.file, one, run.context)):
+            return True
+        return self._is_in_callback(run.file, function) or self._is_read(run, region, calls)
+
+    def _is_in_callback(self, file: File, function: FunctionNode | None) -> bool:
+        """Whether a place is run by `fit`, which has the model built by then."""
+        owner = file.tree.class_of(function) if function is not None else None
+        bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else set()
+        return any(base.startswith("keras.callbacks.") for base in bases)
+
+    def _is_read(self, run: Run, region: LoopNode | FunctionNode, calls: list[cst.Call]) -> bool:
+        """Whether Python needs the answer as numbers: it is printed, made NumPy's, or decides what comes next."""
+        tree = run.file.tree
+        ends = frozenset(node for node in tree.parents if _is_no_number(node))
+        answer = TurnFlow(run.file, region, frozenset([run.call]), ends)
+        if any(any(answer.holds(one) for one in _read_by(run.file, c)) for c in calls):
+            return True
+        tests = (node.test for node in tree.parents if isinstance(node, cst.If | cst.While))
+        return any(tree.within(test, region) and answer.holds(test) for test in tests)
+
+    def _changes(self, file: File, loop: LoopNode, run: Run) -> bool:
+        """Whether a turn calls with other arguments than the one before."""
+        repeated = _repeated(file, loop, run)
+        if self.repetitions.varies(repeated, [arg.value for arg in repeated.entry.args]):
+            return True
+        return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, repeated.entry))
+
+    def _is_value(self, origin: Origin) -> bool:
+        name = origin.made_by
+        return name is not None and not origin.parts and name.startswith(tuple(_VALUES))
+
+    def _is_meant(self, file: File, loop: LoopNode, run: Run) -> bool:
+        """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
+        repeated = _repeated(file, loop, run)
+        if self.repetitions.waits(repeated) or _builds(file, loop):
+            return True
+        if self.training.runs_epochs(file, loop):
+            return True
+        if self._changes(file, loop, run):
+            return False
+        return any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
+
+
+def _entry(run: Run) -> cst.Call:
+    first = run.path[0].node if run.path else run.call
+    assert isinstance(first, cst.Call)
+    return first
+
+
+def _repeated(file: File, loop: LoopNode, run: Run) -> Repeated:
+    return Repeated(run.file, run.call, run.context, file, loop, _entry(run), run.path)
+
+
+def _gives_value(file: File, call: cst.Call) -> bool:
+    """`np.expand_dims(x, 0)`, `camera.read()`, `env.step(action)`."""
+    name = file.name(call.func)
+    if name is None:
+        return method_name(call) in _VALUE_METHODS
+    return name.startswith(tuple(_VALUES))
+
+
+def _draws(file: File, call: cst.Call) -> bool:
+    """Whether a call gives another value in every turn by itself."""
+    name = file.name(call.func)
+    if name is None:
+        return method_name(call) in _VALUE_METHODS - {"numpy", "item", "tolist"}
+    return name.startswith(("tf.random.", "numpy.random.", "random."))
+
+
+def _read_by(file: File, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """What a call needs as numbers on the host: `np.argmax(y)`, `y.numpy()`, `print(y)`."""
+    name = file.name(call.func)
+    if (name or "").startswith(("numpy.", "cv2.", "PIL.", "matplotlib.")) or any(
+        file.names.is_builtin(call.func, one) for one in _READERS
+    ):
+        yield from (arg.value for arg in call.args)
+    elif method_name(call) in ("numpy", "item", "tolist") and isinstance(call.func, cst.Attribute):
+        yield call.func.value
+
+
+def _is_no_number(node: Node) -> bool:
+    """What also a symbol has, while Keras builds a model: `x.shape`, `x is None`."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in ("shape", "dtype", "ndim", "name")
+    return isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot)
+
+
+def _builds(file: File, loop: LoopNode) -> bool:
+    """Whether the loop makes models: `keras.Model(inputs, outputs)`."""
+    names = ("keras.Input", "keras.layers.Input", "keras.Model", "keras.models.Model")
+    return any(file.name(call.func) in names for call in file.calls_below.get(loop, ()))
