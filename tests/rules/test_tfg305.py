@@ -71,7 +71,7 @@ LOOPING = {  # the row below HEAD
         1,
     ),
     "cached by choice": (
-        f"def build(cache=False):\n    ds = rows.map(lambda r: tf.numpy_function(smoothed, [r], tf.float32), tf.data.AUTOTUNE)\n"
+        "def build(cache=False):\n    ds = rows.map(lambda r: tf.numpy_function(smoothed, [r], tf.float32), tf.data.AUTOTUNE)\n"
         "    if cache:\n        ds = ds.cache()\n    return ds.batch(8)\n",
         2,
     ),
