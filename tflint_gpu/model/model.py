@@ -175,7 +175,7 @@ class Model:
     @cached_property
     def read_pipelines(self) -> ReadPipelines:
         """The pipelines whose speed counts."""
-        return ReadPipelines(self.file, self.pipelines, self.consumers, self.lengths)
+        return ReadPipelines(self.file, self.inference, self.pipelines, self.consumers, self.lengths)
 
     @cached_property
     def tracing(self) -> Tracing:

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+import libcst as cst
+
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import method_name
 from tflint_gpu.model.tensorflow.chains import Chain
-from tflint_gpu.model.tensorflow.consumers import Consumers
+from tflint_gpu.model.tensorflow.consumers import Consumers, Consumption
 from tflint_gpu.model.tensorflow.datasets import BATCHING
 from tflint_gpu.model.tensorflow.lengths import Lengths
 from tflint_gpu.model.tensorflow.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.training import iterator_of
+
+_GRAPH_ITERATORS = frozenset(["make_one_shot_iterator", "make_initializable_iterator"])
 
 
 class ReadPipelines:
     """The pipelines of one file that are more than a demonstration."""
 
-    def __init__(self, file: File, pipelines: Pipelines, consumers: Consumers, lengths: Lengths) -> None:
+    def __init__(
+        self, file: File, inference: Inference, pipelines: Pipelines, consumers: Consumers, lengths: Lengths
+    ) -> None:
         self.file = file
+        self.inference = inference
         self.pipelines = pipelines
         self.consumers = consumers
         self.lengths = lengths
@@ -28,7 +38,7 @@ class ReadPipelines:
         return list(self._chains())
 
     def _chains(self) -> Iterator[Chain]:
-        read = [item for item in self.consumers.consumptions if item.kind != "unused"]
+        read = [i for i in self.consumers.consumptions if i.kind != "unused" and not self._is_in_a_graph(i)]
         wanted = [i.chain for i in read if not i.is_glance and i.kind != "iterate"]
         shown = {o.call for i in read for o in i.chain.operations}
         shown -= {o.call for chain in wanted for o in chain.operations}
@@ -38,3 +48,10 @@ class ReadPipelines:
             if not self.lengths.is_demonstration(chain):
                 yield chain
                 yield from (one for one in chain.inputs if not self.lengths.is_demonstration(one))
+
+    def _is_in_a_graph(self, item: Consumption) -> bool:
+        """Whether `get_next()` only makes a node of a graph of TensorFlow 1, which a session reads elsewhere."""
+        if item.loop is not None or not isinstance(item.node, cst.Call) or method_name(item.node) != "get_next":
+            return False
+        made = (origin.call for origin in self.inference.of(item.file, iterator_of(item.node)))
+        return any(call is not None and method_name(call) in _GRAPH_ITERATORS for call in made)
