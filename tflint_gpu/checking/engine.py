@@ -12,7 +12,7 @@ import gc
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
-from tflint_gpu.targets import Target, find_target
+from tflint_gpu.targets import Target, find_target, memory_size
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource, is_test_path
 from tflint_gpu.text.suppressions import Suppressions, noqa_row
@@ -286,7 +286,8 @@ class Engine:
         question = (file.settings.target_tensorflow, file.path.parent)
         if question not in self._targets:
             self._targets[question] = find_target(*question)
-        return self._targets[question]
+        memory = file.settings.gpu_memory
+        return replace(self._targets[question], gpu_memory=None if memory is None else memory_size(memory))
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""
@@ -337,6 +338,8 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
 def may_fire(rule: Rule, data: bytes, path: Path, project: Project) -> bool:
     """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
     if rule.skips_tests and is_test_path(path):
+        return False
+    if rule.needs_gpu_memory and project.target.gpu_memory is None:
         return False
     if not all(any(marker in data for marker in group) for group in rule.markers):
         return False

@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.networks.trainings import Trainings
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
@@ -247,6 +248,11 @@ class Model:
     def recurrent(self) -> Recurrent:
         """Which recurrent layers have no kernel of their own."""
         return Recurrent(self.file, self.inference, self.constants)
+
+    @cached_property
+    def trainings(self) -> Trainings:
+        """What the trainings of networks hold in memory."""
+        return Trainings(self.file, self.inference, self.pipelines)
 
     @cached_property
     def program(self) -> Program:

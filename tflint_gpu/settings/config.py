@@ -13,6 +13,7 @@ from typing import Any
 from tflint_gpu.diagnostics import WORST_FIRST, Severity
 from tflint_gpu.settings.patterns import FilePattern
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, unknown_selector
+from tflint_gpu.targets import memory_size
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,6 +51,7 @@ class Options:
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
     target_tensorflow: str | None = None
+    gpu_memory: str | None = None
     output_format: str | None = None
     show_advice: bool | None = None
     fail_on: Severity | None = None
@@ -71,6 +73,7 @@ class Settings:
     respect_gitignore: bool = True
     force_exclude: bool = False
     target_tensorflow: str | None = None
+    gpu_memory: str | None = None
     output_format: str = "full"
     show_advice: bool = False
     fail_on: Severity = "warning"
@@ -131,6 +134,12 @@ def _version(value: object) -> str:
     return ".".join(parts)
 
 
+def _memory(value: object) -> str:
+    if not isinstance(value, str) or memory_size(value) is None:
+        raise TypeError('a size such as "24GiB" or "8GB"')
+    return value.strip()
+
+
 _READERS: dict[str, Callable[[object], Any]] = {
     "select": _strings,
     "ignore": _strings,
@@ -142,6 +151,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "respect-gitignore": _boolean,
     "force-exclude": _boolean,
     "target-tensorflow": _version,
+    "gpu-memory": _memory,
     "output-format": _format,
     "show-advice": _boolean,
     "fail-on": _severity,
@@ -304,11 +314,11 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
         ),
         tuple(excluded),
     )
-    simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "output_format", "show_advice", "fail_on")
+    simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "gpu_memory", "output_format", "show_advice")
     for layer, directory in layers:
         given = {
             name: getattr(layer, name)
-            for name in (*simple, "fix", "unsafe_fixes", "jobs")
+            for name in (*simple, "fail_on", "fix", "unsafe_fixes", "jobs")
             if getattr(layer, name) is not None
         }
         for name, path in (("cache_dir", layer.cache_dir), ("baseline", layer.baseline)):

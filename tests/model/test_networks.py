@@ -1,0 +1,69 @@
+"""The sizes that are read from source are those of real Keras: the same program, run and read."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checks import model_of
+from network_programs import HEAD, PROGRAMS
+
+from tflint_gpu.model.networks.sizes import Estimate
+
+BATCH = 16
+PARTLY_REPORTED = {"transformer block as a layer"}  # Keras reports what the block gives, not the layers in it
+
+
+def read(code: str, folder: Path) -> list[Estimate]:
+    """What is read from a program."""
+    return model_of(code, folder).trainings.estimates
+
+
+def built(code: str) -> Any:
+    """The network that Keras builds when it runs a program."""
+    variables: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, "program", "exec"), variables)
+    return variables["model"]
+
+
+def reported(network: Any) -> int:
+    """The elements that all layers give for one sample, by the nodes of Keras's own graph; networks within as well."""
+    import keras
+
+    total = 0
+    graph = getattr(network, "_functional", network)
+    for node in (node for nodes in graph._nodes_by_depth.values() for node in nodes):
+        layer = node.operation
+        inner = getattr(layer, "layer", None) if isinstance(layer, keras.layers.TimeDistributed) else layer
+        if isinstance(inner, keras.Model):
+            total += reported(inner) * (node.output_tensors[0].shape[1] if inner is not layer else 1)
+        else:
+            total += sum(math.prod(size or 1 for size in tensor.shape[1:]) for tensor in node.output_tensors)
+    return total
+
+
+def kept_by(optimizer: Any, network: Any) -> int:
+    """The numbers that an optimizer keeps beside the weights."""
+    optimizer.build(network.trainable_variables)
+    scalars = 1
+    return sum(math.prod(v.shape) for v in optimizer.variables if math.prod(v.shape) > scalars)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sizes_are_those_of_keras(name: str, tmp_path: Path) -> None:
+    code = HEAD + PROGRAMS[name]
+    (estimate,) = read(f"{code}\nmodel.fit(x, y, batch_size={BATCH})\n", tmp_path)
+    network = built(code)
+    sizes = estimate.sizes
+    assert sizes.parameters.count == pytest.approx(network.count_params(), rel=0.01)
+    trainable = sum(math.prod(weight.shape) for weight in network.trainable_weights)
+    assert sizes.slots.count == pytest.approx(kept_by(network.optimizer, network), rel=0.01, abs=20)
+    assert sizes.slots.count == pytest.approx(trainable * estimate.optimizer.slots, rel=0.01)
+    expected = reported(network)
+    if name in PARTLY_REPORTED:
+        assert sizes.activations.count / BATCH >= expected
+    else:
+        assert sizes.activations.count / BATCH == pytest.approx(expected, rel=0.2)
+    assert (sizes.parameters.size, sizes.activations.size) == (4 * sizes.parameters.count, 4 * sizes.activations.count)
