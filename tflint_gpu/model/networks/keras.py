@@ -210,6 +210,7 @@ class Keras:
     # Functions and classes of Keras.
 
     def _external(self, name: str, given: Arguments, place: Place) -> Any:
+        name = name.replace("tf.optimizers.", "keras.optimizers.")
         last = name.rpartition(".")[2]
         if name in _INPUTS:
             return self._input(given)
