@@ -38,8 +38,7 @@ FOUND = {
     "through constants": COMPILED + "BASE = 16\nCFG = {'batch_size': BASE * 4}\nmodel.fit(x, y, **CFG)\n",
     "through a parameter": NET
     + "def train(model, size, epochs=3):\n    model.compile('adam', 'mse')\n    model.fit(x, y, size)\ntrain(build(), 64)\n",
-    "in a class": NET
-    + "class Trainer:\n    SIZE = 64\n    def __init__(self):\n        self.model = build()\n"
+    "in a class": NET + "class Trainer:\n    SIZE = 64\n    def __init__(self):\n        self.model = build()\n"
     "        self.model.compile('adam', 'mse')\n"
     "    def run(self, x, y):\n        self.model.fit(x, y, batch_size=self.SIZE)\n",
     "in a program": NET
@@ -50,8 +49,7 @@ FOUND = {
     "a dataset": COMPILED
     + "ds = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(10).batch(64).prefetch(2)\nmodel.fit(ds, epochs=2)\n",
     "behind a flag": COMPILED + "if args.train:\n    model.fit(x, y, batch_size=64)\n",
-    "in a loop over folds": NET
-    + "for train, test in folds:\n    model = build()\n    model.compile('adam', 'mse')\n"
+    "in a loop over folds": NET + "for train, test in folds:\n    model = build()\n    model.compile('adam', 'mse')\n"
     "    model.fit(x[train], y[train], batch_size=64)\n",
     "an array of known size": COMPILED
     + "import numpy as np\nmodel.fit(np.zeros((64, 256, 256, 3)), np.zeros((64, 10)), batch_size=64)\n",
@@ -61,8 +59,7 @@ FOUND = {
     "model.compile(keras.optimizers.Adam(1e-3), 'mse')\nmodel.fit(x, y, batch_size=2)\n",
     "of the table": HEAD
     + "model = keras.applications.ResNet50(weights=None)\nmodel.compile('sgd', 'mse')\nmodel.fit(x, y, batch_size=64)\n",
-    "an optimizer in a variable": NET
-    + "optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)\nmodel = build()\n"
+    "an optimizer in a variable": NET + "optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)\nmodel = build()\n"
     "model.compile(loss='mse', optimizer=optimizer)\n" + FIT,
     "layers after a star": "from tensorflow.keras.layers import *\nfrom tensorflow.keras.models import *\n"
     "model = Sequential()\nmodel.add(Input((256, 256, 3)))\nmodel.add(Conv2D(128, 3, padding='same'))\n"
@@ -72,8 +69,7 @@ FOUND = {
     + "keras.mixed_precision.set_global_policy('mixed_float16')\n"
     + COMPILED.removeprefix(HEAD)
     + "model.fit(x, y, batch_size=128)\n",
-    "shape of loaded data": HEAD
-    + "(x, y), _ = keras.datasets.cifar10.load_data()\nx = x.astype('float32') / 255\n"
+    "shape of loaded data": HEAD + "(x, y), _ = keras.datasets.cifar10.load_data()\nx = x.astype('float32') / 255\n"
     "model = keras.Sequential([keras.Input(x.shape[1:]), layers.Conv2D(64, 3, activation='relu'),\n"
     "    layers.Conv2D(64, 3, activation='relu'), layers.Flatten(), layers.Dense(10)])\n"
     "model.compile('adam', 'mse')\nmodel.fit(x, y, batch_size=4096)\n",
@@ -101,8 +97,7 @@ SILENT = {
     + "model = keras.Sequential([keras.Input((256, 256, 3))])\nmodel.add(layers.Conv2D(64, 3, padding='same'))\n"
     "if args.deep:\n    model.add(layers.Conv2D(64, 3, padding='same', activation='relu'))\n"
     "model.compile('adam', 'mse')\n" + FIT,
-    "frozen": HEAD
-    + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
+    "frozen": HEAD + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
     "base.trainable = False\nmodel = keras.Sequential([base, layers.Dense(2)])\nmodel.compile('adam', 'mse')\n" + FIT,
     "each layer frozen": HEAD
     + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
@@ -112,7 +107,8 @@ SILENT = {
     + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
     "for layer in base.layers[:100]:\n    layer.trainable = False\n"
     "model = keras.Model(base.input, layers.Dense(2)(base.output))\nmodel.compile('adam', 'mse')\n" + FIT,
-    "few rows": COMPILED + "import numpy as np\nmodel.fit(np.zeros((10, 256, 256, 3)), np.zeros((10, 10)), batch_size=64)\n",
+    "few rows": COMPILED
+    + "import numpy as np\nmodel.fit(np.zeros((10, 256, 256, 3)), np.zeros((10, 10)), batch_size=64)\n",
     "predicts": COMPILED + "model.predict(x, batch_size=64)\nmodel.evaluate(x, y, batch_size=64)\n",
     "under a strategy": NET
     + "strategy = tf.distribute.MirroredStrategy()\nwith strategy.scope():\n    model = build()\n"
@@ -173,7 +169,10 @@ def test_a_network_of_another_file(tmp_path: Path) -> None:
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "__init__.py").write_text("from .deep import build\nSIZE = 64\n")
     (tmp_path / "nets" / "deep.py").write_text(NET)
-    code = HEAD + "import nets\nmodel = nets.build()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y, batch_size=nets.SIZE)\n"
+    code = (
+        HEAD
+        + "import nets\nmodel = nets.build()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y, batch_size=nets.SIZE)\n"
+    )
     (finding,) = of_404(code, tmp_path)
     assert [note.file.source.path.name for note in finding.notes] == ["deep.py", "train.py", "deep.py"]
 

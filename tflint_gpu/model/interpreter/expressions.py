@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import libcst as cst
 
 from tflint_gpu.model.interpreter.builtin_functions import CHANGING
+from tflint_gpu.model.interpreter.operators import compared, item, operated
 from tflint_gpu.model.interpreter.values import (
     PLAIN,
     Arguments,
@@ -28,6 +28,7 @@ from tflint_gpu.model.interpreter.values import (
     elements,
     joined,
 )
+from tflint_gpu.model.interpreter.world import Exhausted, World
 from tflint_gpu.model.python.constants import UNKNOWN
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function, is_property, may_be_replaced
@@ -37,71 +38,6 @@ from tflint_gpu.model.python.project import Project
 from tflint_gpu.model.python.syntax import Expression
 
 _LITERALS = {"True": True, "False": False, "None": None}
-_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    cst.Add: operator.add,
-    cst.Subtract: operator.sub,
-    cst.Multiply: operator.mul,
-    cst.Divide: operator.truediv,
-    cst.FloorDivide: operator.floordiv,
-    cst.Modulo: operator.mod,
-    cst.Power: operator.pow,
-    cst.LeftShift: operator.lshift,
-    cst.RightShift: operator.rshift,
-}
-_ASSIGNING: dict[type, Callable[[Any, Any], Any]] = {
-    cst.AddAssign: operator.add,
-    cst.SubtractAssign: operator.sub,
-    cst.MultiplyAssign: operator.mul,
-    cst.DivideAssign: operator.truediv,
-    cst.FloorDivideAssign: operator.floordiv,
-    cst.ModuloAssign: operator.mod,
-    cst.PowerAssign: operator.pow,
-}
-_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
-    cst.Equal: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.LessThan: operator.lt,
-    cst.LessThanEqual: operator.le,
-    cst.GreaterThan: operator.gt,
-    cst.GreaterThanEqual: operator.ge,
-}
-_LARGEST = 10**15
-_LONGEST = 2_000
-
-
-class Exhausted(Exception):
-    """The program is longer than the interpreter's budget."""
-
-
-class World(Protocol):
-    """What the interpreter asks about all that is outside the project."""
-
-    def called(self, callee: Any, given: Arguments, place: Place) -> Any:
-        """What a call of something external, or of what the world made, gives."""
-
-    def attribute(self, value: Any, name: str) -> Any:
-        """An attribute of what the world made."""
-
-    def set_attribute(self, value: Any, name: str, new: Any) -> None:
-        """An attribute of what the world made is set."""
-
-    def operated(self, symbol: str, left: Any, right: Any) -> Any:
-        """What an operator gives of which one side is the world's."""
-
-    def item(self, value: Any, key: Any) -> Any:
-        """An item of what the world made."""
-
-    def elements(self, value: Any) -> list[Any] | None:
-        """What iterating over something of the world's yields."""
-
-    def entered(self, value: Any, place: Expression, file: File) -> Callable[[], None]:
-        """A `with` is entered; what is returned is called at its end."""
-
-    def instance_called(self, instance: Instance, given: Arguments, place: Place) -> Any:
-        """An instance of a class is called that derives from one of the world's."""
-
-    def instance_method(self, instance: Instance, name: str, given: Arguments, place: Place) -> Any:
-        """A method is called that an instance inherits from outside the project."""
 
 
 class Expressions(ABC):
@@ -303,36 +239,7 @@ class Expressions(ABC):
 
     def _binary(self, frame: Frame, expr: cst.BinaryOperation) -> Any:
         left, right = self.evaluate(frame, expr.left), self.evaluate(frame, expr.right)
-        return self.operated(expr.operator, left, right)
-
-    def operated(self, symbol: cst.CSTNode, left: Any, right: Any) -> Any:
-        """What an operator gives."""
-        if left is UNKNOWN or right is UNKNOWN:
-            return UNKNOWN
-        apply = _OPERATORS.get(type(symbol)) or _ASSIGNING.get(type(symbol))
-        if isinstance(left, ListValue | tuple) or isinstance(right, ListValue | tuple):
-            return self._sequence(apply, left, right)
-        if isinstance(left, PLAIN) and isinstance(right, PLAIN):
-            return UNKNOWN if apply is None else _calculated(apply, left, right)
-        if any(isinstance(one, (Instance, DictValue, FunctionValue, ClassValue)) for one in (left, right)):
-            return UNKNOWN
-        return self.world.operated(type(symbol).__name__.removesuffix("Assign"), left, right)
-
-    def _sequence(self, apply: Any, left: Any, right: Any) -> Any:
-        if isinstance(right, ListValue | tuple) and isinstance(left, int):
-            left, right = right, left
-        first = elements(left)
-        if first is None:
-            return UNKNOWN
-        if apply is operator.mul and isinstance(right, int) and right * len(first) <= _LONGEST:
-            found = first * right
-        elif apply is operator.add and type(left) is type(right) and (second := elements(right)) is not None:
-            found = first + second
-        elif apply is operator.mod and isinstance(left, str):
-            return UNKNOWN
-        else:
-            return UNKNOWN
-        return ListValue(found) if isinstance(left, ListValue) else tuple(found)
+        return operated(self.world, expr.operator, left, right)
 
     def _unary(self, frame: Frame, expr: cst.UnaryOperation) -> Any:
         value = self.evaluate(frame, expr.expression)
@@ -354,29 +261,11 @@ class Expressions(ABC):
         left = self.evaluate(frame, expr.left)
         for target in expr.comparisons:
             right = self.evaluate(frame, target.comparator)
-            holds = self._compared(target.operator, left, right)
+            holds = compared(target.operator, left, right)
             if holds is not True:
                 return holds
             left = right
         return True
-
-    def _compared(self, symbol: cst.CSTNode, left: Any, right: Any) -> Any:
-        if left is UNKNOWN or right is UNKNOWN:
-            return UNKNOWN
-        if isinstance(symbol, cst.Is | cst.IsNot):
-            if left is None or right is None or isinstance(left, bool) or isinstance(right, bool):
-                return (left is right) is isinstance(symbol, cst.Is)
-            return UNKNOWN
-        if isinstance(symbol, cst.In | cst.NotIn):
-            found = elements(right)
-            if found is None or not isinstance(left, PLAIN) or not all(isinstance(one, PLAIN) for one in found):
-                return UNKNOWN
-            is_in = left in right if isinstance(right, str) and isinstance(left, str) else left in found
-            return is_in is isinstance(symbol, cst.In)
-        apply = _COMPARISONS.get(type(symbol))
-        if apply is None or not isinstance(left, (*PLAIN, tuple)) or not isinstance(right, (*PLAIN, tuple)):
-            return UNKNOWN
-        return _calculated(apply, left, right)
 
     def _either(self, frame: Frame, expr: cst.IfExp) -> Any:
         test = self.truth(self.evaluate(frame, expr.test))
@@ -391,7 +280,7 @@ class Expressions(ABC):
         if value is UNKNOWN:
             return UNKNOWN
         keys = tuple(self._key(frame, one.slice) for one in expr.slice)
-        return self.item(value, keys[0] if len(keys) == 1 else keys)
+        return item(self.world, value, keys[0] if len(keys) == 1 else keys)
 
     def _key(self, frame: Frame, part: cst.BaseSlice) -> Any:
         if isinstance(part, cst.Index):
@@ -399,21 +288,6 @@ class Expressions(ABC):
         assert isinstance(part, cst.Slice)
         bounds = [None if one is None else self.evaluate(frame, one) for one in (part.lower, part.upper, part.step)]
         return UNKNOWN if UNKNOWN in bounds else slice(*bounds)
-
-    def item(self, value: Any, key: Any) -> Any:
-        """What stands under a key or index, or a slice of a sequence."""
-        if isinstance(value, DictValue):
-            return value.items.get(key, UNKNOWN) if not value.is_lost and isinstance(key, PLAIN) else UNKNOWN
-        if isinstance(value, (Instance, FunctionValue, ClassValue, External, int, float, type(None))):
-            return UNKNOWN
-        found = elements(value)
-        if found is None:
-            return UNKNOWN if isinstance(value, ListValue) else self.world.item(value, key)
-        if isinstance(key, slice):
-            part = found[key]
-            return ListValue(part) if isinstance(value, ListValue) else value[key]
-        inside = isinstance(key, int) and -len(found) <= key < len(found)
-        return found[key] if inside else UNKNOWN
 
     def _tuple(self, frame: Frame, expr: cst.Tuple | cst.Set) -> Any:
         found = self._displayed(frame, expr)
@@ -524,20 +398,6 @@ class Expressions(ABC):
 def defined(file: File, node: cst.FunctionDef, owner: Class | None, frame: Frame) -> Any:
     """What a function statement binds; `UNKNOWN` under a decorator that is not known."""
     return UNKNOWN if may_be_replaced(file, node) else FunctionValue(Function(file, node, owner), frame)
-
-
-def _calculated(apply: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    try:
-        if apply is operator.pow and (abs(right) > 64 or abs(left) > _LARGEST):
-            return UNKNOWN
-        if apply is operator.lshift and right > 64:
-            return UNKNOWN
-        if apply is operator.mul and isinstance(left, str) and len(left) * right > _LONGEST:
-            return UNKNOWN
-        value = apply(left, right)
-    except (ArithmeticError, TypeError, ValueError):
-        return UNKNOWN
-    return UNKNOWN if isinstance(value, int) and abs(value) > _LARGEST else value
 
 
 _LOST = object()

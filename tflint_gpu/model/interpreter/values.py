@@ -221,7 +221,7 @@ def same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, PLAIN | External):
+    if isinstance(one, (*PLAIN, External)):
         return bool(one == other)
     return (
         isinstance(one, FunctionValue) and one.function.node is other.function.node and one.receiver is other.receiver

@@ -19,8 +19,9 @@ _FORGETTING = frozenset(
         "Add add add_n Subtract subtract Average Concatenate concat concatenate Flatten Reshape reshape Permute "
         "RepeatVector ZeroPadding1D ZeroPadding2D ZeroPadding3D Cropping1D Cropping2D Cropping3D UpSampling1D "
         "UpSampling2D UpSampling3D GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
-        "GlobalAvgPool1D GlobalAvgPool2D GlobalAvgPool3D AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D "
-        "AvgPool3D Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D GaussianNoise Identity Rescaling Masking "
+        "GlobalAvgPool1D GlobalAvgPool2D GlobalAvgPool3D AveragePooling1D AveragePooling2D AveragePooling3D "
+        "AvgPool1D AvgPool2D AvgPool3D Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D GaussianNoise "
+        "Identity Rescaling Masking "
         "ActivityRegularization Minus reduce_mean reduce_sum mean sum cast identity expand_dims squeeze getitem dropout"
     ).split()
 )
