@@ -55,8 +55,11 @@ def called(name: str, given: Arguments) -> Any:
     if name in _DIMENSIONS and isinstance(first, Array):
         axis = given.get(1, "axis")
         return Array((*first.shape, 1)) if axis in (-1, len(first.shape)) else UNKNOWN
-    if name in ("numpy.reshape", "tf.reshape") and isinstance(first, Array):
-        return method(first, "reshape", Arguments(given.positional[1:]))
+    if name in ("numpy.reshape", "tf.reshape"):
+        if isinstance(first, Array):
+            return method(first, "reshape", Arguments(given.positional[1:]))
+        found = _of_shape(given.get(1, "newshape" if "newshape" in given.named else "shape"))
+        return found if isinstance(found, Array) and -1 not in found.shape else UNKNOWN
     if name in ("keras.utils.to_categorical", "tf.one_hot") and isinstance(first, Array):
         count = given.get(1, "num_classes" if "keras" in name else "depth")
         shape = first.shape[:-1] if first.shape[-1:] == (1,) and len(first.shape) > 1 else first.shape

@@ -264,7 +264,7 @@ class Keras(Building):
         if network.is_lost or optimizer is None or self.strategies:
             return
         data, labels = given.get(0, "x"), given.get(1, "y")
-        size = given.get(2, "batch_size") if name == "fit" else arrays.rows(data)
+        size = given.get(2, "batch_size") if name == "fit" else arrays.rows(data) or UNKNOWN
         if not network.is_built:
             shape = data.shape if isinstance(data, Array) else None
             if shape is None or not network.layers:
