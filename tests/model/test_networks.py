@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 from checks import model_of
 from network_programs import HEAD, PROGRAMS
 
+from tflint_gpu.model import networks
 from tflint_gpu.model.networks.sizes import Estimate
+from tflint_gpu.settings.config import tomllib
 
 BATCH = 16
 PARTLY_REPORTED = {"transformer block as a layer"}  # Keras reports what the block gives, not the layers in it
@@ -67,3 +70,45 @@ def test_sizes_are_those_of_keras(name: str, tmp_path: Path) -> None:
     else:
         assert sizes.activations.count / BATCH == pytest.approx(expected, rel=0.2)
     assert (sizes.parameters.size, sizes.activations.size) == (4 * sizes.parameters.count, 4 * sizes.activations.count)
+
+
+# The table of `keras.applications`.
+
+
+def script() -> Any:
+    """The program that writes the table."""
+    path = Path(__file__).parents[1] / "benchmarks" / "architectures.py"
+    spec = importlib.util.spec_from_file_location("architectures", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table() -> dict[str, Any]:
+    """The table as it is shipped."""
+    path = Path(networks.__file__).parent / "architectures.toml"
+    return dict(tomllib.loads(path.read_text("utf-8")))
+
+
+def test_the_table_has_the_networks_of_keras() -> None:
+    assert set(table()) == set(script().names())
+
+
+@pytest.mark.parametrize("name", ["MobileNetV2", "DenseNet121"])
+def test_the_table_is_what_its_script_writes(name: str) -> None:
+    module = script()
+    row = tomllib.loads(module.written({name: module.row(name)}, "3"))[name]
+    assert table()[name] == row
+
+
+def test_other_sizes_of_the_table_are_near(tmp_path: Path) -> None:
+    """Protects what is said of sizes that the table does not list: by the area, from the next smaller one."""
+    rows = table()["ResNet50"]["elements"]
+    code = HEAD + (
+        "model = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(290, 290, 3))\n"
+        "model.compile('sgd', 'mse')\nmodel.fit(x, y, batch_size=1)\n"
+    )
+    (estimate,) = read(code, tmp_path)
+    exact = rows["288"] * (290 / 288) ** 2
+    assert estimate.sizes.activations.count == pytest.approx(exact, rel=0.05)

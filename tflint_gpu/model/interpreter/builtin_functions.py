@@ -191,9 +191,7 @@ def container_method(receiver: Any, name: str, given: Arguments) -> Any:
         if isinstance(receiver, DictValue):
             return _dict_method(receiver, name, given)
         if isinstance(receiver, str):
-            values = [plain(value) for value in given.positional]
-            known = UNKNOWN not in values and UNKNOWN not in given.named.values()
-            return getattr(receiver, name)(*values, **given.named) if known and name in _TEXT else UNKNOWN
+            return _text_method(receiver, name, given)
         if isinstance(receiver, tuple) and name in ("index", "count"):
             return getattr(receiver, name)(*given.positional)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -206,6 +204,14 @@ CHANGING = frozenset(
 )
 """Methods that change a list or a dict."""
 _TEXT = frozenset("lower upper strip format join split replace startswith endswith title".split())
+
+
+def _text_method(receiver: str, name: str, given: Arguments) -> Any:
+    values = [plain(value) for value in given.positional]
+    if name not in _TEXT or UNKNOWN in values or UNKNOWN in given.named.values():
+        return UNKNOWN
+    found = getattr(receiver, name)(*values, **given.named)
+    return ListValue(found) if isinstance(found, list) else found
 
 
 def _list_method(receiver: ListValue, name: str, given: Arguments) -> Any:

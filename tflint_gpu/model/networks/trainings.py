@@ -56,7 +56,7 @@ class Trainings:
             if function is not None and function not in run.entered:
                 is_whole = is_whole and run.run_alone(self.inference.definitions.function(self.file, function))
         if not is_whole:
-            self.inference.bounds_met.add("the steps of a program that builds a network")
+            self.inference.bounds_met.add("the first 60,000 steps of a program that trains")
         return worlds[0].trainings
 
     def _estimate(self, training: Training) -> Estimate | None:
