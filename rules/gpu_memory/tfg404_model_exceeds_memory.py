@@ -17,13 +17,16 @@ class ModelExceedsMemory(Rule):
     batch. Where all shapes are fixed by the source, all this can be added up before anything runs. The setting
     `gpu-memory` says what there is, such as `gpu-memory = "24GiB"`; without it the rule is silent, for checking a file
     asks no GPU. It is an estimate, shown as a table. Not in it are workspace of the kernels, the data and
-    fragmentation. A model is reported only where more than `gpu-memory` is left when all is taken off that
-    TensorFlow may overwrite or free early. Models of which a layer, a shape, the batch size or the optimizer
-    is not known are not reported, nor are those under a distribution strategy.
+    fragmentation. A model is reported only where more than `gpu-memory` is left when all is taken off that TensorFlow
+    may overwrite or free early; XLA may besides compute some of it again instead of keeping it. Models of which a
+    layer, a shape, the batch size or the optimizer is not known are not reported, nor are those under a distribution
+    strategy.
 
-    Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step grew the process by 0.83 times
-    (ResNet50) to 1.73 times (dense layers) the sum of what the layers give, over eight networks. Parameters, slots and
-    outputs are compared with those of real Keras in this project's tests. On a GPU it was not measured.
+    Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.83
+    times (ResNet50) to 1.73 times (dense layers) the sum of what the layers give, recurrent layers by far more, and in
+    each of eight networks by more than the part that the rule counts on (`tests/benchmarks/training_memory.py`).
+    Parameters, slots and outputs are compared with those of real Keras in this project's tests. On a GPU it was not
+    measured.
 
     Example:
         from tensorflow import keras

@@ -69,6 +69,8 @@ FOUND = {
     + "keras.mixed_precision.set_global_policy('mixed_float16')\n"
     + COMPILED.removeprefix(HEAD)
     + "model.fit(x, y, batch_size=128)\n",
+    "frozen and unfrozen again": NET + "model = build()\nfor layer in model.layers:\n    layer.trainable = False\n"
+    "for layer in model.layers:\n    layer.trainable = True\nmodel.compile('adam', 'mse')\n" + FIT,
     "shape of loaded data": HEAD + "(x, y), _ = keras.datasets.cifar10.load_data()\nx = x.astype('float32') / 255\n"
     "model = keras.Sequential([keras.Input(x.shape[1:]), layers.Conv2D(64, 3, activation='relu'),\n"
     "    layers.Conv2D(64, 3, activation='relu'), layers.Flatten(), layers.Dense(10)])\n"
@@ -107,6 +109,18 @@ SILENT = {
     + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
     "for layer in base.layers[:100]:\n    layer.trainable = False\n"
     "model = keras.Model(base.input, layers.Dense(2)(base.output))\nmodel.compile('adam', 'mse')\n" + FIT,
+    "some layers of a model with inputs and outputs": NET
+    + "model = build()\nfor layer in model.layers[1:3]:\n    layer.trainable = False\n"
+    "model.compile('adam', 'mse')\n" + FIT,
+    "a layer by its name": NET
+    + "model = build()\nmodel.get_layer('conv2d').trainable = False\nmodel.compile('adam', 'mse')\n"
+    + FIT,
+    "layers of a kind": NET + "model = build()\nfor layer in model.layers:\n    if isinstance(layer, layers.Conv2D):\n"
+    "        layer.trainable = False\nmodel.compile('adam', 'mse')\n" + FIT,
+    "outputs that are computed again": NET
+    + "with keras.RematScope(mode='full'):\n    model = build()\nmodel.compile('adam', 'mse')\n"
+    + FIT,
+    "channels first": "import keras\nkeras.backend.set_image_data_format('channels_first')\n" + COMPILED + FIT,
     "few rows": COMPILED
     + "import numpy as np\nmodel.fit(np.zeros((10, 256, 256, 3)), np.zeros((10, 10)), batch_size=64)\n",
     "predicts": COMPILED + "model.predict(x, batch_size=64)\nmodel.evaluate(x, y, batch_size=64)\n",

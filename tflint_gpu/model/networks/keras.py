@@ -18,7 +18,6 @@ from tflint_gpu.model.interpreter.values import (
     plain,
 )
 from tflint_gpu.model.networks import arrays, operations, optimizers
-from tflint_gpu.model.networks.architectures import ArchitectureLayer
 from tflint_gpu.model.networks.arrays import Array
 from tflint_gpu.model.networks.building import MODELS, Building
 from tflint_gpu.model.networks.graph import Call, Layer, Network, NotKnown, Precision, Tensor
@@ -46,6 +45,7 @@ _POLICIES = frozenset(
         "keras.dtype_policies.DTypePolicy keras.mixed_precision.experimental.Policy"
     ).split()
 )
+_SET_DATA_FORMAT = frozenset(["keras.backend.set_image_data_format", "keras.config.set_image_data_format"])
 _SCALED = frozenset(
     [
         "keras.mixed_precision.LossScaleOptimizer",
@@ -73,6 +73,14 @@ class Training:
     batch_size: Any
     optimizer: Optimizer
     compiled: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """`model.layers` of a model with inputs and outputs, or some of these: Keras has its own order for them."""
+
+    layers: tuple[Layer, ...]
+    is_whole: bool = True
 
 
 class Keras(Building):
@@ -123,7 +131,7 @@ class Keras(Building):
         trains = new if isinstance(new, bool) else None
         for member in _members(value):
             self.run.changes(member)
-            member.is_trainable = trains
+            member.is_trainable = None if isinstance(value, Members) else trains
 
     def operated(self, symbol: str, left: Any, right: Any) -> Any:
         """What an operator gives of which one side was made here."""
@@ -135,19 +143,28 @@ class Keras(Building):
 
     def item(self, value: Any, key: Any) -> Any:
         """An item of what was made here."""
+        if isinstance(value, Members):
+            return Members(value.layers, is_whole=False)
         if isinstance(value, Array):
             return arrays.item(value, key)
         return operations.item(value, key) if isinstance(value, Tensor) else UNKNOWN
 
     def elements(self, value: Any) -> list[Any] | None:
-        """Nothing made here can be iterated over with known elements."""
+        """What iterating over something made here yields."""
+        if isinstance(value, Members):
+            return list(value.layers) if value.is_whole else [Members(value.layers, is_whole=False)]
         return None
 
     def entered(self, value: Any, place: Expression, file: File) -> Callable[[], None]:
-        """A `with`: under a strategy's scope a model has several replicas, each with a part of the batch."""
+        """A `with`: under a strategy's scope a model has several replicas, each with a part of the batch.
+
+        Under a `RematScope` outputs are computed again instead of kept.
+        """
         import libcst as cst
 
-        if not isinstance(place, cst.Call) or method_name(place) != "scope":
+        if not isinstance(place, cst.Call):
+            return lambda: None
+        if method_name(place) != "scope" and not (file.name(place.func) or "").endswith("RematScope"):
             return lambda: None
         self.strategies += 1
 
@@ -195,6 +212,8 @@ class Keras(Building):
             return optimizers.made(last, given) or UNKNOWN
         if name == "keras.distribution.set_distribution":
             self.strategies += 1
+        if name in _SET_DATA_FORMAT and given.get(0, "data_format") != "channels_last":
+            self.precision = None  # the shapes of the layers from here on are not known
         if name == "keras.backend.int_shape" and isinstance(given.positional[0], Tensor):
             return given.positional[0].shape
         if name in ("keras.backend.image_data_format", "keras.config.image_data_format"):
@@ -224,17 +243,11 @@ class Keras(Building):
             tensors = network.inputs if name == "input_shape" else network.outputs
             return tensors[0].shape if len(tensors) == 1 else UNKNOWN
         if name == "layers":
-            return self._layers_of(network)
+            whole = network.layers
+            return Members(tuple(network.members())) if whole is None else ListValue(list(whole))
         if name == "trainable":
             return UNKNOWN
         return Method(network, name)
-
-    def _layers_of(self, network: Network) -> Any:
-        if network.layers is not None:
-            return ListValue(list(network.layers))
-        members = network.members()
-        # A network of the table has more layers than one: what happens to each, happens to all.
-        return ListValue(list(members)) if len(members) == 1 or not _has_architecture(members) else UNKNOWN
 
     def _method(self, receiver: Any, name: str, given: Arguments, place: Place) -> Any:
         if isinstance(receiver, Array):
@@ -243,6 +256,8 @@ class Keras(Building):
             return receiver.shape
         if not isinstance(receiver, Network):
             return UNKNOWN
+        if name == "get_layer":
+            return Members(tuple(receiver.members()), is_whole=False)
         if name == "compile":
             self._compile(receiver, given, place)
         elif name in _TRAINING:
@@ -285,14 +300,10 @@ def _members(value: Any) -> list[Layer]:
         if isinstance(one, Layer):
             found[one] = None
             waiting.extend(one.given.values())
-        elif isinstance(one, Network):
-            found.update(dict.fromkeys(one.members()))
+        elif isinstance(one, Network | Members):
+            found.update(dict.fromkeys(one.layers if isinstance(one, Members) else one.members()))
         elif isinstance(one, Instance | ListValue | DictValue):
             waiting.extend(one.content())
         elif isinstance(one, tuple):
             waiting.extend(one)
     return list(found)
-
-
-def _has_architecture(members: list[Layer]) -> bool:
-    return any(isinstance(member, ArchitectureLayer) for member in members)
