@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from tflint_gpu.model.interpreter.values import Arguments, Mutable, Place
-
-if TYPE_CHECKING:
-    from tflint_gpu.model.networks.optimizers import Optimizer
+from tflint_gpu.model.networks.optimizers import Optimizer
 
 Shape: TypeAlias = tuple[int | None, ...]
 """As Keras writes it: the first axis is None where it is the batch."""

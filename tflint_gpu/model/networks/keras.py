@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import libcst as cst
+
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.interpreter.values import (
     Arguments,
@@ -160,8 +162,6 @@ class Keras(Building):
 
         Under a `RematScope` outputs are computed again instead of kept.
         """
-        import libcst as cst
-
         if not isinstance(place, cst.Call):
             return lambda: None
         if method_name(place) != "scope" and not (file.name(place.func) or "").endswith("RematScope"):

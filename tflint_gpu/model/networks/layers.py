@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tflint_gpu.model.interpreter.values import Arguments, plain
+from tflint_gpu.model.interpreter.values import Arguments, DictValue, ListValue, plain
 from tflint_gpu.model.networks.architectures import ArchitectureLayer
-from tflint_gpu.model.networks.graph import Call, Layer, Network, NotKnown, Precision, Shape, Tensor, Weights
+from tflint_gpu.model.networks.graph import (
+    Call,
+    Layer,
+    Network,
+    NotKnown,
+    Precision,
+    Shape,
+    Tensor,
+    Weights,
+    calls_between,
+)
 from tflint_gpu.model.networks.layer_kinds import KINDS, Shapes
 from tflint_gpu.model.networks.settings import Settings
 from tflint_gpu.model.networks.windows import Answer, known
@@ -125,8 +135,6 @@ def _each_step(layer: Layer, call: Call) -> Shape:
     outputs = call_layer(inner, (start,)) if isinstance(inner, Layer) else replayed(inner, (start,))
     steps = shape[1]
     if isinstance(inner, Network):
-        from tflint_gpu.model.networks.graph import calls_between
-
         calls = calls_between((start,), outputs)
         layer.weights = sum((one.weights or Weights() for one in inner.members()), Weights())
         call.is_open = steps is None
@@ -174,8 +182,6 @@ def flat(value: Any) -> tuple[Tensor, ...]:
     """The tensors in a value. Raises NotKnown where something else is in it."""
     if isinstance(value, Tensor):
         return (value,)
-    from tflint_gpu.model.interpreter.values import DictValue, ListValue
-
     if isinstance(value, ListValue | DictValue) and value.is_lost:
         raise NotKnown
     if isinstance(value, ListValue | tuple):

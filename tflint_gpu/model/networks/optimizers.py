@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tflint_gpu.model.interpreter.values import Arguments
-from tflint_gpu.model.networks.graph import NotKnown
 from tflint_gpu.model.python.constants import UNKNOWN
+
+
+class _Open(Exception):
+    """An argument is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def made(name: str, given: Arguments) -> Optimizer | None:
         if given.get(-1, "gradient_accumulation_steps") is UNKNOWN:
             return None
         return Optimizer(name, kind.slots + kind.more(given) + average + accumulated)
-    except NotKnown:
+    except _Open:
         return None
 
 
@@ -91,12 +94,12 @@ def _number(given: Arguments, position: int, name: str, default: float) -> float
     if value is None:
         return 0.0
     if not isinstance(value, int | float):
-        raise NotKnown
+        raise _Open
     return value
 
 
 def _flag(given: Arguments, name: str) -> bool:
     value = given.get(-1, name, default=False)
     if not isinstance(value, bool):
-        raise NotKnown
+        raise _Open
     return value

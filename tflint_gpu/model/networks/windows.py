@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tflint_gpu.model.interpreter.values import plain
 from tflint_gpu.model.networks.graph import NotKnown, Shape, Weights
 from tflint_gpu.model.networks.settings import Settings
 
@@ -149,8 +150,6 @@ class Borders:
     @staticmethod
     def of(value: object, count: int) -> tuple[tuple[int, int], ...]:
         """`1`, `(1, 2)` or `((1, 1), (2, 2))`; for one axis `(1, 2)` is its beginning and its end."""
-        from tflint_gpu.model.interpreter.values import plain
-
         found = plain(value)
         if isinstance(found, int):
             return ((found, found),) * count
