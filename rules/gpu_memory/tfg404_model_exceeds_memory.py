@@ -32,13 +32,15 @@ class ModelExceedsMemory(Rule):
         from tensorflow import keras
         from tensorflow.keras import layers
 
-        model = keras.Sequential([
-            keras.Input((512, 512, 3)),
-            layers.Conv2D(64, 3, padding="same", activation="relu"),
-            layers.Conv2D(64, 3, padding="same", activation="relu"),
-            layers.GlobalAveragePooling2D(),
-            layers.Dense(10),
-        ])
+        model = keras.Sequential(
+            [
+                keras.Input((512, 512, 3)),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.GlobalAveragePooling2D(),
+                layers.Dense(10),
+            ]
+        )
         model.compile(optimizer="adam", loss="mse")
         model.fit(x, y, batch_size=512)
 
@@ -46,13 +48,15 @@ class ModelExceedsMemory(Rule):
         from tensorflow import keras
         from tensorflow.keras import layers
 
-        model = keras.Sequential([
-            keras.Input((512, 512, 3)),
-            layers.Conv2D(64, 3, padding="same", activation="relu"),
-            layers.Conv2D(64, 3, padding="same", activation="relu"),
-            layers.GlobalAveragePooling2D(),
-            layers.Dense(10),
-        ])
+        model = keras.Sequential(
+            [
+                keras.Input((512, 512, 3)),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.GlobalAveragePooling2D(),
+                layers.Dense(10),
+            ]
+        )
         model.compile(optimizer="adam", loss="mse")
         model.fit(x, y, batch_size=64)
     """
