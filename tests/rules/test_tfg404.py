@@ -105,6 +105,15 @@ SILENT = {
     + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
     "for layer in base.layers:\n    layer.trainable = False\n"
     "model = keras.Model(base.input, layers.Dense(2)(base.output))\nmodel.compile('adam', 'mse')\n" + FIT,
+    "unfrozen after it was trained": HEAD
+    + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
+    "base.trainable = False\nmodel = keras.Sequential([base, layers.Dense(2)])\nmodel.compile('adam', 'mse')\n"
+    + FIT
+    + "base.trainable = True\n",
+    "layers added after it was trained": HEAD
+    + "model = keras.Sequential([keras.Input((512, 512, 3)), layers.Conv2D(1, 3)])\nmodel.compile('adam', 'mse')\n"
+    + FIT
+    + "model.add(layers.Conv2D(512, 3))\n",
     "some layers frozen": HEAD
     + "base = keras.applications.ResNet50(include_top=False, pooling='avg', input_shape=(224, 224, 3))\n"
     "for layer in base.layers[:100]:\n    layer.trainable = False\n"

@@ -29,6 +29,7 @@ from tflint_gpu.model.networks.layers import (
     precision_of,
 )
 from tflint_gpu.model.networks.optimizers import Optimizer
+from tflint_gpu.model.networks.sizes import Sizes, sizes_of
 from tflint_gpu.model.python.constants import UNKNOWN
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Expression, method_name
@@ -63,13 +64,16 @@ class Training:
     """A call of `fit` or `train_on_batch` of a network that is known.
 
     Arguments:
+        made: where the network was made.
+        sizes: what training it holds, as it is now: later its layers may be frozen, or others added.
         data, labels: the first two arguments.
         batch_size: as it is given; None where it is not.
         optimizer, compiled: as `compile` has set them last.
     """
 
     place: Place
-    network: Network
+    made: Place
+    sizes: Sizes
     data: Any
     labels: Any
     batch_size: Any
@@ -285,7 +289,9 @@ class Keras(Building):
             if shape is None or not network.layers:
                 return
             self._grow(network, "build", Arguments((shape,)))
-        self.trainings.append(Training(place, network, data, labels, size, optimizer, network.compilation.place))
+        sizes = sizes_of(network, optimizer)
+        compiled = network.compilation.place
+        self.trainings.append(Training(place, network.place, sizes, data, labels, size, optimizer, compiled))
 
 
 def _members(value: Any) -> list[Layer]:

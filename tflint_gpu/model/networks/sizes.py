@@ -92,8 +92,8 @@ class Sizes:
         return max(0, (memory - fixed) // sample) if sample else 0
 
 
-def sizes_of(network: Network, optimizer: Optimizer, batch_size: int) -> Sizes:
-    """What a training step holds.
+def sizes_of(network: Network, optimizer: Optimizer, batch_size: int = 1) -> Sizes:
+    """What a training step holds, with the layers and what is frozen of them as they are now.
 
     Raises:
         NotKnown: a shape, a weight or what is frozen is not known.

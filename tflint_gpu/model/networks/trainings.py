@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.networks.arrays import rows
-from tflint_gpu.model.networks.graph import NotKnown
 from tflint_gpu.model.networks.keras import Keras, Training
-from tflint_gpu.model.networks.sizes import Estimate, sizes_of
+from tflint_gpu.model.networks.sizes import Estimate
 from tflint_gpu.model.python.constants import UNKNOWN
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
@@ -63,11 +63,8 @@ class Trainings:
         size = self._batch_size(training)
         if size is None:
             return None
-        try:
-            sizes = sizes_of(training.network, training.optimizer, size)
-        except (NotKnown, RecursionError):
-            return None
-        return Estimate(training.place, sizes, training.optimizer, training.compiled, training.network.place)
+        sizes = replace(training.sizes, batch_size=size)
+        return Estimate(training.place, sizes, training.optimizer, training.compiled, training.made)
 
     def _batch_size(self, training: Training) -> int | None:
         """The rows of a batch; None where that is not known."""
