@@ -49,7 +49,7 @@ class Finding:
         node: the syntax node that the user must change.
         message: one sentence that is true for the target version.
         prediction: what will happen, testable by `verify`.
-        help: one line that says what to do instead.
+        help: one line that says what to do instead; a table may stand below it.
     """
 
     file: File

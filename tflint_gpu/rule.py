@@ -87,6 +87,7 @@ class Rule:
         skips_graphs: speaks of code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
             checked.
+        needs_gpu_memory: compares with the setting `gpu-memory`, and is silent without it.
         opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
             ends with `__opt_in`, so that flake8 can be told without an import.
     """
@@ -99,6 +100,7 @@ class Rule:
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False
+    needs_gpu_memory: ClassVar[bool] = False
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None
 

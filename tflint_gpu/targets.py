@@ -28,17 +28,19 @@ _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The TensorFlow that the code is meant for.
+    """The TensorFlow that the code is meant for, and the GPU.
 
     Arguments:
         tensorflow: its minor release.
         keras: the major version of Keras that comes with it.
         source: "settings", the name of the file that pins it, or "newest".
+        gpu_memory: the bytes of a GPU, where the settings name them.
     """
 
     tensorflow: tuple[int, int] = NEWEST
     keras: int = 3
     source: str = "newest"
+    gpu_memory: int | None = None
 
     @property
     def pinned(self) -> bool:
@@ -48,6 +50,19 @@ class Target:
 
 def _target(release: tuple[int, int], source: str) -> Target:
     return Target(release, 3 if release >= _KERAS_3_SINCE else 2, source)
+
+
+_MEMORY_UNITS = {
+    **{f"{letter}B": 1000**power for power, letter in enumerate("MGT", 2)},
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("MGT", 2)},
+}
+
+
+def memory_size(text: str) -> int | None:
+    """The bytes that a setting such as "24GiB" or "7.5 GB" means; None where it means none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([MGT]i?B)", text.strip())
+    size = round(float(match[1]) * _MEMORY_UNITS[match[2]]) if match is not None else 0
+    return size or None
 
 
 def find_target(setting: str | None, directory: Path) -> Target:

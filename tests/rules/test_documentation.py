@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from checks import ALL_RULES as _ALL
-from checks import findings, fixed
+from checks import NEWEST, findings, fixed
 
 from tflint_gpu.rule import Rule
+from tflint_gpu.targets import Target
 
 ALL_RULES = [rule for rule in _ALL if rule.code not in ("TFG000", "TFG001")]  # which the engine reports
 _COMPANIONS = {"TFG401"}  # advice that a whole example program gets beside the rule that it is about
 
 
 def _codes(code: str, folder: Path, rule: Rule) -> set[str]:
-    return {r.code for r, _ in findings(code, folder)} - (_COMPANIONS - {rule.code})
+    return {r.code for r, _ in findings(code, folder, target=_target(rule))} - (_COMPANIONS - {rule.code})
+
+
+def _target(rule: Rule) -> Target:
+    """What the examples are for: a card of a usual size, for rules that compare with one."""
+    return replace(NEWEST, gpu_memory=24 << 30) if rule.needs_gpu_memory else NEWEST
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.targets import NEWEST, find_target, newest_allowed
+from tflint_gpu.targets import NEWEST, find_target, memory_size, newest_allowed
 
 Write = Callable[..., list[Path]]
 
@@ -94,3 +94,14 @@ def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:
     target = find_target("2.16.1", tmp_path)
     assert (target.tensorflow, target.keras, target.source) == ((2, 16), 3, "settings")
     assert find_target("1.14", tmp_path).tensorflow == (1, 15)
+
+
+def test_sizes_of_memory() -> None:
+    """Protects the difference between GB, as shops say, and GiB, as drivers do."""
+    sizes = {
+        text: memory_size(text) for text in ("8GB", "24GiB", "7.5 GiB", "24576MiB", "1TB", "8G", "8 gb", "-1GB", "")
+    }
+    assert sizes == {
+        "8GB": 8 * 10**9, "24GiB": 24 << 30, "7.5 GiB": 15 << 29, "24576MiB": 24 << 30, "1TB": 10**12,
+        "8G": None, "8 gb": None, "-1GB": None, "": None,
+    }  # fmt: skip

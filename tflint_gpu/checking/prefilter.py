@@ -51,6 +51,8 @@ def _may_fire(rule: Rule, mentions: _Mentioned, path: Path, project: Project) ->
     """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
     if rule.skips_tests and is_test_path(path):
         return False
+    if rule.needs_gpu_memory and project.target.gpu_memory is None:
+        return False
     for group in rule.markers:
         for marker in group:
             if mentions[marker]:

@@ -124,6 +124,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
         "severity": rule.severity,
         "fixable": rule.fixable,
         "opt_in": rule.opt_in,
+        "needs_gpu_memory": rule.needs_gpu_memory,
         "explanation": rule.documentation(),
     }
 
@@ -135,6 +136,8 @@ def _as_text(one: dict[str, Any]) -> str:
         traits.append(f"has a fix ({one['fixable']})")
     if one["opt_in"]:
         traits.append("runs only when selected by its full code")
+    if one["needs_gpu_memory"]:
+        traits.append("runs only where `gpu-memory` is set")
     return f"{title}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{one['explanation']}"
 
 

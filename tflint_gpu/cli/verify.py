@@ -63,6 +63,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(paths: tuple[str, ...], **given: Any) -> int:

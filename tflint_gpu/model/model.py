@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.networks.trainings import Trainings
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
@@ -414,6 +415,11 @@ class Model:
     def frozen_globals(self) -> FrozenGlobals:
         """Which globals a `tf.function` reads that change later."""
         return FrozenGlobals(self.file, self.inference, self.traced_code)
+
+    @cached_property
+    def trainings(self) -> Trainings:
+        """What the trainings of networks hold in memory."""
+        return Trainings(self.file, self.inference, self.pipelines)
 
     @cached_property
     def program(self) -> Program:

@@ -45,6 +45,9 @@ _MEMORY_SETTINGS = tuple(
     b"gpu_options device_count".split()
 )
 _VISIBILITY_SETTINGS = (b"set_visible_devices", b"CUDA_VISIBLE_DEVICES", b"HIP_VISIBLE_DEVICES")
+_NO_GPUS = re.compile(
+    r"""CUDA_VISIBLE_DEVICES["']\]?\s*[=,:]\s*["'](?:-1)?["']|set_visible_devices\(\s*(?:devices=)?\[\s*\]"""
+)
 _OTHER_BACKEND = re.compile(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
 _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
 # They raise where code runs eagerly, so what stands beside them does not.
@@ -77,6 +80,10 @@ class Runtime:
     def narrows_visibility(self) -> bool:
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
         return self._mentions(_VISIBILITY_SETTINGS)
+
+    def hides_gpus(self) -> bool:
+        """Whether the file itself hides all GPUs."""
+        return _NO_GPUS.search(self._file.source.text) is not None
 
     def has_numpy_behaviour(self) -> bool:
         """Whether the program gives tensors NumPy's methods, through which some NumPy functions work on them."""
