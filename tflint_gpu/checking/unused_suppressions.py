@@ -91,9 +91,11 @@ class UnusedSuppressions:
         if not any(self._unused(directives, file)):  # as far as this run tells
             return []
         importing = self._importers_of(file)
-        if importing is None or self._is_any_broken([file, *importing]):
+        if importing is None:
             return []
         self._check(importing)
+        if self._is_any_broken([file, *importing]):
+            return []
         found = [self._diagnostic(one, source) for one in self._unused(directives, file)]
         return [one for one in self.engine.reported(found) if not comments.hides(one)]
 
@@ -165,7 +167,6 @@ class UnusedSuppressions:
 
     def _is_any_broken(self, files: Sequence[FileToCheck]) -> bool:
         """Whether one of the files, or of those that they import, could not be checked as a whole."""
-        self._check(files[1:])
         results = {result.file.path: result for result in self._all_results}
         seen: set[Path] = set()
         for file in files:
@@ -175,8 +176,7 @@ class UnusedSuppressions:
                 if path in seen:
                     continue
                 seen.add(path)
-                result = results.get(path)
-                if not result.is_whole if result is not None else self._does_not_parse(path):
+                if not results[path].is_whole if path in results else self._does_not_parse(path):
                     return True
                 queue += self.engine.imports_of(path, file)
         return False
