@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FOUND, INTERRUPTED
+from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
@@ -114,6 +114,9 @@ class Verify:
         self._write(report, render)
         if report.interrupted == "Ctrl-C":
             return INTERRUPTED
+        if any(result.gpu_unused for result in report.results):
+            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            return FAILED
         return _exit_code(report.results)
 
     def _choose_device(self) -> tuple[Choice, Survey]:
@@ -276,6 +279,17 @@ def _tensorflow_version(python: str) -> str:
             "or name the interpreter that has it with --python"
         )
     return version
+
+
+def _why_unused(python: str) -> str:
+    """What `doctor` finds first, and what to do about it."""
+    from tflint_gpu.doctor.examination import examine
+    from tflint_gpu.doctor.opinion import opinion
+
+    found = opinion(examine(Path(python)))
+    first = next(iter(found.diagnoses), None)
+    seen = "no reason is known" if first is None else f"{first.code} {first.name}: {first.seen}"
+    return f"{seen}. Next: {found.next_step}"
 
 
 def _exit_code(results: Sequence[Verification]) -> int:

@@ -60,7 +60,7 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": notes,
+        "notes": {**notes, "gpus": [device.name for device in tf.config.list_logical_devices("GPU")]},
     }
     if RESULT:
         with open(RESULT, "w") as file:

@@ -94,13 +94,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of one case."""
+    """What came of one case.
+
+    Arguments:
+        gpu_unused: a card was chosen, and the programs' TensorFlow listed none.
+    """
 
     case: Case
     verdict: Verdict
     device: str
     before: tuple[Sample, ...] = ()
     after: tuple[Sample, ...] = ()
+    gpu_unused: bool = False
 
     @property
     def unit(self) -> str:
@@ -247,6 +252,9 @@ class _Bench:
     def _fault(self, before: Sample, after: Sample) -> Verification | None:
         """A program that fails where no failure was predicted will fail again: no need to go on."""
         assert self.case.experiment is not None
+        if self.device != "cpu" and [] in (before.notes.get("gpus"), after.notes.get("gpus")):
+            reason = "a GPU was chosen, but TensorFlow lists none in the program: what ran, ran on the CPU"
+            return Verification(self.case, Verdict("not run", reason), "cpu", (before,), (after,), gpu_unused=True)
         expected = self.case.prediction.kind == "crash"
         crash = before.run.crash
         foreign = crash is not None and crash.exception.rpartition(".")[2] in EXTRACTION_FAULTS
