@@ -28,6 +28,7 @@ from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
 ROUNDS = 5
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _TIMED = ("slowdown", "no-effect", "memory")
+_WORTH_TELLING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,13 +339,21 @@ def _outputs(outcome: Outcome) -> Outputs | None:
 
 
 def _aside(before: Sample, after: Sample) -> str:
-    """What else a program found out: how a function does that was also run eagerly."""
+    """What else a program found out: what it costs once, and how a function does that was also run eagerly."""
     if before.notes.get("eager") != "works":
-        return ""
+        return _once(before, after)
     text = "; run eagerly it works"
     if before.steps and after.steps:
         text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
     return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
+
+
+def _once(before: Sample, after: Sample) -> str:
+    """Tracing and the like, which a user pays too, where it is long enough to be told from noise."""
+    flagged, repaired = before.notes.get("once"), after.notes.get("once")
+    if not isinstance(flagged, float) or not isinstance(repaired, float) or max(flagged, repaired) < _WORTH_TELLING:
+        return ""
+    return f"; tracing and the like take {flagged:.1f} s once, and {repaired:.1f} s with the repair"
 
 
 def _remedy(sample: Sample) -> str:
