@@ -11,7 +11,7 @@ from checks import findings, fixed
 from tflint_gpu.rule import Rule
 
 ALL_RULES = [rule for rule in _ALL if rule.code != "TFG000"]
-_COMPANIONS = {"TFG401"}  # advice that a whole example program gets beside the rule that it is about
+_COMPANIONS = {"TFG401", "TFG603"}  # advice that a whole example program gets beside the rule that it is about
 
 
 def _codes(code: str, folder: Path, rule: Rule) -> set[str]:
