@@ -14,7 +14,7 @@ _CHOICES = tuple(
     b"mixed_float16 mixed_bfloat16 mixed_precision dtype_policy bfloat16 float16 float64 tensor_float_32".split()
 )
 # Any of these in a program's files means that it is written for GPUs.
-_GPUS = tuple(b"set_memory_growth MirroredStrategy GPU: gpu: 'GPU' \"GPU\"".split())
+_GPUS = tuple(b"set_memory_growth MirroredStrategy device_configuration GPU: gpu:".split())
 # What computes products of matrices, in a file that the program reaches.
 _PRODUCTS = tuple(b"Dense Conv Attention applications LSTM GRU transformers keras_hub keras_cv".split())
 

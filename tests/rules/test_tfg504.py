@@ -57,6 +57,11 @@ def test_late_assignments_are_found(case: tuple[str, int], tmp_path: Path) -> No
     assert [place for name, place in found(code, tmp_path) if name == "TFG504"] == [row]
 
 
+def test_a_value_that_came_too_late_before_does_not_count(tmp_path: Path) -> None:
+    code = TF + "tf.zeros(3)\n" + SET + "def f():\n    tf.zeros(3)\n    " + SET
+    assert found(code, tmp_path) == {("TFG504", 4), ("TFG504", 7)}
+
+
 @_table(FINE)  # type: ignore[arg-type]
 def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert "TFG504" not in codes(case, tmp_path)

@@ -9,7 +9,7 @@ from checks import found, notebook
 
 from tflint_gpu.targets import Target
 
-TF = "import tensorflow as tf\nGPUS = tf.config.list_physical_devices('GPU')\n"
+TF = "import tensorflow as tf\nfor g in tf.config.list_physical_devices('GPU'): tf.config.experimental.set_memory_growth(g, True)\n"
 TRAIN = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('adam', 'mse')\nmodel.fit(x, y)\n"
 CLASS = (
     "class Trainer:\n    def __init__(self):\n        self.model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
@@ -35,6 +35,7 @@ PLAIN = {  # the row of the training
 FINE = {
     "nothing about GPUs": "import tensorflow as tf\n" + TRAIN,
     "TensorFlow 1": TF + "tf.compat.v1.disable_eager_execution()\n" + TRAIN,
+    "only asks for GPUs": "import tensorflow as tf\nprint(tf.config.list_physical_devices('GPU'))\n" + TRAIN,
     "a policy": TF + "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n" + TRAIN,
     "an older policy": TF + "tf.keras.mixed_precision.experimental.set_policy('mixed_float16')\n" + TRAIN,
     "a policy from the settings": TF + "tf.keras.mixed_precision.set_global_policy(args.policy)\n" + TRAIN,

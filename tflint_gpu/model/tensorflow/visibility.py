@@ -77,9 +77,12 @@ class Visibility:
 
     def _is_repeated(self, target: cst.Subscript, value: Expression, initialiser: Node) -> bool:
         """Whether the variable had the same value in time."""
-        text, order = self.constants.of(self.file, value), self.file.tree.order
+        text, tree = self.constants.of(self.file, value), self.file.tree
         return any(
-            order[other] < order[initialiser] and self.constants.of(self.file, earlier) == text
+            tree.order[other] < tree.order[initialiser]
+            and tree.function(other) in (None, tree.function(target))
+            and self.constants.of(self.file, earlier) == text
+            and self.runtime.initialiser_before(self.file, other) is None
             for other, earlier in self._assignments()
             if other is not target
         )
