@@ -71,6 +71,7 @@ from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
 from tflint_gpu.model.tensorflow.training import Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.validations import Validations
+from tflint_gpu.model.tensorflow.visibility import Visibility
 from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
@@ -447,3 +448,8 @@ class Model:
     def loss_scaling(self) -> LossScaling:
         """Which training steps under mixed_float16 do not scale their loss."""
         return LossScaling(self.inference, self.kinds, self.mixed_precision, self.compilations)
+
+    @cached_property
+    def visibility(self) -> Visibility:
+        """Which GPUs the program lets TensorFlow see."""
+        return Visibility(self.file, self.constants, self.guards, self.runtime)
