@@ -33,7 +33,9 @@ from tflint_gpu.text.source import UnreadableSource
 
 __all__: list[str] = []
 
-_COMMAND = "check --fix --unsafe-fixes --isolated --no-cache --no-progress --exit-zero --fix-only --show-fixes .".split()
+_COMMAND = (
+    "check --fix --unsafe-fixes --isolated --no-cache --no-progress --exit-zero --fix-only --show-fixes .".split()
+)
 _FIXED = re.compile(r"^ +(\d+) × (TFG\d+) ")
 _LARGEST = 2_000_000  # bytes; data and weights are not needed to import
 _IMPORTS = Path(__file__).with_name("import_files.py")
