@@ -36,7 +36,7 @@ __all__: list[str] = []
 _COMMAND = (
     "check --fix --unsafe-fixes --isolated --no-cache --no-progress --exit-zero --fix-only --show-fixes .".split()
 )
-_FIXED = re.compile(r"^ +(\d+) × (TFG\d+) ")
+_FIXED = re.compile(r"^ +(\d+) \S (TFG\d+) ")
 _LARGEST = 2_000_000  # bytes; data and weights are not needed to import
 _IMPORTS = Path(__file__).with_name("import_files.py")
 
@@ -138,9 +138,11 @@ def _fix(folder: Path, result: Result) -> list[str]:
 def _left_out(folder: str, names: list[str]) -> Iterable[str]:
     for name in names:
         path = Path(folder, name)
-        if name in (".git", ".venv") or path.is_symlink():
-            yield name
-        elif path.is_file() and path.suffix not in (".py", ".ipynb") and path.stat().st_size > _LARGEST:
+        if (
+            name in (".git", ".venv")
+            or path.is_symlink()
+            or (path.is_file() and path.suffix not in (".py", ".ipynb") and path.stat().st_size > _LARGEST)
+        ):
             yield name
 
 

@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 def main() -> None:
     """Import them one by one."""
-    import tensorflow  # noqa: F401, ICN001 - loaded once, for all of the processes that are forked
+    import tensorflow  # noqa: F401 - loaded once, for all of the processes that are forked
 
     limit, *files = sys.argv[1:]
     print(json.dumps({file: _error(Path(file), float(limit)) for file in files}))
