@@ -140,6 +140,8 @@ def codes(report: Report, line: Line) -> str:
         cost.diagnostic.code: None
         for cost in report.costs
         if Path(line.place.file).name == Path(cost.diagnostic.filename).name
-        and cost.diagnostic.location.row <= line.place.row <= max(cost.diagnostic.end_location.row, cost.diagnostic.noqa_row)
+        and cost.diagnostic.location.row
+        <= line.place.row
+        <= max(cost.diagnostic.end_location.row, cost.diagnostic.noqa_row)
     }
     return " ".join(rows)
