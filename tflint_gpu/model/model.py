@@ -438,7 +438,7 @@ class Model:
     @cached_property
     def recurrent(self) -> Recurrent:
         """Which recurrent layers have no kernel of their own."""
-        return Recurrent(self.file, self.inference, self.constants)
+        return Recurrent(self.file, self.inference, self.constants, self.target)
 
     @cached_property
     def recursions(self) -> Recursions:
