@@ -23,7 +23,7 @@ from tflint_gpu.settings.files import Discovery, FileToCheck
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
-    from tflint_gpu.doctor.cards import Choice, Survey
+    from tflint_gpu.doctor.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Finding, Rule
     from tflint_gpu.verify.reports import Render, Report
@@ -104,9 +104,9 @@ class Verify:
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
             _tell(f"warning: {warning}")
-        choice, cards = self._choose_device()
+        choice = self._choose_device()
         tensorflow = _tensorflow_version(self.given["python"])
-        setup = self._setup(choice, cards)
+        setup = self._setup(choice)
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*_findings(resolver, files, self.here), synthetic=synthetic)))
         self._announce(cases, setup, choice.note)
@@ -119,19 +119,20 @@ class Verify:
             return FAILED
         return _exit_code(report.results)
 
-    def _choose_device(self) -> tuple[Choice, Survey]:
+    def _choose_device(self) -> Choice:
         from tflint_gpu.doctor.cards import choose, survey
 
-        cards, wanted = survey(), self.given["device"]
+        wanted = self.given["device"]
         try:
-            choice = choose(cards, wanted, os.environ.get("CUDA_VISIBLE_DEVICES"))
+            visible, order = (os.environ.get(f"CUDA_{name}") for name in ("VISIBLE_DEVICES", "DEVICE_ORDER"))
+            choice = choose(survey(), wanted, visible, order)
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):
             raise click.ClickException(f"--device {wanted}: {choice.note}; use --device cpu to measure the CPU")
-        return choice, cards
+        return choice
 
-    def _setup(self, choice: Choice, cards: Survey) -> Setup:
+    def _setup(self, choice: Choice) -> Setup:
         from tflint_gpu.verify.sandbox import SandboxUnavailable, choose_sandbox
         from tflint_gpu.verify.verification import Setup
 
@@ -141,7 +142,7 @@ class Verify:
             raise click.ClickException(f"--sandbox bwrap: {error}") from error
         return Setup(
             gpu=choice.gpu,
-            others=tuple(card.index for card in cards.gpus if card != choice.gpu),
+            others=tuple(card.index for card in choice.others),
             runs=self.given["runs"],
             synthetic=self.given["synthetic"],
             sandbox=sandbox,
