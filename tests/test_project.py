@@ -67,6 +67,7 @@ FLOORS = """
     doctor
     site
     verify
+    run
     cli integrations
 """
 

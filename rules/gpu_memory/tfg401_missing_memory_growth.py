@@ -102,7 +102,7 @@ _WORKLOAD = Workload(
 def _fix(model: Model) -> Fix | None:
     """Insert the guarded loop behind the imports at the top."""
     last = model.program.last_import
-    tensorflow = model.file.names.spelled("tf", last) if last is not None else None
+    tensorflow = model.file.names.spelled("tf", last.body[-1]) if last is not None else None
     if last is None or tensorflow is None:
         return None
     gpu = model.file.names.free("gpu", "physical_gpu")

@@ -22,9 +22,9 @@ class ModelExceedsMemory(Rule):
     layer, a shape, the batch size or the optimizer is not known are not reported, nor are those under a distribution
     strategy.
 
-    Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.83
-    times (ResNet50) to 1.73 times (dense layers) the sum of what the layers give, recurrent layers by far more, and in
-    each of eight networks by more than the part that the rule counts on (`tests/benchmarks/training_memory.py`).
+    Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.91
+    times (ResNet50) to 1.52 times (dense layers) the sum of what the layers give, recurrent layers by far more, and in
+    each of seven networks by more than the part that the rule counts on (`tests/benchmarks/training_memory.py`).
     Parameters, slots and outputs are compared with those of real Keras in this project's tests. On a GPU it was not
     measured.
 

@@ -13,7 +13,7 @@ from tflint_gpu.rule import Rule
 from tflint_gpu.targets import Target
 
 ALL_RULES = [rule for rule in _ALL if rule.code not in ("TFG000", "TFG001")]  # which the engine reports
-_COMPANIONS = {"TFG401"}  # advice that a whole example program gets beside the rule that it is about
+_COMPANIONS = {"TFG401", "TFG603"}  # advice that a whole example program gets beside the rule that it is about
 
 
 def _codes(code: str, folder: Path, rule: Rule) -> set[str]:

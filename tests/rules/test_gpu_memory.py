@@ -233,7 +233,28 @@ def test_growth_is_inserted_behind_the_imports(tmp_path: Path) -> None:
         "    tf.config.experimental.set_memory_growth(gpu, True)\n\nX = 1\n"
     )
     ast.parse(result)
-    assert codes(result, tmp_path, ignore=()) == []
+    assert codes(result, tmp_path, ignore=("TFG603",)) == []
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'",
+        "os.environ.setdefault('KERAS_BACKEND', 'tensorflow')",
+        "import sys\nsys.path.append('..')",
+    ],
+)
+def test_growth_is_inserted_behind_the_import_of_tensorflow(setting: str, tmp_path: Path) -> None:
+    """Protects programs that set up the process between their imports: the name `tf` must be there."""
+    code = f"import os\n{setting}\nimport tensorflow as tf\nimport glob\n\n" + TRAIN + "model.fit(x)\n"
+    result = fixed(code, tmp_path, "TFG401")
+    assert result.startswith(f"import os\n{setting}\nimport tensorflow as tf\nimport glob\n\nfor gpu in tf.config")
+
+
+@pytest.mark.parametrize("between", ["print('start')", "if True:\n    pass", "x = load()"])
+def test_growth_is_not_inserted_before_the_import_of_tensorflow(between: str, tmp_path: Path) -> None:
+    code = f"import os\n{between}\nimport tensorflow as tf\n\n" + TRAIN + "model.fit(x)\n"
+    assert fixed(code, tmp_path, "TFG401") == code
 
 
 @_table(LATE)

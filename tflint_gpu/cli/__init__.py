@@ -22,6 +22,7 @@ _COMMANDS = {
     "check": "Find mistakes in TensorFlow code, and mend them.",
     "rule": "Explain a rule, or list all.",
     "verify": "Run what was flagged, and its repair, and measure the difference.",
+    "run": "Run a program, and say where it leaves the GPU idle.",
     "doctor": "Say why TensorFlow does not use the GPU of this machine.",
     "server": "Serve an editor by the Language Server Protocol.",
 }

@@ -35,7 +35,7 @@ NOTHING_RUN = 3
 _SECONDS_TO_ANSWER = 60
 
 
-def _seconds(_: click.Context, __: click.Parameter, value: str) -> float:
+def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
     """`120s`, `2m`, `1h` or plain seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value.strip())
     if match is None or float(match[1]) <= 0:
@@ -49,7 +49,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @list_option("--ignore", "Rules not to verify.")
 @list_option("--extend-select", "Rules to verify besides the selected ones.")
 @click.option("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), gpu, gpu:N or cpu.")
-@click.option("--budget", default="10m", callback=_seconds, metavar="TIME", help="For everything: 120s, 10m.")
+@click.option("--budget", default="10m", callback=seconds, metavar="TIME", help="For everything: 120s, 10m.")
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Runs of each program.")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs here.")
 @click.option(

@@ -85,6 +85,7 @@ class Watch:
         interval: float = 0.1,
         nvml: Nvml | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sink: Callable[[Sample], None] | None = None,
     ) -> None:
         """Prepare to watch; nothing is asked before the context is entered.
 
@@ -93,7 +94,11 @@ class Watch:
             interval: seconds from the end of one sample to the next.
             nvml: what to ask; None: `pynvml`.
             clock: seconds that never run backwards.
+            sink: gets the samples, in the thread, instead of the recording, which would grow for hours.
         """
+        self._sink = sink
+        self._taken = 0
+        self._told_memory = False
         self._gpu = gpu
         self._interval = interval
         self._nvml = nvml or load_nvml()
@@ -117,7 +122,7 @@ class Watch:
     def recording(self) -> Recording:
         """What was seen so far."""
         notes = list(self._notes)
-        if self._pids and self._samples and all(sample.memory is None for sample in self._samples):
+        if self._pids and self._taken and not self._told_memory:
             notes.append(
                 "NVML never told the memory of the process: it held none, or a container hides it from the list"
             )
@@ -168,14 +173,20 @@ class Watch:
         """Take one sample; False when there will be no more."""
         assert self._nvml is not None and self._gpu is not None
         try:
-            self._samples.append(self._ask_all(self._nvml))
+            sample = self._ask_all(self._nvml)
+            self._taken += 1
+            self._told_memory = self._told_memory or sample.memory is not None
+            if self._sink is None:
+                self._samples.append(sample)
+            else:
+                self._sink(sample)
         except _Lost as lost:
             self._state = "lost"
-            self._notes[f"GPU {self._gpu.index} was lost after {len(self._samples)} samples: {lost}"] = None
+            self._notes[f"GPU {self._gpu.index} was lost after {self._taken} samples: {lost}"] = None
             return False
         except Exception as error:  # A watcher must not take the measurement down with it.
             self._state = "error"
-            self._notes[f"watching ended after {len(self._samples)} samples: {error!r}"] = None
+            self._notes[f"watching ended after {self._taken} samples: {error!r}"] = None
             return False
         return True
 

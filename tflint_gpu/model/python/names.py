@@ -112,9 +112,20 @@ class Names:
             if not module or not (dotted == module or dotted.startswith(f"{module}.")):
                 continue
             here = self.flow.lookup(name, at)
-            if here and all(b.kind == "import" and canonical(b.target) == module for b in here):
+            if (
+                here
+                and all(b.kind == "import" and canonical(b.target) == module for b in here)
+                and self._is_there(here, at)
+            ):
                 found.append(name + dotted[len(module) :])
         return min(found, key=len, default=None)
+
+    def _is_there(self, imports: list[Binding], at: Node) -> bool:
+        """Whether the module's imports have run when a place is: what stands in functions runs later."""
+        order = self.tree.order
+        if self.tree.function(at) is not None or at not in order:
+            return True
+        return any(b in self.tree.root.bindings.get(b.name, ()) and order[b.node] <= order[at] for b in imports)
 
     def free(self, *candidates: str) -> str:
         """The first of some names that the file does not use; the last where it uses all."""

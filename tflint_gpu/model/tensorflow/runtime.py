@@ -12,6 +12,7 @@ from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.library import is_library
 from tflint_gpu.model.python.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.datasets import is_source
 from tflint_gpu.model.tensorflow.devices import parse_device
@@ -70,16 +71,17 @@ class Runtime:
     def _file(self) -> File:
         return self.inference.entry
 
-    def _mentions(self, markers: tuple[bytes, ...]) -> bool:
+    def mentions(self, markers: tuple[bytes, ...]) -> bool:
+        """Whether any of these bytes stand in the file or in one of the project that it reaches."""
         return self.inference.project.program_mentions(self._file.source, markers)
 
     def sets_memory(self) -> bool:
         """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility."""
-        return self._mentions(_MEMORY_SETTINGS)
+        return self.mentions(_MEMORY_SETTINGS)
 
     def narrows_visibility(self) -> bool:
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
-        return self._mentions(_VISIBILITY_SETTINGS)
+        return self.mentions(_VISIBILITY_SETTINGS)
 
     def hides_gpus(self) -> bool:
         """Whether the file itself hides all GPUs."""
@@ -87,7 +89,7 @@ class Runtime:
 
     def has_numpy_behaviour(self) -> bool:
         """Whether the program gives tensors NumPy's methods, through which some NumPy functions work on them."""
-        return self._mentions((b"experimental_enable_numpy_behavior",))
+        return self.mentions((b"experimental_enable_numpy_behavior",))
 
     @cached_property
     def uses_another_backend(self) -> bool:
@@ -151,12 +153,12 @@ class Runtime:
             if device is not None:
                 yield call, device
 
-    def initialiser_before(self, file: File, call: cst.Call) -> tuple[Node, str] | None:
-        """What surely initialises the runtime before `call` in the same straight-line code: place and name."""
+    def initialiser_before(self, file: File, node: Node) -> tuple[Node, str] | None:
+        """What surely initialises the runtime before a place in the same straight-line code: place and name."""
         tree = file.tree
-        function = tree.function(call)
-        around = {tree.module, *tree.ancestors(call)}
-        here = tree.order[call]
+        function = tree.function(node)
+        around = {tree.module, *tree.ancestors(node)}
+        here = tree.order[node]
         for other in file.calls_in.get(function, []):
             if tree.order[other] >= here:
                 break
@@ -193,7 +195,7 @@ class Runtime:
     def initialises(self, file: File, call: cst.Call, depth: int = 0) -> str | None:
         """The name of what a call does that initialises the runtime, None where it does not for certain."""
         name = file.name(call.func)
-        if name is not None:
+        if name is not None and is_library(name):
             last = name.rpartition(".")[2]
             if name in _INITIALISERS or (name.startswith("tf.") and returns_tensor(name)):
                 return name

@@ -16,15 +16,21 @@ from tflint_gpu.model.tensorflow.kinds import Kinds
 TF_FUNCTIONS = frozenset(
     ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
 )
+_ASSUMED = cst.Decorator(cst.Name("function"))
 _TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 
 
 class Tracing:
-    """Functions under `tf.function`, in all files that a check sees."""
+    """Functions under `tf.function`, in all files that a check sees.
 
-    def __init__(self, inference: Inference, kinds: Kinds) -> None:
+    Arguments:
+        assumed: functions that count as if they were decorated with it.
+    """
+
+    def __init__(self, inference: Inference, kinds: Kinds, assumed: frozenset[Node] = frozenset()) -> None:
         self.inference = inference
         self.kinds = kinds
+        self.assumed = assumed
         self._wrapped: dict[File, dict[FunctionNode, Node]] = {}
         self._under_tf_function: set[Node] = set()
         self._under_keras: set[Node] = set()
@@ -56,6 +62,8 @@ class Tracing:
         definitions = self.inference.definitions
         for function in file.tree.functions:
             if isinstance(function, cst.FunctionDef):
+                if function in self.assumed:
+                    yield definitions.function(file, function), _ASSUMED
                 for decorator in function.decorators:
                     if self.is_tf_function(file, decorator.decorator):
                         yield definitions.function(file, function), decorator

@@ -1,0 +1,192 @@
+"""The account of a run: which line had which share of the time in which the GPU did nothing.
+
+NVML tells how much of a short while some kernel ran. The rest of it is idle time, which is charged to what the program
+did then: first to what keeps a GPU waiting (its own Python, the next batch), and only what is left to operations and to
+reading results. Without a GPU the former alone is charged: the time in which a GPU would have waited.
+
+All is bounded: equal samples are one entry, and what is too many for the table goes to shorter stacks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tflint_gpu.run.samples import Memory, Place, Sample, Stack
+from tflint_gpu.run.timeline import Timeline
+from tflint_gpu.verify.gpu import Sample as CardSample
+
+LOW = 10
+"""A card that is used less than this, in percent, is as good as idle."""
+_MOST_ENTRIES = 10_000
+_MOST_UNSETTLED = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What was done: the lines, in which phase, and what was waited for."""
+
+    stack: Stack
+    phase: str
+    waits: str
+
+
+@dataclass(slots=True)
+class Spent:
+    """Seconds of it, and those of them in which the GPU did nothing."""
+
+    seconds: float = 0.0
+    idle: float = 0.0
+
+
+@dataclass(slots=True)
+class Line:
+    """All that was spent on one line, by phase and by what was waited for."""
+
+    place: Place | None
+    spent: Spent = field(default_factory=Spent)
+    ways: dict[tuple[str, str], Spent] = field(default_factory=dict)
+
+    @property
+    def way(self) -> tuple[str, str]:
+        """The phase and the wait that cost most."""
+        return max(self.ways, key=lambda way: (self.ways[way].idle, self.ways[way].seconds))
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Takes samples of the program and of the card, in any threads, and keeps the account.
+
+    Arguments:
+        has_card: whether samples of a card come.
+        began: when the program did, on the samples' clock.
+    """
+
+    has_card: bool
+    began: float
+    entries: dict[Doing, Spent] = field(default_factory=dict)
+    forked: dict[Doing, Spent] = field(default_factory=dict)
+    timeline: Timeline = field(default_factory=Timeline)
+    watched: float = 0.0
+    busy: float = 0.0
+    low: float = 0.0
+    held: int | None = None
+    memory: Memory | None = None
+    samples: int = 0
+    _unsettled: deque[Sample] = field(default_factory=deque)
+    _card: deque[tuple[float, CardSample]] = field(default_factory=deque)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, seen: Sample | Memory | None) -> None:
+        """What the program's sampler saw."""
+        with self._lock:
+            if isinstance(seen, Memory):
+                self.memory = seen
+            elif seen is None:
+                return
+            elif not seen.is_main:
+                _add(self.forked, Doing(seen.stack, seen.phase, seen.waits), seen.span, 0.0)
+            else:
+                self.samples += 1
+                self._unsettled.append(seen)
+                self._settle_known(seen.seconds)
+
+    def take_card(self, seconds: float, seen: CardSample) -> None:
+        """What NVML saw, and when."""
+        with self._lock:
+            held = seen.memory if seen.memory is not None else seen.card_memory
+            if held is not None:
+                self.held = max(held, self.held or 0)
+            self._card.append((seconds, seen))
+
+    def finish(self) -> None:
+        """Charge what is left."""
+        with self._lock:
+            self._settle_known(float("inf"))
+            self._settle(list(self._unsettled), None)
+            self._unsettled.clear()
+
+    def lines(self, entries: dict[Doing, Spent] | None = None) -> list[Line]:
+        """The account by the innermost line, the dearest first."""
+        found: dict[Place | None, Line] = {}
+        for doing, spent in (self.entries if entries is None else entries).items():
+            place = doing.stack[0] if doing.stack else None
+            line = found.setdefault(place, Line(place))
+            for one in (line.spent, line.ways.setdefault((doing.phase, doing.waits), Spent())):
+                one.seconds += spent.seconds
+                one.idle += spent.idle
+        return sorted(found.values(), key=lambda line: (-line.spent.idle, -line.spent.seconds))
+
+    def phases(self) -> dict[str, Spent]:
+        """The account by phase, the longest first."""
+        found: dict[str, Spent] = {}
+        for doing, spent in self.entries.items():
+            one = found.setdefault(doing.phase, Spent())
+            one.seconds += spent.seconds
+            one.idle += spent.idle
+        return dict(sorted(found.items(), key=lambda item: -item[1].seconds))
+
+    @property
+    def idle(self) -> float:
+        """Seconds in which the GPU did nothing, or would have."""
+        return sum(spent.idle for spent in self.entries.values())
+
+    def _settle_known(self, now: float) -> None:
+        if not self.has_card:
+            self._settle(list(self._unsettled), None)
+            self._unsettled.clear()
+            return
+        while self._card and self._card[0][0] <= now:
+            end, seen = self._card.popleft()
+            inside = []
+            while self._unsettled and self._unsettled[0].seconds <= end:
+                inside.append(self._unsettled.popleft())
+            self._settle(inside, seen)
+        if len(self._unsettled) > _MOST_UNSETTLED:  # the card does not answer any more
+            self._settle(list(self._unsettled), None)
+            self._unsettled.clear()
+
+    def _settle(self, samples: Iterable[Sample], card: CardSample | None) -> None:
+        """Charge the idle part of the time of these samples."""
+        use = None if card is None else card.utilisation
+        blamed = [(sample, *_blamed(sample, use is not None)) for sample in samples]
+        keeping = sum(sample.span for sample, _, keeps in blamed if keeps)
+        total = sum(sample.span for sample, _, _ in blamed)
+        if use is None:
+            rate, rest = 1.0, 0.0
+        else:
+            idle = total * (1 - use / 100)
+            rate = min(1.0, idle / keeping) if keeping else 0.0
+            rest = max(0.0, idle - keeping) / (total - keeping) if total > keeping else 0.0
+            self.watched += total
+            self.busy += total - idle
+            self.low += total if use < LOW else 0.0
+        for sample, doing, keeps in blamed:
+            charged = sample.span * (rate if keeps else rest)
+            _add(self.entries, doing, sample.span, charged)
+            self.timeline.add(sample.seconds - self.began, sample.span, charged, doing, card)
+
+
+def _blamed(sample: Sample, has_use: bool) -> tuple[Doing, bool]:
+    """What the time of a sample is charged to, and whether that keeps a GPU waiting.
+
+    A GPU that does nothing while the input pipeline works waits for that; without one the program's sampler says so.
+    """
+    waits = sample.waits
+    if sample.feeding and (waits in ("data", "feed") or (has_use and waits == "execute")):
+        if waits != "execute" or has_use:
+            return Doing(sample.feeding[0], "data", "feed"), True
+    # Without a GPU a result that is waited for is the only sign that the host waits for the device.
+    return Doing(sample.stack, sample.phase, waits), waits != "execute" and not (has_use and waits == "read")
+
+
+def _add(entries: dict[Doing, Spent], doing: Doing, seconds: float, idle: float) -> None:
+    if doing not in entries and len(entries) >= _MOST_ENTRIES:
+        doing = Doing(doing.stack[:1], doing.phase, doing.waits)
+        if doing not in entries and len(entries) >= 2 * _MOST_ENTRIES:
+            doing = Doing((), doing.phase, doing.waits)
+    spent = entries.setdefault(doing, Spent())
+    spent.seconds += seconds
+    spent.idle += idle

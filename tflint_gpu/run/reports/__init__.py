@@ -1,0 +1,68 @@
+"""How a run is shown: one module a format, each with a function `render`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.reports import View
+from tflint_gpu.run.costs import Cost
+from tflint_gpu.run.ledger import Ledger
+from tflint_gpu.verify.reports import MissingLibrary
+
+__all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
+
+FORMATS = ("full", "json", "html")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is known of a run.
+
+    Arguments:
+        program: as it was typed, without the tool's own options.
+        seconds: from its start to its end.
+        code: its exit code; -N: signal N ended it; None: it runs still.
+        gpu: the card that was watched.
+        note: why none was, or what could not be seen of it.
+        costs: the findings, the dearest first.
+        processes: how many were seen: the program, and those that it forked.
+    """
+
+    program: str
+    seconds: float
+    code: int | None
+    ledger: Ledger
+    gpu: Gpu | None = None
+    note: str = ""
+    costs: tuple[Cost, ...] = ()
+    processes: int = 1
+    command: str = ""
+    date: str = ""
+
+    @property
+    def knows_use(self) -> bool:
+        """Whether a card told how much it was used."""
+        return self.ledger.watched > 0
+
+    def share(self, seconds: float) -> float:
+        """The part of the run that these seconds are."""
+        return min(1.0, seconds / self.seconds) if self.seconds > 0 else 0.0
+
+
+Render = Callable[[Report, View], str]
+
+
+def renderer(output_format: str) -> Render:
+    """The function of a format, which is imported now.
+
+    Raises:
+        MissingLibrary: the format draws plots, and matplotlib is not installed.
+    """
+    if output_format == "html" and importlib.util.find_spec("matplotlib") is None:
+        raise MissingLibrary('the HTML report needs matplotlib: pip install "tflint-gpu[report]"')
+    render: Render = importlib.import_module(f"{__name__}.{output_format}").render
+    return render

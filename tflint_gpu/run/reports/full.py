@@ -1,0 +1,119 @@
+"""`full`: for the terminal, the dearest lines and findings first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable, styled, width
+from tflint_gpu.reports.locations import place as placed
+from tflint_gpu.run.reports import Report, words
+
+_MOST_LINES, _MOST_FINDINGS, _MOST_FORKED = 10, 10, 3
+_NARROWEST = 40
+
+
+def render(report: Report, view: View) -> str:
+    """The conditions, the verdict, lines, phases and findings."""
+    lines = [
+        styled(printable(words.head(report)), "bold", view.colour),
+        f"on {printable(words.device(report))}",
+        *(line for remark in words.remarks(report) for line in _wrapped(remark, view)),
+        "",
+        styled(words.verdict(report), "bold", view.colour),
+        *_dearest(report, view),
+        *_forked(report, view),
+        *_phases(report, view),
+    ]
+    if memory := words.memory(report):
+        lines += ["", memory]
+    return "\n".join([*lines, *_findings(report, view)]) + "\n"
+
+
+def _dearest(report: Report, view: View) -> Iterator[str]:
+    rows = [
+        (
+            words.percent(report.share(line.spent.idle)),
+            words.seconds(line.spent.idle),
+            printable(words.place(line.place, view.working_directory)),
+            words.way(line),
+            words.codes(report, line),
+        )
+        for line in words.dearest(report)[:_MOST_LINES]
+    ]
+    yield from _table(rows)
+
+
+def _forked(report: Report, view: View) -> Iterator[str]:
+    known = sorted(report.ledger.lines(report.ledger.forked), key=lambda line: -line.spent.seconds)
+    lines = [line for line in known if line.place is not None][:_MOST_FORKED]
+    if lines:
+        yield ""
+        yield "In forked processes, beside this:"
+        rows = [(words.seconds(one.spent.seconds), words.place(one.place, view.working_directory)) for one in lines]
+        yield from _table([(amount, printable(place)) for amount, place in rows])
+
+
+def _phases(report: Report, view: View) -> Iterator[str]:
+    known = [
+        (name, spent)
+        for name, spent in report.ledger.phases().items()
+        if report.share(spent.seconds) >= words.WORTH_TELLING
+    ]
+    if not known:
+        return
+    yield ""
+    what = "GPU idle" if report.knows_use else "waiting"
+    yield styled("Phases of the main thread, and how much of each was " + what + ":", "bold", view.colour)
+    yield from _table(
+        [
+            (
+                words.percent(report.share(spent.seconds)),
+                words.seconds(spent.seconds),
+                words.phase(name),
+                f"{words.percent(min(1.0, spent.idle / spent.seconds) if spent.seconds else 0.0)} {what}",
+            )
+            for name, spent in known
+        ]
+    )
+
+
+def _findings(report: Report, view: View) -> Iterator[str]:
+    told = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_TELLING]
+    if not told:
+        return
+    yield ""
+    yield styled("What `check` finds there, with the share that mending gives at most:", "bold", view.colour)
+    for cost in told[:_MOST_FINDINGS]:
+        one = cost.diagnostic
+        where = printable(placed(one.filename, one.location))
+        around = " (the function around it)" if cost.is_around else ""
+        title = f"{words.percent(report.share(cost.idle)):>5}  {where} {one.code} {one.name}{around}"
+        yield styled(title, "cyan", view.colour)
+        yield from _wrapped(one.message, view, "       ")
+        if one.help:
+            yield from _wrapped(f"help: {one.help}", view, "       ")
+    if len(told) > _MOST_FINDINGS:
+        yield f"... and {len(told) - _MOST_FINDINGS} more (`--output-format json` has all)"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Numbers to the right, words to the left."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            " " * (space - width(cell)) + cell if cell[:1].isdigit() else cell + " " * (space - width(cell))
+            for cell, space in zip(row, widths, strict=True)
+        ]
+        yield ("  " + "  ".join(cells)).rstrip()
+
+
+def _wrapped(text: str, view: View, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        printable(" ".join(text.split())),
+        max(view.width, _NARROWEST),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,107 @@
+"""`json`: the whole account, for programs and for `check --measured`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tflint_gpu import __version__
+from tflint_gpu.narrowing.measurements import key_of
+from tflint_gpu.reports import View
+from tflint_gpu.run.ledger import Line
+from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.samples import Place
+
+_MOST_LINES = 500
+
+
+def render(report: Report, view: View) -> str:
+    """One object."""
+    ledger, gpu = report.ledger, report.gpu
+    document = {
+        "kind": "run",
+        "version": __version__,
+        "program": report.program,
+        "command": report.command,
+        "date": report.date,
+        "seconds": round(report.seconds, 3),
+        "exit_code": report.code,
+        "device": {
+            "kind": "cpu" if gpu is None else "gpu",
+            "name": None if gpu is None else gpu.name,
+            "driver": None if gpu is None else gpu.driver,
+            "total_memory": None if gpu is None else gpu.total_memory,
+            "note": report.note,
+        },
+        "idle": {
+            "measured_by": "NVML" if report.knows_use else "stacks",
+            "seconds": round(ledger.idle, 3),
+            "share": _share(report, ledger.idle),
+            "share_under_10_percent": round(words.low(report), 4) if report.knows_use else None,
+        },
+        "utilisation": round(100 * ledger.busy / ledger.watched, 2) if report.knows_use else None,
+        "memory": {
+            "held": ledger.held,
+            "used": None if ledger.memory is None else ledger.memory.used,
+            "most_used": None if ledger.memory is None else ledger.memory.most,
+        },
+        "samples": ledger.samples,
+        "processes": report.processes,
+        "phases": [
+            {"phase": name, "seconds": round(spent.seconds, 3), "idle": round(spent.idle, 3)}
+            for name, spent in ledger.phases().items()
+        ],
+        "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
+        "forked": [_line(report, line) for line in ledger.lines(ledger.forked)[:_MOST_LINES]],
+        "findings": [
+            {
+                "key": key_of(cost.diagnostic, view.line),
+                "code": cost.diagnostic.code,
+                "name": cost.diagnostic.name,
+                "message": cost.diagnostic.message,
+                "filename": view.absolute(cost.diagnostic.filename),
+                "location": {"row": cost.diagnostic.location.row, "column": cost.diagnostic.location.column},
+                "seconds": round(cost.idle, 3),
+                "share": _share(report, cost.idle),
+                "of": "the function around it" if cost.is_around else "its own lines",
+            }
+            for cost in report.costs
+        ],
+        "timeline": {
+            "seconds_each": ledger.timeline.width,
+            "bins": [
+                {
+                    "seconds": round(one.seconds, 3),
+                    "idle": round(one.idle, 3),
+                    "utilisation": None if one.utilisation is None else round(one.utilisation, 1),
+                    "memory": one.memory,
+                    "phases": {name: round(amount, 3) for name, amount in one.phases.items()},
+                }
+                for one in ledger.timeline.bins
+            ],
+        },
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _share(report: Report, seconds: float) -> float:
+    return round(report.share(seconds), 4)
+
+
+def _place(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return {"filename": None, "row": None, "function": None}
+    return {"filename": place.file, "row": place.row, "function": place.function}
+
+
+def _line(report: Report, line: Line) -> dict[str, Any]:
+    return {
+        **_place(line.place),
+        "seconds": round(line.spent.seconds, 3),
+        "idle": round(line.spent.idle, 3),
+        "share": _share(report, line.spent.idle),
+        "ways": [
+            {"phase": phase, "waits": waits, "seconds": round(spent.seconds, 3), "idle": round(spent.idle, 3)}
+            for (phase, waits), spent in sorted(line.ways.items(), key=lambda item: -item[1].seconds)
+        ],
+    }

@@ -1,0 +1,147 @@
+"""Sentences and numbers of a run that several formats show."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from tflint_gpu.reports.summary import plural
+from tflint_gpu.run.ledger import LOW, Line
+from tflint_gpu.run.reports import Report
+from tflint_gpu.run.samples import Place
+
+WORTH_TELLING = 0.005
+_GIBIBYTE = 1 << 30
+_PHASES = {
+    "": "your own code",
+    "import": "imports",
+    "trace": "tracing",
+    "data": "the next batch",
+    "fit": "training (`fit`)",
+    "evaluate": "`evaluate`",
+    "validation": "validation in `fit`",
+    "predict": "`predict`",
+    "callbacks": "callbacks",
+    "checkpoint": "saving",
+}
+_WAITS = {"data": "waiting for the next batch", "feed": "feeding the input pipeline", "read": "waiting for a result"}
+
+
+def phase(name: str) -> str:
+    """What goes on, in words."""
+    return _PHASES.get(name, name)
+
+
+def way(line: Line) -> str:
+    """What a line costs its time with."""
+    name, waits = line.way
+    if waits in _WAITS:
+        return _WAITS[waits]
+    inside = "operations" if waits == "execute" else "Python"
+    return f"{inside} in {phase(name)}" if name else inside
+
+
+def percent(share: float) -> str:
+    """A share as text."""
+    return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}%"
+
+
+def seconds(amount: float) -> str:
+    """A time of a run."""
+    return f"{amount:.1f} s" if amount < 600 else f"{amount / 60:.1f} min"
+
+
+def place(one: Place | None, here: Path) -> str:
+    """A line and its function, by the shortest name of the file."""
+    if one is None:
+        return "no line of yours"
+    path = Path(one.file)
+    name = str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    return f"{name}:{one.row}" if one.function == "<module>" else f"{name}:{one.row} in {one.function}"
+
+
+def ending(report: Report) -> str:
+    """How the program ended."""
+    if report.code is None:
+        return "is running"
+    if report.code < 0:
+        known = {one.value: one.name for one in signal.Signals}
+        return f"was ended by {known.get(-report.code, f'signal {-report.code}')}"
+    return f"ended with exit code {report.code}"
+
+
+def head(report: Report) -> str:
+    """What was run, for how long, on what."""
+    what = "ran for" if report.code is not None else "has been running for"
+    return f"{report.program}: {ending(report)}, {what} {seconds(report.seconds)}"
+
+
+def device(report: Report) -> str:
+    """The card, or why there is none."""
+    if report.gpu is None:
+        return f"the CPU ({report.note})" if report.note else "the CPU"
+    size = report.gpu.total_memory
+    facts = [f"{size / _GIBIBYTE:.1f} GiB"] if size is not None else []
+    return f"{report.gpu.name} ({', '.join([*facts, f'driver {report.gpu.driver}'])})"
+
+
+def verdict(report: Report) -> str:
+    """How long the GPU did nothing."""
+    idle = percent(report.share(report.ledger.idle))
+    if report.knows_use:
+        return f"The GPU did nothing for {idle} of the run (used under {LOW}% for {percent(low(report))} of it)."
+    return f"For {idle} of the run a GPU would have waited for this program."
+
+
+def low(report: Report) -> float:
+    """The part of the run in which the card was used under 10%."""
+    return report.share(report.ledger.low)
+
+
+def remarks(report: Report) -> Iterator[str]:
+    """What a reader must know before the numbers are quoted."""
+    if not report.knows_use:
+        why = f" ({report.note})" if report.note else ""
+        yield (
+            f"No GPU was watched{why}: shares are of the time in which the main thread did not run TensorFlow's "
+            "operations, or waited for input or for a result."
+        )
+    elif report.note:
+        yield f"{report.note}."
+    if not report.ledger.samples:
+        yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
+    if report.processes > 1:
+        yield f"{plural(report.processes - 1, 'forked process')} of the program were sampled too, and are told apart."
+
+
+def memory(report: Report) -> str:
+    """Memory held against memory used; empty where nothing is known."""
+    held, used = report.ledger.held, report.ledger.memory
+    if report.gpu is None or held is None:
+        return ""
+    text = f"memory: {held / _GIBIBYTE:.1f} GiB held"
+    if report.gpu.total_memory:
+        text += f" of {report.gpu.total_memory / _GIBIBYTE:.1f} GiB"
+    return text if used is None else f"{text}, of which TensorFlow used {used.most / _GIBIBYTE:.2f} GiB at most"
+
+
+def dearest(report: Report) -> list[Line]:
+    """The lines that are worth telling, without imports, which no line can help."""
+    known = [line for line in report.ledger.lines() if line.way[0] != "import"]
+    return [line for line in known if report.share(line.spent.idle) >= WORTH_TELLING]
+
+
+def codes(report: Report, line: Line) -> str:
+    """The findings on a line."""
+    if line.place is None:
+        return ""
+    rows = {
+        cost.diagnostic.code: None
+        for cost in report.costs
+        if Path(line.place.file).name == Path(cost.diagnostic.filename).name
+        and cost.diagnostic.location.row
+        <= line.place.row
+        <= max(cost.diagnostic.end_location.row, cost.diagnostic.noqa_row)
+    }
+    return " ".join(rows)

@@ -1,0 +1,104 @@
+"""What the sampler in the program writes, read: places, stacks and samples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Waits = Literal["", "data", "feed", "read", "execute"]
+"""What the main thread does: runs Python, waits for the next element (`data`; `feed` where that waits inside of an
+operation), for a result of the device (`read`), or is in TensorFlow's operations (`execute`)."""
+
+_MOST_PROCESSES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's own code, and the function around it.
+
+    Arguments:
+        first, last: rows of the function, or of what it is for a module.
+    """
+
+    file: str
+    row: int
+    function: str
+    first: int
+    last: int
+
+
+Stack = tuple[Place, ...]
+"""The user's own lines on a stack, the innermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the program did for a span of time.
+
+    Arguments:
+        seconds: at its end, on the clock that never runs backwards.
+        stack: of the main thread.
+        phase: what Keras or TensorFlow does around it; may be empty.
+        feeding: the stacks of threads that work for an input pipeline.
+        is_main: whether it is of the program itself, and of no process that it forked.
+    """
+
+    seconds: float
+    span: float
+    stack: Stack
+    phase: str
+    waits: Waits
+    feeding: tuple[Stack, ...] = ()
+    is_main: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What TensorFlow uses of the card's memory, in bytes."""
+
+    used: int
+    most: int
+
+
+class Decoder:
+    """Reads the sampler's lines; each process counts its places and stacks by itself."""
+
+    def __init__(self) -> None:
+        self._main: int | None = None
+        self._places: dict[int, dict[int, Place]] = {}
+        self._stacks: dict[int, dict[int, Stack]] = {}
+        self._known: dict[Place, Place] = {}
+        self.processes = 0
+
+    def read(self, line: bytes) -> Sample | Memory | None:
+        """What a line says; None for names and for what makes no sense."""
+        try:
+            kind, process, *rest = json.loads(line)
+            return self._read(kind, process, rest)
+        except (ValueError, TypeError, IndexError, KeyError):
+            return None
+
+    def _read(self, kind: str, process: int, rest: list[Any]) -> Sample | Memory | None:
+        if self._main is None:
+            self._main = process
+        if process not in self._places:
+            self.processes += 1
+            if len(self._places) >= _MOST_PROCESSES:  # hours of short workers
+                gone = next(one for one in self._places if one != self._main)
+                del self._places[gone], self._stacks[gone]
+            self._places[process], self._stacks[process] = {}, {0: ()}
+        if kind == "P":
+            place = Place(*rest[1:])
+            self._places[process][rest[0]] = self._known.setdefault(place, place)
+        elif kind == "S":
+            places = self._places[process]
+            self._stacks[process][rest[0]] = tuple(places[one] for one in rest[1] if one in places)
+        elif kind == "M":
+            return Memory(*rest)
+        elif kind == "T":
+            stacks = self._stacks[process]
+            seconds, span, stack, phase, waits, feeding = rest
+            feeding = tuple(stacks[one] for one in feeding)
+            return Sample(seconds, span, stacks.get(stack, ()), phase, waits, feeding, process == self._main)
+        return None

@@ -1,0 +1,325 @@
+"""Runs your program as Python would, and samples its stacks from a thread meanwhile: `tflint-gpu run` starts it.
+
+Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
+your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
+and of processes that were forked, the line of yours that runs. Nothing of Keras or TensorFlow is imported or changed:
+all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a program crashes.
+
+Messages are lines of JSON: ["P", process, number, file, row, function, first row, last row], a place;
+["S", process, number, places], a stack of places, the innermost first; ["T", process, seconds, span, stack, phase,
+waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card.
+"""
+
+import importlib.machinery
+import json
+import os
+import signal
+import sys
+import sysconfig
+import threading
+import time
+import types
+
+HERE = os.getcwd()  # a program may go elsewhere
+DEEPEST = 8  # lines of the user's on one stack
+MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
+PIPE_WIDTH = 4000  # what is written at once stays together, also beside forked processes: less than PIPE_BUF
+PASSED_ON = {
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCHLD")
+    if hasattr(signal, name)
+}
+MEMORY_EVERY = 1.0
+STATES_EVERY = 0.1
+
+_LIBRARIES = tuple(
+    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
+    | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
+)
+_READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
+
+
+class Code:
+    """What the stack sampler wants to know of a code object."""
+
+    __slots__ = ("code", "does", "feeds", "is_own", "phase")
+
+    def __init__(self, code):
+        path, name = code.co_filename.replace("\\", "/"), code.co_name
+        self.code = code  # keeps it alive, so that nothing else gets its id
+        self.is_own = _is_own(code.co_filename)
+        self.phase = "" if self.is_own else _phase(path, name)
+        self.does = "" if self.is_own else _does(path, name)
+        self.feeds = not self.is_own and (
+            path.endswith("tensorflow/python/ops/script_ops.py") or "/data_adapters/" in path or "data_utils.py" in path
+        )
+
+
+def _is_own(path):
+    """Whether it is a file of the user's, and none of Python or of an installed package."""
+    if path.startswith("<"):
+        return path.startswith("<ipython")
+    if path == __file__ or os.path.basename(path).startswith("__autograph_generated"):
+        return False
+    parts = path.replace("\\", "/").split("/")
+    return "site-packages" not in parts and "dist-packages" not in parts and not path.startswith(_LIBRARIES)
+
+
+def _phase(path, name):
+    """What a frame of Python, Keras or TensorFlow shows that is going on; empty: nothing of interest."""
+    if path == "<frozen importlib._bootstrap>" and name in ("_find_and_load", "_call_with_frames_removed"):
+        return "import"
+    if "/tensorflow/python/" in path and "/keras/" not in path:
+        if path.endswith("framework/func_graph.py") and name == "func_graph_from_py_func":
+            return "trace"
+        if path.endswith("data/ops/iterator_ops.py") and name in ("__next__", "_next_internal", "next", "get_next"):
+            return "data"
+        if path.endswith(("checkpoint/checkpoint.py", "saved_model/save.py")) and name in ("save", "write", "_write"):
+            return "checkpoint"
+        return ""
+    if "/keras/" in path or "/tf_keras/" in path:
+        if name in ("fit", "evaluate", "predict") and path.endswith(("trainer.py", "engine/training.py")):
+            return name
+        if name in ("save_model", "save_weights", "_save_model", "save", "save_weights_only"):
+            return "checkpoint"
+        if "/callbacks" in path and name.startswith(("on_", "_call_")):
+            return "callbacks"
+        if "/data_adapters/" in path or path.endswith(("engine/data_adapter.py", "epoch_iterator.py")):
+            return "data"
+    return ""
+
+
+def _does(path, name):
+    """What a thread does whose innermost frame this is; empty: it runs Python."""
+    if "/tensorflow/python/" not in path:
+        return ""
+    if path.endswith("eager/execute.py") or (path.endswith("eager/context.py") and name == "call_function"):
+        return "execute"
+    if os.path.basename(path).startswith("gen_"):
+        return "execute"
+    return "read" if path.endswith(("framework/ops.py", "framework/tensor.py")) and name in _READS else ""
+
+
+class Sampler:
+    """Samples the stacks of its process in a thread and writes them down a pipe.
+
+    Arguments:
+        pipe: file descriptor.
+        interval: seconds from one sample to the next.
+        asks_memory: whether TensorFlow should be asked for its memory on the card.
+    """
+
+    def __init__(self, pipe, interval, asks_memory):
+        self.pipe = pipe
+        self.interval = interval
+        self.asks_memory = asks_memory
+        self.restart(True)
+
+    def restart(self, is_main=False):
+        """Begin in this process, which may be a forked one: a thread does not come along."""
+        self.process = os.getpid()
+        self.is_main = is_main
+        self.codes, self.places, self.stacks, self.lines = {}, {}, {}, []
+        self.last_places = {}
+        self.next_memory = self.next_states = 0.0
+        self.is_still = False
+        self.main = threading.main_thread().ident
+        threading.Thread(target=self._run, name="tflint-gpu", daemon=True).start()
+
+    def _run(self):
+        # The signals of the program are for its own threads.
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        self.own = threading.get_ident()
+        last = time.monotonic()
+        try:
+            while True:
+                time.sleep(self.interval)
+                now = time.monotonic()
+                self._sample(now, now - last)
+                last = now
+        except OSError:  # the reader has gone
+            return
+
+    def _sample(self, now, span):
+        stack, phase, waits, feeding = 0, "", "", []
+        for thread, frame in sys._current_frames().items():
+            if thread == self.main:
+                stack, phase, waits, feeds = self._read(frame)
+            elif thread != self.own:
+                number, _, _, feeds = self._read(frame)
+                if feeds and number:
+                    feeding.append(number)
+        if waits == "execute" and feeding and self._stands_still(now, feeding):
+            waits = "feed"
+        self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
+        if self.asks_memory and self.is_main and now >= self.next_memory:
+            self.next_memory = now + MEMORY_EVERY
+            self._ask_memory()
+        self._flush()
+
+    def _read(self, frame):
+        """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""
+        does, phase, feeds, own = self._code(frame.f_code).does, "", False, []
+        while frame is not None:
+            code = self._code(frame.f_code)
+            if code.is_own:
+                if len(own) < DEEPEST:
+                    own.append(self._place(frame))
+            else:
+                feeds = feeds or code.feeds
+                if code.phase and not phase:
+                    phase = code.phase
+                elif code.phase == "fit" and phase == "evaluate":
+                    phase = "validation"
+            frame = frame.f_back
+        waits = "data" if phase == "data" and does != "read" else does
+        return self._stack(tuple(own)), phase, waits, feeds
+
+    def _code(self, code):
+        known = self.codes.get(id(code))
+        if known is None:
+            if len(self.codes) > MOST_KNOWN:
+                self.codes.clear()
+            known = self.codes[id(code)] = Code(code)
+        return known
+
+    def _place(self, frame):
+        code = frame.f_code
+        row = frame.f_lineno or code.co_firstlineno
+        key = (code.co_filename, row, code.co_firstlineno)
+        number = self.places.get(key)
+        if number is None:
+            if len(self.places) > MOST_KNOWN:
+                return 0
+            number = self.places[key] = len(self.places) + 1
+            rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else [row]
+            last = max([*rows, *(_last_row(one) for one in code.co_consts if isinstance(one, types.CodeType)), row])
+            path = os.path.normpath(os.path.join(HERE, code.co_filename))[:2000]
+            self._write(["P", self.process, number, path, row, code.co_name[:200], code.co_firstlineno, last])
+        return number
+
+    def _stack(self, places):
+        if not places:
+            return 0
+        number = self.stacks.get(places)
+        if number is None:
+            if len(self.stacks) > MOST_KNOWN:
+                return self.stacks.get(places[:1], 0)
+            number = self.stacks[places] = len(self.stacks) + 1
+            self._write(["S", self.process, number, places])
+            self._stack(places[:1])
+        return number
+
+    def _stands_still(self, now, feeding):
+        """Whether no thread computes, so that TensorFlow can only wait for its input.
+
+        A thread is seen as computing while it wants a processor, which is asked of the kernel now and then. One may do
+        so while some thread of the input pipeline moves on from line to line: that one.
+        """
+        if now < self.next_states:
+            return self.is_still
+        self.next_states = now + STATES_EVERY
+        moving = sum(1 for number in feeding if self.last_places.get(number) is None)
+        self.last_places = dict.fromkeys(feeding, True)
+        try:
+            running = 0
+            for task in os.listdir("/proc/self/task"):
+                if task != str(threading.get_native_id()):
+                    with open("/proc/self/task/" + task + "/stat", "rb") as file:
+                        running += file.read().rpartition(b") ")[2][:1] == b"R"
+        except OSError:
+            running = len(feeding) + 1
+        self.is_still = running <= min(1, moving)
+        return self.is_still
+
+    def _ask_memory(self):
+        context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
+        if getattr(context, "_context_handle", None) is None:
+            return
+        try:
+            known = context.get_memory_info("GPU:0")
+            self._write(["M", self.process, int(known["current"]), int(known["peak"])])
+        except Exception:  # no GPU, or an older TensorFlow
+            self.asks_memory = False
+
+    def _write(self, message):
+        self.lines.append((json.dumps(message, separators=(",", ":")) + "\n").encode("utf-8", "replace"))
+
+    def _flush(self):
+        """Write whole lines, as many at once as a pipe keeps together."""
+        lines, self.lines = self.lines, []
+        part = b""
+        for line in lines:
+            if len(part) + len(line) > PIPE_WIDTH:
+                os.write(self.pipe, part)
+                part = b""
+            part += line
+        os.write(self.pipe, part)
+
+
+def _last_row(code):
+    rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else []
+    return max([code.co_firstlineno, *rows])
+
+
+def _without_us(hook):
+    """An exception hook that shows no frames of this file."""
+
+    def shown(kind, error, trace):
+        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>", _RUNPY):
+            trace = trace.tb_next
+        hook(kind, error.with_traceback(trace), trace)
+
+    return shown
+
+
+_RUNPY = os.path.join(os.path.dirname(os.__file__), "runpy.py")
+
+
+def main():
+    """Run the program that the command line names, with its own arguments."""
+    pipe, interval, asks_memory, kind, target = sys.argv[1:6]
+    if hasattr(signal, "pthread_sigmask"):
+        # Whoever started this holds back the signals that it passes on.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    os.set_inheritable(int(pipe), False)
+    module = types.ModuleType("__main__")
+    module.__builtins__ = __builtins__
+    sys.modules["tflint_sample"] = sys.modules["__main__"]
+    sys.modules["__main__"] = module
+    sampler = Sampler(int(pipe), float(interval), asks_memory == "1")
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=sampler.restart)
+    try:
+        if kind == "module":
+            sys.argv[:] = [target, *sys.argv[6:]]
+            sys.path[0] = os.getcwd()
+            __import__("runpy")._run_module_as_main(target)
+        else:
+            sys.argv[:] = [target, *sys.argv[6:]]
+            _run_file(target, module)
+    except SystemExit:
+        raise
+    except BaseException:
+        sys.excepthook = _without_us(sys.excepthook)
+        raise
+
+
+def _run_file(path, module):
+    """What `python path` does with a file; a folder or a zip archive with a `__main__.py` are left to `runpy`."""
+    if not os.path.isfile(path) or path.endswith((".pyc", ".zip", ".pyz")):
+        __import__("runpy").run_path(path, run_name="__main__")
+        return
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    if sys.version_info >= (3, 9):
+        path = os.path.abspath(path)
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    module.__file__, module.__loader__, module.__cached__, module.__spec__ = path, loader, None, None
+    with open(path, "rb") as file:
+        text = file.read()
+    exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
+
+
+if __name__ == "__main__":
+    main()

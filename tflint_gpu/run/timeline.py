@@ -1,0 +1,100 @@
+"""How a run went over time, in a bounded number of equal bins: twice as long ones when it gets longer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tflint_gpu.run.samples import Place, Stack
+from tflint_gpu.verify.gpu import Sample as CardSample
+
+MOST_BINS = 512
+_FIRST_WIDTH = 0.125
+_MOST_PLACES = 8
+
+
+class _Doing(Protocol):
+    @property
+    def stack(self) -> Stack: ...
+    @property
+    def phase(self) -> str: ...
+
+
+@dataclass(slots=True)
+class Bin:
+    """What happened in one span: seconds of samples, of them idle, the card's use, phases, and what the lines cost."""
+
+    seconds: float = 0.0
+    idle: float = 0.0
+    watched: float = 0.0
+    used: float = 0.0
+    memory: int | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    places: dict[Place, float] = field(default_factory=dict)
+
+    @property
+    def utilisation(self) -> float | None:
+        """In percent; None where no card was seen."""
+        return self.used / self.watched if self.watched else None
+
+    def join(self, other: Bin) -> None:
+        """Take what another one holds."""
+        self.seconds += other.seconds
+        self.idle += other.idle
+        self.watched += other.watched
+        self.used += other.used
+        if other.memory is not None:
+            self.memory = max(other.memory, self.memory or 0)
+        for phase, seconds in other.phases.items():
+            self.phases[phase] = self.phases.get(phase, 0.0) + seconds
+        for place, idle in other.places.items():
+            self.places[place] = self.places.get(place, 0.0) + idle
+        if len(self.places) > _MOST_PLACES:
+            dearest = sorted(self.places.items(), key=lambda item: -item[1])[: _MOST_PLACES // 2]
+            self.places = dict(dearest)
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Bins of `width` seconds from the start of the program on."""
+
+    width: float = _FIRST_WIDTH
+    bins: list[Bin] = field(default_factory=list)
+
+    def add(self, end: float, span: float, idle: float, doing: _Doing, card: CardSample | None) -> None:
+        """A sample that ended `end` seconds after the start; a long one is spread over the bins that it touches."""
+        while end >= self.width * MOST_BINS:
+            self._widen()
+        at = max(0.0, end - span)
+        while at < end:
+            number = int(at / self.width)
+            until = min(end, (number + 1) * self.width)
+            if until <= at:  # the end of a bin, rounded
+                number, until = number + 1, min(end, (number + 2) * self.width)
+            part = until - at
+            self._bin(min(number, MOST_BINS - 1)).join(_part(part, idle * part / span, doing, card))
+            at = until
+
+    def _bin(self, number: int) -> Bin:
+        while len(self.bins) <= number:
+            self.bins.append(Bin())
+        return self.bins[number]
+
+    def _widen(self) -> None:
+        joined = self.bins[::2]
+        for one, other in zip(joined, self.bins[1::2], strict=False):
+            one.join(other)
+        self.bins, self.width = joined, self.width * 2
+
+
+def _part(seconds: float, idle: float, doing: _Doing, card: CardSample | None) -> Bin:
+    use = None if card is None else card.utilisation
+    return Bin(
+        seconds,
+        idle,
+        0.0 if use is None else seconds,
+        0.0 if use is None else seconds * use,
+        None if card is None else (card.memory if card.memory is not None else card.card_memory),
+        {doing.phase: seconds},
+        {doing.stack[0]: idle} if doing.stack and idle else {},
+    )
