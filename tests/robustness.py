@@ -286,6 +286,7 @@ class _Run:
     def _silencing(self, results: list[FileResult]) -> None:
         """Comments silence what they were written for, and none of them is useless."""
         found = list({one.sort_key: one for result in results for one in result.diagnostics}.values())
+        written = any("noqa" in text for text in self._texts())
         done = silence(found, self.folder)
         for failure in done.failures:
             if "not fixed" not in failure.detail:
@@ -296,15 +297,13 @@ class _Run:
         told = {one.code for result in again for one in result.diagnostics} - left
         if told and not done.failures:
             self.tell(f"silencing: {' '.join(sorted(told))} still told", "".join(self._texts()))
-        if done.failures or len(again) != len(self.files()):
+        if written or done.failures or len(again) != len(self.files()):
             return
         added = UnusedSuppressions(engine, self.files(), again).added()
         useless = [one for result in added for one in result.diagnostics if one.code == "TFG001"]
-        new = [one for one in useless if not any(one.code == old.code for old in found)]
-        if new:
-            self.tell(
-                "silencing: a comment is called useless", "\n".join([*(one.message for one in new), *self._texts()])
-            )
+        if useless:
+            text = "\n".join([*(one.message for one in useless), *self._texts()])
+            self.tell("silencing: a comment is called useless", text)
 
     def _texts(self) -> list[str]:
         return [file.path.read_text("utf-8", "replace") for file in self.files()]

@@ -138,7 +138,7 @@ class Campaign:
 
     def keep(self, failure: Failure, program: Program, target: str, thorough: bool, seed: str) -> None:
         small = smaller(program, target, thorough, failure.kind)
-        folder = self.found / hashlib.sha256(failure.kind.encode()).hexdigest()[:8]
+        folder = self.found / f"{hashlib.sha256(failure.kind.encode()).hexdigest()[:8]}-{seed}"
         for name, data in small.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(data)
