@@ -45,13 +45,13 @@ def test_a_name_that_is_taken_is_left_alone(taken: str, tmp_path: Path) -> None:
 
 def test_parallel_map(tmp_path: Path) -> None:
     code = (
-        "from tensorflow.data import Dataset\nfrom tensorflow.random import uniform\nfrom tensorflow import keras\n\n"
-        "dataset = Dataset.range(9).map(lambda x: uniform(())).batch(3)\n"
-        "model = keras.Sequential()\nmodel.fit(dataset)\n"
+        "from tensorflow.data import Dataset\nfrom tensorflow import image, keras\n\n"
+        "rows = Dataset.from_tensor_slices(images).map(lambda x: image.random_flip_left_right(x)).batch(32)\n"
+        "keras.Sequential().fit(rows)\n"
     )
     after = fixed(code, tmp_path, "TFG303")
     assert after == code.replace("keras\n\n", "keras\nimport tensorflow as tf\n\n").replace(
-        "uniform(()))", "uniform(()), num_parallel_calls=tf.data.AUTOTUNE)"
+        "right(x))", "right(x), num_parallel_calls=tf.data.AUTOTUNE)"
     )
 
 
