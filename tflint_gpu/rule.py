@@ -25,7 +25,7 @@ from tflint_gpu.experiment import (
     measured_loop,
     wrap,
 )
-from tflint_gpu.finding import Edit, Finding, Fix, Note
+from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 if sys.version_info >= (3, 11):
@@ -51,6 +51,7 @@ __all__ = [
     "Workload",
     "entries",
     "fix_changes",
+    "importing",
     "load",
     "measured_loop",
     "table_of",

@@ -140,7 +140,7 @@ def _help(step: EagerStep, repair: Fix | Obstacle | None) -> str:
     if step.host_reads:
         return "take the values that the host reads out of the step, then put it under `@tf.function`"
     if isinstance(repair, Fix):
-        return f"put `{step.functions[-1].name}` under `@tf.function`" if len(step.functions) == 1 else repair.message
+        return repair.message[0].lower() + repair.message[1:]
     if isinstance(repair, Obstacle) and repair.text:
         name = step.functions[-1].name
         return f"put `{name}` under `@tf.function`, once this is mended: {repair.text}"

@@ -21,7 +21,6 @@ from tflint_gpu.model.tensorflow.training import TAPES, UPDATES, Training
 _DEPTH_LIMIT = 8
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
 _ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
-_SETTINGS = ("os.environ.", "os.putenv", "sys.path.", "warnings.", "logging.")
 _TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 
 
@@ -160,32 +159,3 @@ class Program:
         method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
         if method is not None:
             yield method, None
-
-    @cached_property
-    def last_import(self) -> cst.SimpleStatementLine | None:
-        """The last import at the top of the file; settings of the process may stand among the imports."""
-        last = None
-        for statement in self.file.tree.module.body:
-            if not isinstance(statement, cst.SimpleStatementLine):
-                break
-            if any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body):
-                last = statement
-            elif not (_is_docstring(statement) or self._is_setting(statement)):
-                break
-        return last
-
-    def _is_setting(self, statement: cst.SimpleStatementLine) -> bool:
-        """`os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"`, `sys.path.append(...)`, `warnings.filterwarnings("ignore")`."""
-        small = statement.body[0]
-        if len(statement.body) > 1:
-            return False
-        if isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Subscript):
-            return self.file.name(small.targets[0].target.value) == "os.environ"
-        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-            return (self.file.name(small.value.func) or "").startswith(_SETTINGS)
-        return isinstance(small, cst.Pass)
-
-
-def _is_docstring(statement: cst.SimpleStatementLine) -> bool:
-    small = statement.body[0]
-    return isinstance(small, cst.Expr) and isinstance(small.value, cst.BaseString)
