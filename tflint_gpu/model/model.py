@@ -46,6 +46,7 @@ from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
 from tflint_gpu.model.tensorflow.training import Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.weight_copies import WeightCopies
 from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
@@ -254,6 +255,11 @@ class Model:
     def repetitions(self) -> Repetitions:
         """What loops do again and again."""
         return Repetitions(self.file, self.inference, self.loop_data)
+
+    @cached_property
+    def weight_copies(self) -> WeightCopies:
+        """Which training steps copy weights by way of the host."""
+        return WeightCopies(self.inference, self.kinds, self.training, self.repetitions)
 
     @cached_property
     def host_reads(self) -> HostReads:
