@@ -75,6 +75,7 @@ from tflint_gpu.model.tensorflow.training import Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.validations import Validations
 from tflint_gpu.model.tensorflow.visibility import Visibility
+from tflint_gpu.model.tensorflow.weight_copies import WeightCopies
 from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
@@ -409,6 +410,11 @@ class Model:
     def preparations(self) -> Preparations:
         """Which loops over elements run beside training."""
         return Preparations(self.file, self.inference, self.training, self.loops, self.repetitions, self.loop_data)
+
+    @cached_property
+    def weight_copies(self) -> WeightCopies:
+        """Which training steps copy weights by way of the host."""
+        return WeightCopies(self.inference, self.kinds, self.training, self.repetitions)
 
     @cached_property
     def host_reads(self) -> HostReads:
