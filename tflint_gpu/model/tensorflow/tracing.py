@@ -30,6 +30,7 @@ class Tracing:
         self._under_keras: set[Node] = set()
         self._searched: set[File] = set()
         self._wrapping: dict[File, frozenset[Node]] = {}
+        self._wraps: dict[File, list[tuple[Function, Node]]] = {}
 
     def is_traced(self, file: File, function: FunctionNode) -> bool:
         """Whether a function is, or may be, traced: itself, or by what calls it."""
@@ -52,7 +53,12 @@ class Tracing:
             self._wrapped[file] = found
         return self._wrapped[file]
 
-    def _wraps_in(self, file: File) -> Iterator[tuple[Function, Node]]:
+    def _wraps_in(self, file: File) -> list[tuple[Function, Node]]:
+        if file not in self._wraps:
+            self._wraps[file] = list(self._find_wraps(file))
+        return self._wraps[file]
+
+    def _find_wraps(self, file: File) -> Iterator[tuple[Function, Node]]:
         definitions = self.inference.definitions
         for function in file.tree.functions:
             if isinstance(function, cst.FunctionDef):
@@ -147,7 +153,5 @@ class Tracing:
                     if isinstance(arg.value, cst.Name | cst.Attribute | cst.Lambda):
                         queue.extend(callee.function for callee in self.inference.callables(file, arg.value))
             queue.extend(
-                self.inference.definitions.function(file, one)
-                for one in file.tree.functions
-                if file.tree.function(one) is function.node
+                self.inference.definitions.function(file, one) for one in file.tree.functions_in.get(function.node, ())
             )
