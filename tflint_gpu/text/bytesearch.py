@@ -22,6 +22,25 @@ def mentions_tensorflow(data: bytes) -> bool:
     return b"import " not in data and b".fit(" in data  # a snippet, as it is pasted into a question
 
 
+class Mentioned(dict[bytes, bool]):
+    """Which byte strings occur in a file: many rules ask for the same ones."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
+
+    def __missing__(self, marker: bytes) -> bool:
+        self[marker] = found = marker in self.data
+        return found
+
+    def any_of(self, markers: Iterable[bytes]) -> bool:
+        """Whether one of some byte strings occurs."""
+        for marker in markers:
+            if self[marker]:
+                return True
+        return False
+
+
 def imported(data: bytes, path: Path, root: Path) -> Iterator[bytes]:
     """The bytes of the files below a root that a file's import statements name, as far as plain paths lead to them."""
     for match in _IMPORT.finditer(data):
