@@ -30,9 +30,7 @@ class Cost:
     is_around: bool = False
 
 
-def costs(
-    found: Iterable[Diagnostic], entries: Mapping[Doing, Spent], here: Path, line_of: LineOf
-) -> tuple[Cost, ...]:
+def costs(found: Iterable[Diagnostic], entries: Mapping[Doing, Spent], here: Path, line_of: LineOf) -> tuple[Cost, ...]:
     """The findings that cost anything, the dearest first; its own lines count more than the function around it.
 
     Arguments:

@@ -17,7 +17,7 @@ _PHASES = {
     "": "your own code",
     "import": "imports",
     "trace": "tracing",
-    "data": "the next batch",
+    "data": "preparing and reading input",
     "fit": "training (`fit`)",
     "evaluate": "`evaluate`",
     "validation": "validation in `fit`",
@@ -140,6 +140,8 @@ def codes(report: Report, line: Line) -> str:
         cost.diagnostic.code: None
         for cost in report.costs
         if Path(line.place.file).name == Path(cost.diagnostic.filename).name
-        and cost.diagnostic.location.row <= line.place.row <= max(cost.diagnostic.end_location.row, cost.diagnostic.noqa_row)
+        and cost.diagnostic.location.row
+        <= line.place.row
+        <= max(cost.diagnostic.end_location.row, cost.diagnostic.noqa_row)
     }
     return " ".join(rows)
