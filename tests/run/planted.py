@@ -11,7 +11,8 @@ plant(np, "median", "map", 0.02)
 
 class Slow(tf.keras.layers.Layer):
     def call(self, x):
-        wait("validation", 0.5)  # planted: validation
+        if tf.executing_eagerly():
+            wait("validation", 0.5)  # planted: validation
         return x
 
 
