@@ -296,9 +296,10 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     os.set_inheritable(int(pipe), False)
     module = types.ModuleType("__main__")
-    module.__dict__["__builtins__"] = __builtins__
+    inherited: dict[str, Any] = {"__builtins__": __builtins__}
     if "__annotations__" in globals():  # up to Python 3.13
-        module.__dict__["__annotations__"] = {}
+        inherited["__annotations__"] = {}
+    module.__dict__.update(inherited)
     sys.modules["tflint_sample"] = sys.modules["__main__"]
     sys.modules["__main__"] = module
     sampler = Sampler(int(pipe), float(interval), asks_memory == "1")
