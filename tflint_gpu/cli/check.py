@@ -73,6 +73,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
     help="Write what is found to the baseline, and drop from it what is gone.",
 )
 @click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
+@click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
 @click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
@@ -235,18 +236,20 @@ class Check:
                         _tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
 
     def _measured(self, outcome: Outcome) -> Outcome:
-        """The outcome with what an earlier `verify` measured of the same code."""
-        if self.given["verified"] is None:
+        """The outcome with what an earlier `verify` and an earlier `run` measured of the same code."""
+        if self.given["verified"] is None and self.given["measured"] is None:
             return outcome
-        from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements, with_measurements
+        from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements, read_run, with_measurements
         from tflint_gpu.reports import View
 
-        here = Path.cwd()
-        try:
-            known = read_measurements(here / self.given["verified"])
-        except MeasurementError as error:
-            raise click.ClickException(f"--verified {error}") from error
-        found = with_measurements(outcome.found, known, View(here, sources=outcome.sources).line)
+        here, found = Path.cwd(), outcome.found
+        for option, read in (("verified", read_measurements), ("measured", read_run)):
+            if self.given[option] is not None:
+                try:
+                    known = read(here / self.given[option])
+                except MeasurementError as error:
+                    raise click.ClickException(f"--{option} {error}") from error
+                found = with_measurements(found, known, View(here, sources=outcome.sources).line)
         return replace(outcome, found=found)
 
     def _baseline_to_write(self, settings: Settings, here: Path) -> Path | None:

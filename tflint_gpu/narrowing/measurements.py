@@ -1,4 +1,4 @@
-"""What an earlier `verify` measured, and to which findings of today it still belongs."""
+"""What an earlier `verify` or `run` measured, and to which findings of today it still belongs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ class MeasurementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A verdict and, in words, what was measured and on what."""
+    """A verdict and, in words, what was measured and on what.
+
+    Arguments:
+        share: of a run, that it may save at most; 0 where it was no run.
+    """
 
     verdict: str
     text: str
+    share: float = 0.0
 
 
 def key_of(diagnostic: Diagnostic, line_of: LineOf) -> str:
@@ -63,12 +68,7 @@ def read_measurements(path: Path) -> dict[str, Measurement]:
     Raises:
         MeasurementError: the file cannot be read or is no such report.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise MeasurementError(f"{path}: is no JSON: {error}") from error
+    data = _read(path)
     results = data.get("results") if isinstance(data, dict) else None
     device = data.get("device") if isinstance(data, dict) else None
     if not isinstance(results, list) or not isinstance(device, dict):
@@ -80,6 +80,39 @@ def read_measurements(path: Path) -> dict[str, Measurement]:
         if measurement is not None:
             found.setdefault(result["key"], measurement)
     return found
+
+
+def read_run(path: Path) -> dict[str, Measurement]:
+    """What findings cost in a run, from a JSON report of `run`, by their keys.
+
+    Raises:
+        MeasurementError: the file cannot be read or is no such report.
+    """
+    data = _read(path)
+    findings = data.get("findings") if isinstance(data, dict) else None
+    device = data.get("device") if isinstance(data, dict) else None
+    if not isinstance(findings, list) or not isinstance(device, dict) or data.get("kind") != "run":
+        raise MeasurementError(f"{path}: is no report of run: write one with `run --output-format json`")
+    where = str(device.get("name") or "the CPU")
+    idle = "the GPU did nothing" if device.get("name") else "a GPU would have waited"
+    found: dict[str, Measurement] = {}
+    for one in findings:
+        share = one.get("share") if isinstance(one, dict) else None
+        if not isinstance(share, int | float) or not isinstance(one.get("key"), str):
+            continue
+        place = "here" if one.get("of") == "its own lines" else "in the function around it"
+        text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
+        found.setdefault(one["key"], Measurement("mending gives that at most", text, float(share)))
+    return found
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise MeasurementError(f"{path}: is no JSON: {error}") from error
 
 
 def _measurement(result: Any, where: str) -> Measurement | None:
@@ -98,10 +131,10 @@ def _measurement(result: Any, where: str) -> Measurement | None:
 def with_measurements(
     diagnostics: Sequence[Diagnostic], known: Mapping[str, Measurement], line_of: LineOf
 ) -> list[Diagnostic]:
-    """The diagnostics, each with what was measured of its code as it stands now."""
+    """The diagnostics, each with what was measured of its code as it stands now, after what they have already."""
     result = []
     for one in diagnostics:
         measurement = known.get(key_of(one, line_of))
         text = "" if measurement is None else f"{measurement.text}: {measurement.verdict}"
-        result.append(replace(one, measured=text) if text else one)
+        result.append(replace(one, measured="; ".join(filter(None, (one.measured, text)))) if text else one)
     return result

@@ -176,8 +176,7 @@ def _blamed(sample: Sample, has_use: bool) -> tuple[Doing, bool]:
     """
     waits = sample.waits
     if sample.feeding and (waits in ("data", "feed") or (has_use and waits == "execute")):
-        if waits != "execute" or has_use:
-            return Doing(sample.feeding[0], "data", "feed"), True
+        return Doing(sample.feeding[0], "data", "feed"), True
     # Without a GPU a result that is waited for is the only sign that the host waits for the device.
     return Doing(sample.stack, sample.phase, waits), waits != "execute" and not (has_use and waits == "read")
 

@@ -10,6 +10,8 @@ Messages are lines of JSON: ["P", process, number, file, row, function, first ro
 waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card.
 """
 
+from __future__ import annotations
+
 import importlib.machinery
 import json
 import os
@@ -19,6 +21,9 @@ import sysconfig
 import threading
 import time
 import types
+from typing import Any, Callable
+
+Hook = Callable[..., Any]
 
 HERE = os.getcwd()  # a program may go elsewhere
 DEEPEST = 8  # lines of the user's on one stack
@@ -44,7 +49,7 @@ class Code:
 
     __slots__ = ("code", "does", "feeds", "is_own", "phase")
 
-    def __init__(self, code):
+    def __init__(self, code: types.CodeType) -> None:
         path, name = code.co_filename.replace("\\", "/"), code.co_name
         self.code = code  # keeps it alive, so that nothing else gets its id
         self.is_own = _is_own(code.co_filename)
@@ -55,7 +60,7 @@ class Code:
         )
 
 
-def _is_own(path):
+def _is_own(path: str) -> bool:
     """Whether it is a file of the user's, and none of Python or of an installed package."""
     if path.startswith("<"):
         return path.startswith("<ipython")
@@ -65,7 +70,7 @@ def _is_own(path):
     return "site-packages" not in parts and "dist-packages" not in parts and not path.startswith(_LIBRARIES)
 
 
-def _phase(path, name):
+def _phase(path: str, name: str) -> str:
     """What a frame of Python, Keras or TensorFlow shows that is going on; empty: nothing of interest."""
     if path == "<frozen importlib._bootstrap>" and name in ("_find_and_load", "_call_with_frames_removed"):
         return "import"
@@ -89,7 +94,7 @@ def _phase(path, name):
     return ""
 
 
-def _does(path, name):
+def _does(path: str, name: str) -> str:
     """What a thread does whose innermost frame this is; empty: it runs Python."""
     if "/tensorflow/python/" not in path:
         return ""
@@ -109,24 +114,27 @@ class Sampler:
         asks_memory: whether TensorFlow should be asked for its memory on the card.
     """
 
-    def __init__(self, pipe, interval, asks_memory):
+    def __init__(self, pipe: int, interval: float, asks_memory: bool) -> None:
         self.pipe = pipe
         self.interval = interval
         self.asks_memory = asks_memory
         self.restart(True)
 
-    def restart(self, is_main=False):
+    def restart(self, is_main: bool = False) -> None:
         """Begin in this process, which may be a forked one: a thread does not come along."""
         self.process = os.getpid()
         self.is_main = is_main
-        self.codes, self.places, self.stacks, self.lines = {}, {}, {}, []
-        self.last_places = {}
+        self.codes: dict[int, Code] = {}
+        self.places: dict[tuple[str, int, int], int] = {}
+        self.stacks: dict[tuple[int, ...], int] = {}
+        self.last_places: dict[int, bool] = {}
+        self.lines: list[bytes] = []
         self.next_memory = self.next_states = 0.0
         self.is_still = False
         self.main = threading.main_thread().ident
         threading.Thread(target=self._run, name="tflint-gpu", daemon=True).start()
 
-    def _run(self):
+    def _run(self) -> None:
         # The signals of the program are for its own threads.
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -141,8 +149,9 @@ class Sampler:
         except OSError:  # the reader has gone
             return
 
-    def _sample(self, now, span):
-        stack, phase, waits, feeding = 0, "", "", []
+    def _sample(self, now: float, span: float) -> None:
+        stack, phase, waits = 0, "", ""
+        feeding: list[int] = []
         for thread, frame in sys._current_frames().items():
             if thread == self.main:
                 stack, phase, waits, feeds = self._read(frame)
@@ -158,9 +167,11 @@ class Sampler:
             self._ask_memory()
         self._flush()
 
-    def _read(self, frame):
+    def _read(self, leaf: types.FrameType) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""
-        does, phase, feeds, own = self._code(frame.f_code).does, "", False, []
+        does, phase, feeds = self._code(leaf.f_code).does, "", False
+        own: list[int] = []
+        frame: types.FrameType | None = leaf
         while frame is not None:
             code = self._code(frame.f_code)
             if code.is_own:
@@ -173,10 +184,10 @@ class Sampler:
                 elif code.phase == "fit" and phase == "evaluate":
                     phase = "validation"
             frame = frame.f_back
-        waits = "data" if phase == "data" and does != "read" else does
+        waits = "data" if phase == "data" and does == "execute" else does
         return self._stack(tuple(own)), phase, waits, feeds
 
-    def _code(self, code):
+    def _code(self, code: types.CodeType) -> Code:
         known = self.codes.get(id(code))
         if known is None:
             if len(self.codes) > MOST_KNOWN:
@@ -184,7 +195,7 @@ class Sampler:
             known = self.codes[id(code)] = Code(code)
         return known
 
-    def _place(self, frame):
+    def _place(self, frame: types.FrameType) -> int:
         code = frame.f_code
         row = frame.f_lineno or code.co_firstlineno
         key = (code.co_filename, row, code.co_firstlineno)
@@ -199,7 +210,7 @@ class Sampler:
             self._write(["P", self.process, number, path, row, code.co_name[:200], code.co_firstlineno, last])
         return number
 
-    def _stack(self, places):
+    def _stack(self, places: tuple[int, ...]) -> int:
         if not places:
             return 0
         number = self.stacks.get(places)
@@ -211,7 +222,7 @@ class Sampler:
             self._stack(places[:1])
         return number
 
-    def _stands_still(self, now, feeding):
+    def _stands_still(self, now: float, feeding: list[int]) -> bool:
         """Whether no thread computes, so that TensorFlow can only wait for its input.
 
         A thread is seen as computing while it wants a processor, which is asked of the kernel now and then. One may do
@@ -233,8 +244,8 @@ class Sampler:
         self.is_still = running <= min(1, moving)
         return self.is_still
 
-    def _ask_memory(self):
-        context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
+    def _ask_memory(self) -> None:
+        context: Any = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
         if getattr(context, "_context_handle", None) is None:
             return
         try:
@@ -243,10 +254,10 @@ class Sampler:
         except Exception:  # no GPU, or an older TensorFlow
             self.asks_memory = False
 
-    def _write(self, message):
+    def _write(self, message: list[Any]) -> None:
         self.lines.append((json.dumps(message, separators=(",", ":")) + "\n").encode("utf-8", "replace"))
 
-    def _flush(self):
+    def _flush(self) -> None:
         """Write whole lines, as many at once as a pipe keeps together."""
         lines, self.lines = self.lines, []
         part = b""
@@ -258,15 +269,15 @@ class Sampler:
         os.write(self.pipe, part)
 
 
-def _last_row(code):
+def _last_row(code: types.CodeType) -> int:
     rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else []
     return max([code.co_firstlineno, *rows])
 
 
-def _without_us(hook):
+def _without_us(hook: Hook) -> Hook:
     """An exception hook that shows no frames of this file."""
 
-    def shown(kind, error, trace):
+    def shown(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
         while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>", _RUNPY):
             trace = trace.tb_next
         hook(kind, error.with_traceback(trace), trace)
@@ -277,7 +288,7 @@ def _without_us(hook):
 _RUNPY = os.path.join(os.path.dirname(os.__file__), "runpy.py")
 
 
-def main():
+def main() -> None:
     """Run the program that the command line names, with its own arguments."""
     pipe, interval, asks_memory, kind, target = sys.argv[1:6]
     if hasattr(signal, "pthread_sigmask"):
@@ -285,7 +296,10 @@ def main():
         signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     os.set_inheritable(int(pipe), False)
     module = types.ModuleType("__main__")
-    module.__builtins__ = __builtins__
+    inherited: dict[str, Any] = {"__builtins__": __builtins__}
+    if "__annotations__" in globals():  # up to Python 3.13
+        inherited["__annotations__"] = {}
+    module.__dict__.update(inherited)
     sys.modules["tflint_sample"] = sys.modules["__main__"]
     sys.modules["__main__"] = module
     sampler = Sampler(int(pipe), float(interval), asks_memory == "1")
@@ -306,7 +320,7 @@ def main():
         raise
 
 
-def _run_file(path, module):
+def _run_file(path: str, module: types.ModuleType) -> None:
     """What `python path` does with a file; a folder or a zip archive with a `__main__.py` are left to `runpy`."""
     if not os.path.isfile(path) or path.endswith((".pyc", ".zip", ".pyz")):
         __import__("runpy").run_path(path, run_name="__main__")
@@ -315,7 +329,7 @@ def _run_file(path, module):
     if sys.version_info >= (3, 9):
         path = os.path.abspath(path)
     loader = importlib.machinery.SourceFileLoader("__main__", path)
-    module.__file__, module.__loader__, module.__cached__, module.__spec__ = path, loader, None, None
+    module.__dict__.update(__file__=path, __loader__=loader, __cached__=None, __spec__=None)
     with open(path, "rb") as file:
         text = file.read()
     exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)

@@ -17,7 +17,7 @@ _PHASES = {
     "": "your own code",
     "import": "imports",
     "trace": "tracing",
-    "data": "the next batch",
+    "data": "preparing and reading input",
     "fit": "training (`fit`)",
     "evaluate": "`evaluate`",
     "validation": "validation in `fit`",

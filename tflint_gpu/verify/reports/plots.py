@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.verify.reports import figures
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _GRID, _FLAGGED, _REPAIRED = "#010203", "#040506", "#070809", "#0a0b0c"
-_CSS = {_INK: "currentColor", _GRID: "var(--grid)", _FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)"}
+INK, GRID, _FLAGGED, _REPAIRED = "#010203", "#040506", "#070809", "#0a0b0c"
+_CSS = {INK: "currentColor", GRID: "var(--grid)", _FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)"}
 _SIDES = (("flagged", _FLAGGED, "o", -0.43), ("repaired", _REPAIRED, "s", 0.05))
 _STRIP = 0.38
 _LOG_FROM = 5.0
 _MOST_MARKED = 40
 _STYLE: dict[str, Any] = {
-    "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11, "text.color": _INK,
-    "axes.edgecolor": _INK, "axes.labelcolor": _INK, "xtick.color": _INK, "ytick.color": _INK,
+    "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11, "text.color": INK,
+    "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
-    "grid.color": _GRID, "grid.linewidth": 0.8, "axes.axisbelow": True, "legend.frameon": False,
+    "grid.color": GRID, "grid.linewidth": 0.8, "axes.axisbelow": True, "legend.frameon": False,
 }  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def amounts(result: Verification, name: str) -> str:
         axes.set_ylabel(label)
         axes.tick_params(axis="x", length=0)
 
-    return _svg(draw, name)
+    return svg(draw, name)
 
 
 def utilisation(result: Verification, name: str) -> str:
@@ -82,7 +82,7 @@ def utilisation(result: Verification, name: str) -> str:
         axes.set_xlabel("since the process started (s)")
         axes.set_ylabel("GPU utilisation (%)")
 
-    return _svg(draw, name)
+    return svg(draw, name)
 
 
 def _sides(result: Verification) -> tuple[Sequence[Sample], Sequence[Sample]]:
@@ -120,7 +120,14 @@ def _scale(axes: Axes, known: Sequence[float], middles: Sequence[float]) -> None
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
-def _svg(draw: Any, name: str) -> str:
+def svg(draw: Callable[[Axes], None], name: str, colours: Mapping[str, str] = _CSS) -> str:
+    """What is drawn, for a page.
+
+    Arguments:
+        draw: draws in the stand-in colours.
+        name: part of the identifiers in the SVG, which must differ within a page.
+        colours: what stands in for which of the page's.
+    """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -137,10 +144,10 @@ def _svg(draw: Any, name: str) -> str:
         stream = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
-    return _for_page(stream.getvalue(), name)
+    return _for_page(stream.getvalue(), name, colours)
 
 
-def _for_page(svg: str, name: str) -> str:
+def _for_page(svg: str, name: str, colours: Mapping[str, str]) -> str:
     """The element alone, as wide as its place, with identifiers and colours of the page."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
@@ -148,6 +155,6 @@ def _for_page(svg: str, name: str) -> str:
     svg = re.sub(r'\b(id="|href="#)|url\(#', lambda match: f"{match[0]}{name}-", svg)
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # it would hold for the whole page
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    for colour, css in _CSS.items():
+    for colour, css in colours.items():
         svg = svg.replace(colour, css)
     return svg

@@ -1,0 +1,104 @@
+"""What a training waits for is charged to its line within five points, with a card and without one."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.fake_nvml import FakeNvml
+from tflint_gpu.cli.run import Run
+
+HERE = Path(__file__).parent
+PLANTED = ("map", "validation", "generator", "callback", "sync")
+MISTAKES = {"TFG207": "validation", "TFG305": "map", "TFG209": "sync"}
+FIVE_POINTS = 0.05
+
+
+@dataclass
+class Card(FakeNvml):
+    """A card whose utilisation the program tells."""
+
+    told: Any = field(default=None)
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
+        return SimpleNamespace(gpu=self.told[0], memory=0)
+
+
+@pytest.fixture(scope="module", params=["with a card", "without one"])
+def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The report on `planted.py`, and how long its waits were, as it says itself."""
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "site-packages").mkdir()
+    shutil.copy(HERE / "waits.py", folder / "site-packages")
+    shutil.copy(HERE / "planted.py", folder)
+    (folder / "card").write_bytes(b"\0")
+    with pytest.MonkeyPatch.context() as patch, (folder / "card").open("r+b") as file:
+        patch.chdir(folder)
+        patch.setenv("PYTHONPATH", str(folder / "site-packages"))
+        patch.setenv("WAITS_CARD", str(folder / "card"))
+        patch.setenv("WAITS_TRUTH", str(folder / "truth.json"))
+        patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        with_card = request.param == "with a card"
+        nvml = Card(told=mmap.mmap(file.fileno(), 1)) if with_card else FakeNvml(free=())
+        code = Run("planted.py", (), options(folder / "run.json"), folder, nvml).run()
+    report = json.loads((folder / "run.json").read_text())
+    truth = json.loads((folder / "truth.json").read_text())
+    text = (folder / "planted.py").read_text().splitlines()
+    yield {"code": code, "report": report, "truth": truth, "text": text, "with_card": with_card}
+
+
+def options(output: Path) -> dict[str, Any]:
+    return {
+        "output_format": "json",
+        "output": output,
+        "report_every": 600.0,
+        "python": sys.executable,
+        "is_module": False,
+        "select": None,
+        "ignore": None,
+        "extend_select": ("TFG209",),
+        "target_tensorflow": None,
+        "config": None,
+        "isolated": True,
+    }
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_each_wait_is_charged_to_its_line(training: dict[str, Any], name: str) -> None:
+    report = training["report"]
+    rows = {row for row, line in enumerate(training["text"], 1) if f"# planted: {name}" in line}
+    assert len(rows) == 1
+    charged = sum(line["idle"] for line in report["lines"] if line["row"] in rows)
+    assert abs(charged - training["truth"][name]) / report["seconds"] < FIVE_POINTS, report["lines"][:12]
+
+
+def test_the_findings_are_ranked_by_what_they_cost(training: dict[str, Any]) -> None:
+    report, truth = training["report"], training["truth"]
+    found = report["findings"]
+    by_code = {one["code"]: one for one in found}
+    assert MISTAKES.keys() <= by_code.keys()
+    for code, name in MISTAKES.items():
+        assert abs(by_code[code]["seconds"] - truth[name]) / report["seconds"] < FIVE_POINTS, (code, found)
+    assert [one["seconds"] for one in found] == sorted((one["seconds"] for one in found), reverse=True)
+    assert found[0]["code"] in ("TFG207", "TFG305")
+
+
+def test_the_run_is_told_as_it_was(training: dict[str, Any]) -> None:
+    report = training["report"]
+    assert training["code"] == report["exit_code"] == 5
+    assert report["idle"]["measured_by"] == ("NVML" if training["with_card"] else "stacks")
+    names = {phase["phase"] for phase in report["phases"]}
+    assert {"import", "callbacks", "data", "trace"} <= names
+    spent = sum(one["seconds"] for one in report["timeline"]["bins"])
+    assert spent == pytest.approx(sum(phase["seconds"] for phase in report["phases"]), abs=1.0)
+    assert os.environ.get("WAITS_CARD") is None

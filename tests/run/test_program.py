@@ -1,0 +1,205 @@
+"""The program is run unchanged: what it gets, says and ends with is what it would without the sampler."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+Write = Callable[..., Path]
+PLAIN = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_it(text: str, name: str = "program.py") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return write_it
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tflint_gpu", "run", "--isolated", *arguments]
+
+
+def run(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), cwd=folder, input=text, capture_output=True, text=True, timeout=600, env=PLAIN
+    )
+
+
+def plainly(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, input=text, capture_output=True, text=True, timeout=600, env=PLAIN
+    )
+
+
+def measured(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = run(folder, "--output-format", "json", "-o", "run.json", *arguments)
+    assert (folder / "run.json").exists(), done.stderr
+    report: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    return report
+
+
+SURROUNDINGS = """
+    import sys, os, pickle
+    import beside
+    from multiprocessing import current_process
+    print(sys.argv, __name__, __file__, sys.path[0], __spec__, __package__, current_process().name)
+    print(sys.stdin.read().upper(), beside.__name__, sys.modules["__main__"].__file__, len(os.listdir("/proc/self/fd")) > 0)
+    class Thing: pass
+    print(type(pickle.loads(pickle.dumps(Thing()))).__module__, sorted(globals())[:12])
+    print("to the other stream", file=sys.stderr)
+    import atexit
+    atexit.register(print, "at the end")
+    sys.exit(3)
+"""
+
+
+def test_a_file_sees_what_it_would_see_without(tmp_path: Path, write: Write) -> None:
+    write(SURROUNDINGS, "folder/program.py")
+    write("", "folder/beside.py")
+    arguments = ["folder/program.py", "--epochs", "3", "-m", "--", "-h"]
+    alone, watched = plainly(tmp_path, *arguments, text="abc"), run(tmp_path, *arguments, text="abc")
+    assert watched.returncode == alone.returncode == 3
+    assert watched.stdout == alone.stdout
+    assert watched.stderr.startswith(alone.stderr)
+    assert "ended with exit code 3" in watched.stderr
+
+
+def test_a_module_sees_what_it_would_see_without(tmp_path: Path, write: Write) -> None:
+    write("", "package/__init__.py")
+    text = "import sys\nprint(sys.argv, __name__, __file__, sys.path[0], __spec__.name, __package__)\nsys.exit('bad')\n"
+    write(text, "package/train.py")
+    alone, watched = plainly(tmp_path, "-m", "package.train", "x"), run(tmp_path, "-m", "package.train", "x")
+    assert (watched.stdout, watched.returncode) == (alone.stdout, alone.returncode)
+    assert watched.stderr.startswith("bad\n")
+
+
+def test_a_crash_shows_its_own_traceback_and_still_gives_a_report(tmp_path: Path, write: Write) -> None:
+    write("import time\ndef f():\n    time.sleep(0.5)\n    raise KeyError('no')\nf()\n")
+    alone, watched = plainly(tmp_path, "program.py"), run(tmp_path, "program.py")
+    assert watched.returncode == alone.returncode == 1
+    assert watched.stderr.startswith(alone.stderr)
+    assert "program.py:3 in f" in watched.stderr
+
+
+def test_what_no_interpreter_can_tell_of_still_gives_a_report(tmp_path: Path, write: Write) -> None:
+    write("import os, time, signal\ntime.sleep(0.5)\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    done = run(tmp_path, "program.py")
+    assert done.returncode == -signal.SIGKILL
+    assert "was ended by SIGKILL" in done.stderr and "program.py:2" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 9), (signal.SIGINT, 9), (signal.SIGUSR1, 9)])
+def test_signals_reach_the_programs_own_handlers(
+    tmp_path: Path, write: Write, number: signal.Signals, code: int
+) -> None:
+    write(f"""
+        import itertools, signal, sys, time
+        signal.signal({int(number)}, lambda *_: sys.exit({code}))
+        for turn in itertools.count():
+            time.sleep(0.05)
+            turn == 20 and print("ready", flush=True)
+    """)
+    done = signalled(tmp_path, number)
+    assert done.returncode == code
+    assert f"ended with exit code {code}" in done.stderr and "program.py:5" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_ends_the_program_ends_the_command(tmp_path: Path, write: Write, number: signal.Signals) -> None:
+    write("""
+        import itertools, time
+        for turn in itertools.count():
+            time.sleep(0.05)
+            turn == 20 and print("ready", flush=True)
+    """)
+    done = signalled(tmp_path, number)
+    assert done.returncode == -number
+    assert f"was ended by {number.name}" in done.stderr and "program.py:4" in done.stderr
+
+
+def signalled(folder: Path, number: signal.Signals) -> subprocess.CompletedProcess[str]:
+    """Run the program, and send a signal to the command when it says that it is ready."""
+    process = subprocess.Popen(
+        command("program.py"), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    out, err = process.communicate(timeout=600)
+    return subprocess.CompletedProcess([], process.returncode, out, err)
+
+
+def test_forked_processes_are_followed_and_told_apart(tmp_path: Path, write: Write) -> None:
+    write("""
+        import multiprocessing, time
+
+        def work(_):
+            time.sleep(0.7)
+
+        context = multiprocessing.get_context("fork")
+        with context.Pool(2) as pool:
+            pool.map(work, range(4))
+    """)
+    report = measured(tmp_path, "program.py")
+    assert report["exit_code"] == 0 and report["processes"] == 3
+    work = next(line for line in report["forked"] if line["function"] == "work")
+    assert 2.0 < work["seconds"] < 6.0
+    assert not any(line["function"] == "work" for line in report["lines"])
+
+
+def test_a_process_that_outlives_the_program_does_not_keep_the_report(tmp_path: Path, write: Write) -> None:
+    write("""
+        import os, time
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.close(1), os.close(2), os.close(writing)
+            os.read(reading, 1)  # for as long as the test holds nothing: forever, without the program
+            time.sleep(60)
+            os._exit(0)
+    """)
+    assert run(tmp_path, "program.py").returncode == 0
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    done = run(tmp_path, "nothing.py")
+    assert done.returncode == 2 and "nothing.py: no such file" in done.stderr
+
+
+def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -> None:
+    write("""
+        import os, time
+
+        def sleeping(seconds):
+            time.sleep(seconds)
+
+        def counting(seconds):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+
+        os.chdir("/")
+        sleeping(1.5)
+        counting(1.5)
+    """)
+    report = measured(tmp_path, "program.py")
+    seconds = {}
+    for line in report["lines"]:
+        assert line["filename"] in (None, str(tmp_path / "program.py"))
+        seconds[line["function"]] = seconds.get(line["function"], 0.0) + line["seconds"]
+    for name in ("sleeping", "counting"):
+        assert abs(seconds[name] - 1.5) < 0.05 * report["seconds"], seconds

@@ -1,0 +1,186 @@
+"""What is told of a run: findings by their cost, the same numbers in each format, a page that needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
+from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.narrowing.measurements import MeasurementError, read_run, with_measurements
+from tflint_gpu.reports import View
+from tflint_gpu.run.costs import Cost, costs
+from tflint_gpu.run.ledger import Ledger
+from tflint_gpu.run.reports import FORMATS, Report, renderer
+from tflint_gpu.run.samples import Memory, Place, Sample, Waits
+from tflint_gpu.verify.gpu import Sample as CardSample
+
+PROGRAM = """\
+import tensorflow as tf
+
+
+def load(row):
+    row = 1
+    return row
+
+
+def train(model, data):
+    data = data.map(load)
+    for x in data:
+        model(x)
+        print(x)
+
+
+def other():
+    pass
+"""
+GPU = Gpu(0, "Fake <H100>", "GPU-0", "580.65", 80 << 30, 70 << 30)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def finding(row: int, code: str = "TFG900", kind: str = "slowdown", notes: tuple[int, ...] = ()) -> Diagnostic:
+    related = tuple(Related("train.py", Location(one, 1), Location(one, 9), "there") for one in notes)
+    place, prediction = Location(row, 5), Prediction(kind, basis="a test")  # type: ignore[arg-type]
+    return Diagnostic(
+        code, "slow", f"slow <{row}>", "train.py", place, Location(row, 9), row, "warning", prediction, related=related
+    )
+
+
+def ledger(project: Path, *spent: tuple[float, str, Waits, tuple[tuple[int, str], ...]], card: bool = False) -> Ledger:
+    """An account of samples: seconds, phase, what was waited for, and rows with their functions."""
+    functions = {"load": (4, 6), "train": (9, 13), "other": (16, 17), "<module>": (1, 17)}
+    file, now, result = str(project / "train.py"), 0.0, Ledger(card, 0.0)
+    for seconds, phase, waits, rows in spent:
+        now += seconds
+        stack = tuple(Place(file, row, name, *functions[name]) for row, name in rows)
+        feeds = waits == "feed"
+        result.take_card(now, CardSample(now, 0, memory=3 << 30)) if card else None
+        result.take(Sample(now, seconds, () if feeds else stack, phase, waits, (stack,) if feeds else ()))
+    result.take(Memory(1 << 30, 2 << 30))
+    result.finish()
+    return result
+
+
+TRAIN, LOAD = ((12, "train"), (17, "<module>")), ((5, "load"),)
+
+
+def cost_of(project: Path, known: Ledger, *found: Diagnostic) -> list[tuple[int, float, bool]]:
+    told = costs(found, known.entries, project, View(project).line)
+    return [(cost.diagnostic.location.row, round(cost.idle, 3), cost.is_around) for cost in told]
+
+
+def test_a_finding_costs_what_its_lines_do(project: Path) -> None:
+    known = ledger(project, (1.0, "", "", TRAIN), (2.0, "data", "feed", LOAD), (4.0, "", "", ((13, "train"),)))
+    assert cost_of(project, known, finding(12)) == [(12, 1.0, False)]
+    assert cost_of(project, known, finding(10)) == [(10, 2.0, False)], "the function that is mapped there"
+    assert cost_of(project, known, finding(17)) == [(17, 1.0, False)], "a caller"
+    assert cost_of(project, known, finding(11)) == [(11, 5.0, True)], "the function around"
+    assert cost_of(project, known, finding(11, notes=(4,))) == [(11, 2.0, False)], "the function that a note names"
+    assert cost_of(project, known, finding(1)) == []
+    assert cost_of(project, known, finding(12, kind="memory")) == [], "speed is not what it is about"
+    ranked = cost_of(project, known, finding(11), finding(12), finding(10))
+    assert [row for row, _, _ in ranked] == [10, 12, 11], "its own lines count more than those around it"
+
+
+def report(project: Path, card: bool = True, code: int | None = 0) -> Report:
+    known = ledger(
+        project, (6.0, "validation", "", TRAIN), (3.0, "data", "feed", LOAD), (1.0, "import", "", ()), card=card
+    )
+    told = costs([finding(12), finding(10)], known.entries, project, View(project).line)
+    return Report("train.py --x '<b>'", 10.0, code, known, GPU if card else None, "" if card else "no driver", told)
+
+
+def test_full(project: Path) -> None:
+    text = renderer("full")(report(project), View(project))
+    assert "The GPU did nothing for 100% of the run (used under 10% for 100% of it)." in text
+    assert re.search(r"60%  6\.0 s  train\.py:12 in train  Python in validation in `fit` +TFG900", text)
+    assert re.search(r"30%  3\.0 s  train\.py:5 in load    feeding the input pipeline", text)
+    assert "memory: 3.0 GiB held of 80.0 GiB, of which TensorFlow used 2.00 GiB at most" in text
+    assert text.index("train.py:12:5 TFG900 slow") < text.index("train.py:10:5 TFG900 slow")
+    assert "\x1b" not in text
+
+
+def test_full_without_a_card_says_so(project: Path) -> None:
+    text = renderer("full")(report(project, card=False, code=-9), View(project))
+    assert "No GPU was watched (no driver)" in text and "was ended by SIGKILL" in text
+    assert "a GPU would have waited" in text and "memory:" not in text
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_a_run_of_which_nothing_was_seen(project: Path, output_format: str) -> None:
+    empty = Report("train.py", 0.0, None, Ledger(False, 0.0))
+    text = renderer(output_format)(empty, View(project))
+    assert "Nothing was sampled" in text or output_format == "json"
+
+
+def test_json_is_what_check_reads(project: Path) -> None:
+    path = project / "run.json"
+    path.write_text(renderer("json")(report(project), View(project)))
+    document = json.loads(path.read_text())
+    assert [one["share"] for one in document["findings"]] == [0.6, 0.3]
+    assert document["idle"] == {"measured_by": "NVML", "seconds": 10.0, "share": 1.0, "share_under_10_percent": 1.0}
+    (one,) = with_measurements([finding(12)], read_run(path), View(project).line)
+    text = "the GPU did nothing here for 60% of a run of 10 s on Fake <H100>: mending gives that at most"
+    assert one.measured == text
+    changed = PROGRAM.replace("print(x)", "print(x, x)")
+    (project / "train.py").write_text(changed)
+    (one,) = with_measurements([finding(12)], read_run(path), View(project).line)
+    assert one.measured == "", "it is no longer the code that ran"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [], "device": {}}', '{"findings": [], "device": {}}'])
+def test_what_is_no_report_of_a_run(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(MeasurementError):
+        read_run(tmp_path / "run.json")
+
+
+class Page(HTMLParser):
+    """What a page loads, and whether its elements are closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        self.loads += [known[name] or "" for name in ("src", "href", "xlink:href") if name in known]
+        self.ids += [known["id"] or ""] if "id" in known else []
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone(project: Path) -> None:
+    text = renderer("html")(report(project), View(project))
+    page = Page(text)
+    assert page.open == [] and len(page.ids) == len(set(page.ids))
+    assert all(one.startswith("#") for one in page.loads)
+    assert text.count("<svg") == 4 and "Fake &lt;H100&gt;" in text and "<b>" not in text
+    assert "#1122" not in text, "a stand-in colour"
+    assert "train.py:12 in train" in text and "GPU utilisation" in text
+    without = renderer("html")(report(project, card=False), View(project))
+    assert without.count("<svg") == 2 and "No GPU was watched" in without
+
+
+def test_costs_of_nothing() -> None:
+    assert costs([finding(1)], {}, Path("/"), lambda name, row: None) == ()
+    assert Cost(finding(1), 1.0).is_around is False

@@ -1,0 +1,100 @@
+"""The timeline of a run as SVG for a page: the card's use, its memory, the phases, and the dearest lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tflint_gpu.run.ledger import Line
+from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.timeline import Bin
+from tflint_gpu.verify.reports.plots import GRID, INK, svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#112201", "#112202", "#112203", "#112204", "#112205", "#112206", "#112207", "#112208")
+"""Stand-ins of the page's colours `--c1` and so on."""
+_CSS = {
+    INK: "currentColor",
+    GRID: "var(--grid)",
+    **{colour: f"var(--c{number})" for number, colour in enumerate(COLOURS, 1)},
+}
+_MIBIBYTE = 1 << 20
+
+
+def utilisation(report: Report) -> str:
+    """How busy the card was; empty where none told."""
+    bins, width = report.ledger.timeline.bins, report.ledger.timeline.width
+    known = [(number * width, one.utilisation) for number, one in enumerate(bins) if one.utilisation is not None]
+    if len(known) < 2:
+        return ""
+
+    def draw(axes: Axes) -> None:
+        seconds, percents = zip(*known, strict=True)
+        axes.fill_between(seconds, percents, step="post", color=COLOURS[0], alpha=0.5, linewidth=0)
+        axes.set_ylim(0, 102)
+        _frame(axes, report, "GPU utilisation (%)")
+
+    return svg(draw, "utilisation", _CSS)
+
+
+def memory(report: Report) -> str:
+    """The memory that was held on the card; empty where none told."""
+    bins, width = report.ledger.timeline.bins, report.ledger.timeline.width
+    known = [(number * width, one.memory / _MIBIBYTE) for number, one in enumerate(bins) if one.memory is not None]
+    if len(known) < 2:
+        return ""
+
+    def draw(axes: Axes) -> None:
+        seconds, sizes = zip(*known, strict=True)
+        axes.plot(seconds, sizes, color=COLOURS[1], linewidth=1.6, drawstyle="steps-post", label="held")
+        if report.ledger.memory is not None:
+            most = report.ledger.memory.most / _MIBIBYTE
+            axes.axhline(most, color=COLOURS[2], linestyle=(0, (6, 3)), label="the most that TensorFlow used")
+        axes.set_ylim(bottom=0)
+        _frame(axes, report, "memory on the card (MiB)")
+
+    return svg(draw, "memory", _CSS)
+
+
+def phases(report: Report) -> str:
+    """Which part of each span the main thread spent in which phase; empty for no samples."""
+    names = list(report.ledger.phases())[: len(COLOURS)]
+    if not names:
+        return ""
+    parts = [(words.phase(name), lambda one, name=name: one.phases.get(name, 0.0)) for name in names]
+    return svg(_shares(report, parts, "part of the main thread's time"), "phases", _CSS)
+
+
+def lines(report: Report, dearest: Sequence[Line], here: Callable[[Line], str]) -> str:
+    """Which part of each span was idle time of which line; empty where no line has any."""
+    told = [line for line in dearest if line.place is not None]
+    if not told:
+        return ""
+    parts = [(here(line), lambda one, place=line.place: one.places.get(place, 0.0)) for line in told]
+    return svg(_shares(report, parts, "idle time, part of the span"), "lines", _CSS)
+
+
+def _shares(report: Report, parts: Sequence[tuple[str, Callable[[Bin], float]]], label: str) -> Callable[[Axes], None]:
+    timeline = report.ledger.timeline
+
+    def draw(axes: Axes) -> None:
+        starts = [number * timeline.width for number in range(len(timeline.bins))]
+        floor = [0.0] * len(starts)
+        for number, (name, amount) in enumerate(parts):
+            heights = [amount(one) / timeline.width for one in timeline.bins]
+            axes.bar(
+                starts, heights, timeline.width, floor, align="edge", color=COLOURS[number], linewidth=0, label=name
+            )
+            floor = [low + height for low, height in zip(floor, heights, strict=True)]
+        axes.set_ylim(0, 1.02)
+        _frame(axes, report, label)
+
+    return draw
+
+
+def _frame(axes: Axes, report: Report, label: str) -> None:
+    axes.set_xlim(0, max(report.seconds, report.ledger.timeline.width))
+    axes.set_xlabel("since the program started (s)")
+    axes.set_ylabel(label)
