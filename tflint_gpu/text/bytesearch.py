@@ -35,10 +35,7 @@ class Mentioned(dict[bytes, bool]):
 
     def any_of(self, markers: Iterable[bytes]) -> bool:
         """Whether one of some byte strings occurs."""
-        for marker in markers:
-            if self[marker]:
-                return True
-        return False
+        return any(map(self.__getitem__, markers))
 
 
 def imported(data: bytes, path: Path, root: Path) -> Iterator[bytes]:

@@ -47,7 +47,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """`x = concat([x, y])`: the place, and of the statement the target and the operand that are this place, and the others."""
+    """`x = concat([x, y])`: the place; of the statement the target and the operand that are it, and the others."""
 
     file: File
     call: cst.Call
