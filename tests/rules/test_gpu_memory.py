@@ -312,3 +312,27 @@ def test_initialisers_raise_as_the_rule_says() -> None:
         tf.config.set_logical_device_configuration(
             tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
         )
+
+
+IMPORTED = {
+    "a tensor": ("import tensorflow as tf\nSIZE = tf.constant([416, 416])\n", True),
+    "a default of a parameter": ("import tensorflow as tf\ndef f(x, size=tf.constant([4])):\n    return x\n", True),
+    "in a function": ("import tensorflow as tf\ndef f():\n    return tf.constant(1)\n", False),
+    "under a test": ("import tensorflow as tf\nif __name__ == '__main__':\n    x = tf.constant(1)\n", False),
+    "in a lambda": ("import tensorflow as tf\nf = lambda: tf.constant(1)\n", False),
+    "TensorFlow 1": ("import tensorflow.compat.v1 as tf\ntf.disable_eager_execution()\nx = tf.constant(1)\n", False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_found"), IMPORTED.values(), ids=IMPORTED)
+def test_what_a_module_does_while_it_is_imported_counts(text: str, is_found: bool, tmp_path: Path) -> None:
+    """Protects TFG402's recall: growth in `main` comes behind all that the imports at the top have run."""
+    (tmp_path / "core.py").write_text(text)
+    code = (
+        "import tensorflow as tf\nimport core\n"
+        "def main():\n    for gpu in tf.config.list_physical_devices('GPU'):\n"
+        "        tf.config.experimental.set_memory_growth(gpu, True)\nmain()\n"
+    )
+    assert (("TFG402", 5) in found(code, tmp_path)) is is_found
+    later = code.replace("import core\n", "") + "import core\n"
+    assert "TFG402" not in {rule for rule, _ in found(later, tmp_path)}

@@ -154,7 +154,11 @@ class Runtime:
                 yield call, device
 
     def initialiser_before(self, file: File, node: Node) -> tuple[Node, str] | None:
-        """What surely initialises the runtime before a place in the same straight-line code: place and name."""
+        """What surely initialises the runtime before a place: an earlier call of the same code, or an import.
+
+        Returns:
+            The call or the import, and the name of what initialises it.
+        """
         tree = file.tree
         function = tree.function(node)
         around = {tree.module, *tree.ancestors(node)}
@@ -167,6 +171,33 @@ class Runtime:
             name = self.initialises(file, other)
             if name is not None:
                 return other, name
+        return self._initialising_import(file, node)
+
+    def _initialising_import(self, file: File, node: Node) -> tuple[Node, str] | None:
+        """An import at the top of the file of a module that initialises the runtime while it is imported."""
+        order = file.tree.order
+        for bindings in file.tree.root.bindings.values():
+            for binding in bindings:
+                place = binding.node
+                is_plain = isinstance(file.tree.parents.get(file.tree.parents.get(place, place)), cst.Module)
+                if binding.kind != "import" or not is_plain or order[place] > order[node]:
+                    continue
+                found = self.inference.project.imported(file, binding.target)
+                name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
+                if name is not None:
+                    return place, name
+        return None
+
+    def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
+        """What code at the top of a module of the project surely initialises the runtime with."""
+        if file in seen or len(seen) > _DEPTH_LIMIT or self.is_graph_program(file):
+            return None
+        around: set[Node] = {file.tree.module}
+        for call in file.calls_in.get(None, []):
+            if not self._may_not_run(file, call, around):
+                name = self.initialises(file, call)
+                if name is not None:
+                    return name
         return None
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
