@@ -22,6 +22,7 @@ from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
+from tflint_gpu.model.tensorflow.fitted_models import FittedModels
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -255,6 +256,11 @@ class Model:
     def repetitions(self) -> Repetitions:
         """What loops do again and again."""
         return Repetitions(self.file, self.inference, self.loop_data)
+
+    @cached_property
+    def fitted_models(self) -> FittedModels:
+        """Models that loops build, fit and drop."""
+        return FittedModels(self.inference, self.constants, self.kinds, self.loop_data, self.repetitions)
 
     @cached_property
     def weight_copies(self) -> WeightCopies:
