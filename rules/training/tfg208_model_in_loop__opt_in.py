@@ -14,8 +14,8 @@ class ModelInLoop(Rule):
     """A loop builds and fits a model in every turn, and the host's memory grows with each.
 
     Why: once `fit` has run, TensorFlow keeps some of the host's memory for a model, also when Python has dropped the
-    model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of it
-    at most. Only a process that ends gives back all: one process a model. Whether a GPU's memory grows too was not
+    model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of
+    it. Only a process that ends gives back all: one process a model. Whether a GPU's memory grows too was not
     measured. Not reported: models that are kept (an ensemble), loops of at most five turns, and models that are
     built once and fitted again.
 
