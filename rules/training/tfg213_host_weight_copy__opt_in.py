@@ -78,7 +78,7 @@ class HostWeightCopy(Rule):
                 Prediction(
                     "slowdown",
                     ("gpu",),
-                    basis="the copy alone takes 5 to 40 times an assignment on a CPU; on a GPU it was not measured",
+                    basis="the copy alone takes 3 to 40 times an assignment on a CPU; on a GPU it was not measured",
                 ),
                 help="`assign` each variable from the other's in a function under `@tf.function`",
                 notes=tuple(notes),

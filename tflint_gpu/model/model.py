@@ -28,6 +28,7 @@ from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.eager_modes import EagerModes
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
+from tflint_gpu.model.tensorflow.fitted_models import FittedModels
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
@@ -410,6 +411,11 @@ class Model:
     def preparations(self) -> Preparations:
         """Which loops over elements run beside training."""
         return Preparations(self.file, self.inference, self.training, self.loops, self.repetitions, self.loop_data)
+
+    @cached_property
+    def fitted_models(self) -> FittedModels:
+        """Models that loops build, fit and drop."""
+        return FittedModels(self.inference, self.constants, self.kinds, self.loop_data, self.repetitions)
 
     @cached_property
     def weight_copies(self) -> WeightCopies:
