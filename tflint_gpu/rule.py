@@ -26,7 +26,7 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
-from tflint_gpu.text.bytesearch import OPT_IN_ENDING
+from tflint_gpu.text.bytesearch import OPT_IN_ENDING, Marker
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -81,7 +81,8 @@ class Rule:
         code, name: what users write in settings and suppressions.
         severity: of its findings, unless a finding says otherwise.
         markers: groups of byte strings; a file in which some group has no member cannot
-            hold a finding of this rule and is not parsed for it.
+            hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
+            may be a function of the file's bytes instead: whether what the rule looks for can be in them.
         near_markers: one more group, of which a member may also stand in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
@@ -96,8 +97,8 @@ class Rule:
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
-    markers: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
-    near_markers: ClassVar[tuple[bytes, ...]] = ()
+    markers: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
+    near_markers: ClassVar[tuple[Marker, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

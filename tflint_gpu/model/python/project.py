@@ -14,7 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.parsing import parse_module
 from tflint_gpu.model.python.scopes import Binding
-from tflint_gpu.text.bytesearch import Mentioned
+from tflint_gpu.text.bytesearch import Marker, Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class Project:
         other = self.file_at(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
 
-    def imports_mention(self, path: Path, data: bytes, markers: Sequence[bytes]) -> bool:
-        """Whether a file of the project that the file imports directly has one of some byte strings."""
+    def imports_mention(self, path: Path, data: bytes, markers: Sequence[Marker]) -> bool:
+        """Whether a file of the project that the file imports directly has one of some markers."""
         return any(self._mentioned(found).any_of(markers) for found in self._imported_paths(path, data))
 
     def leads_to(self, file: File, dotted: str | None, markers: Sequence[bytes]) -> bool:

@@ -17,12 +17,11 @@ from tflint_gpu.model.tensorflow.carried import Place, is_carried, is_read, is_r
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution, Step
 from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.marks import CONCATENATIONS
 from tflint_gpu.model.tensorflow.repetitions import FEW, Repetitions, is_occasional
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
-MARKERS = (b"concat(", b"concatenate(", b"np.append(", b"numpy.append(", b"vstack(", b"hstack(")
-"""A file with none of them grows no tensor."""
 _DEPTH_LIMIT = 3
 
 
@@ -47,7 +46,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """`x = concat([x, y])`: the place; of the statement the target and the operand that are it, and the others."""
+    """`x = concat([x, y])`: the place, the target and the operand that are this place, and the other operands."""
 
     file: File
     call: cst.Call
@@ -95,7 +94,7 @@ class Growths:
         return found
 
     def _candidates(self) -> Iterator[_Candidate]:
-        elsewhere = self.repetitions.functions_elsewhere(MARKERS)
+        elsewhere = self.repetitions.functions_elsewhere(CONCATENATIONS)
         functions = {node for _, node in elsewhere}
         files = dict.fromkeys((self.file, *(file for file, _ in elsewhere)))
         for file in files:
