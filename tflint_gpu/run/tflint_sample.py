@@ -90,7 +90,7 @@ def _phase(path: str, name: str) -> str:
         if "/callbacks" in path and name.startswith(("on_", "_call_")):
             return "callbacks"
         if "/data_adapters/" in path or path.endswith(("engine/data_adapter.py", "epoch_iterator.py")):
-            return "data"
+            return "input"
     return ""
 
 

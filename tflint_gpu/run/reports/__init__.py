@@ -48,6 +48,11 @@ class Report:
         """Whether a card told how much it was used."""
         return self.ledger.watched > 0
 
+    @property
+    def seen(self) -> float:
+        """Seconds of the run that were sampled."""
+        return sum(spent.seconds for spent in self.ledger.entries.values())
+
     def share(self, seconds: float) -> float:
         """The part of the run that these seconds are."""
         return min(1.0, seconds / self.seconds) if self.seconds > 0 else 0.0

@@ -80,14 +80,17 @@ def _shares(report: Report, parts: Sequence[tuple[str, Callable[[Bin], float]]],
     timeline = report.ledger.timeline
 
     def draw(axes: Axes) -> None:
-        starts = [number * timeline.width for number in range(len(timeline.bins))]
-        floor = [0.0] * len(starts)
-        for number, (name, amount) in enumerate(parts):
-            heights = [amount(one) / timeline.width for one in timeline.bins]
-            axes.bar(
-                starts, heights, timeline.width, floor, align="edge", color=COLOURS[number], linewidth=0, label=name
-            )
-            floor = [low + height for low, height in zip(floor, heights, strict=True)]
+        count = len(timeline.bins)
+        seconds = [number * timeline.width for number in range(count + 1)]
+        heights = [[min(1.0, amount(one) / timeline.width) for one in timeline.bins] for _, amount in parts]
+        axes.stackplot(
+            seconds,
+            *([*row, row[-1]] for row in heights),
+            colors=COLOURS[: len(parts)],
+            labels=[name for name, _ in parts],
+            step="post",
+            linewidth=0,
+        )
         axes.set_ylim(0, 1.02)
         _frame(axes, report, label)
 

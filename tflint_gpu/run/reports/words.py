@@ -12,12 +12,14 @@ from tflint_gpu.run.reports import Report
 from tflint_gpu.run.samples import Place
 
 WORTH_TELLING = 0.005
+_UNSEEN = 0.1
 _GIBIBYTE = 1 << 30
 _PHASES = {
     "": "your own code",
     "import": "imports",
     "trace": "tracing",
-    "data": "preparing and reading input",
+    "data": "the next batch",
+    "input": "preparing the input",
     "fit": "training (`fit`)",
     "evaluate": "`evaluate`",
     "validation": "validation in `fit`",
@@ -111,6 +113,8 @@ def remarks(report: Report) -> Iterator[str]:
         yield f"{report.note}."
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
+    elif (unseen := report.share(report.seconds - report.seen)) > _UNSEEN:
+        yield f"{percent(unseen)} of the run was not seen: Python's own start and end."
     if report.processes > 1:
         yield f"{plural(report.processes - 1, 'forked process')} of the program were sampled too, and are told apart."
 
