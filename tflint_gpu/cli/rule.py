@@ -63,17 +63,18 @@ def _write_site(folder: Path) -> int:
             "in the environment of tflint-gpu"
         )
     from tflint_gpu.site.folder import NotOurs, write_site
-    from tflint_gpu.site.pages import Page
+    from tflint_gpu.site.pages import DiagnosisPage, Page, RulePage
     from tflint_gpu.site.rendering import rendered
 
-    pages = [Page(entry, load([entry.code])[0]) for entry in entries()]
+    pages: list[Page] = [RulePage.of(entry, load([entry.code])[0]) for entry in entries()]
+    pages += [DiagnosisPage.of(Diagnosis(code, "")) for code in known()]
     try:
         write_site(folder, rendered(pages))
     except NotOurs as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror or error}") from error
-    click.echo(f"{len(pages)} rules: {folder / 'index.html'}")
+    click.echo(f"{len(pages)} pages: {folder / 'index.html'}")
     return 0
 
 
@@ -113,6 +114,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
             "severity": entry.severity,
             "fixable": None,
             "opt_in": False,
+            "needs_gpu_memory": False,
             "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
         }
     rule = load([entry.code])[0]
