@@ -162,7 +162,7 @@ def test_mixed_indentation_is_mended(tmp_path: Path) -> None:
     """Protects files that Python reads and libcst refuses: tabs behind spaces."""
     path = tmp_path / "train.py"
     text = (
-        "import tensorflow as tf\n\n\ndef one(x):\n\treturn x\n\n\ndef two(x):\n    if x:\n    \treturn x\n    return one(x)\n\n\n"
+        "import tensorflow as tf\n\n\ndef one(x):\n\treturn x\n\n\ndef two(x):\n \tif x:\n         x = one(x)\n \treturn x\n\n\n"
         "model = tf.keras.Sequential()\nmodel.fit(two(x))\n"
     )
     path.write_text(text)
