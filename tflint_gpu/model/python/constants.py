@@ -187,8 +187,11 @@ class Constants:
             value = self.of(file, part.expression, context)
             if not isinstance(value, str | int):
                 return UNKNOWN
-            parts.append(_attempt(partial(str, value)))
-        return UNKNOWN if UNKNOWN in parts else "".join(parts)
+            text = _attempt(partial(str, value))
+            if text is UNKNOWN:  # Python writes no number of thousands of digits
+                return UNKNOWN
+            parts.append(text)
+        return "".join(parts)
 
     def _dict(self, file: File, expr: cst.Dict, context: Context | None) -> Any:
         if len(expr.elements) > 200 or file.bound_to(expr) in file.changed:
