@@ -436,7 +436,7 @@ def _recurse(program: _Program) -> None:
         one.bases.insert(0, ast.Name(other.name, ast.Load()))  # type: ignore[attr-defined]
 
 
-_CHAINS: tuple[Callable[[int, str, str], str], ...] = (
+CHAINS: tuple[Callable[[int, str, str], str], ...] = (
     lambda n, a, b: f"{a} = {b}\n" + f"{a} = {a}.map({b})\n" * n,
     lambda n, a, b: f"{a} = {b}\n" + f"{a} = tf.keras.layers.Dense(4)({a})\n" * n + f"m = tf.keras.Model({b}, {a})\nm.fit({b})\n",
     lambda n, a, b: f"{a} = {b}" + ".map(f)" * n + "\n",
@@ -473,7 +473,7 @@ def _chain(program: _Program) -> None:
     if rng.random() < 0.6:  # at the end of the file, where all names are known
         block, at = program.tree.body, len(program.tree.body)
     length = rng.choices(_CHAIN_LENGTHS, (6, 3, 2, 1))[0]
-    block[at:at] = ast.parse(rng.choice(_CHAINS)(length, program.name().id, program.name().id)).body
+    block[at:at] = ast.parse(rng.choice(CHAINS)(length, program.name().id, program.name().id)).body
 
 
 def _futures_last(program: _Program) -> None:

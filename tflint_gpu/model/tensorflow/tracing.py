@@ -31,6 +31,7 @@ class Tracing:
         self.inference = inference
         self.kinds = kinds
         self.assumed = assumed
+        self._known: dict[Node, bool] = {}
         self._wrapped: dict[File, dict[FunctionNode, Node]] = {}
         self._under_tf_function: set[Node] = set()
         self._under_keras: set[Node] = set()
@@ -94,13 +95,15 @@ class Tracing:
             return False
         if expr in self._wrappers(file):
             return True
-        if isinstance(expr, cst.Name) and expr.value in self._aliases(file):
-            bindings = file.flow.lookup(expr.value, expr)
-            return any(
+        if not isinstance(expr, cst.Name) or expr.value not in self._aliases(file):
+            return False
+        if expr not in self._known:
+            self._known[expr] = False  # a name for itself ends here
+            self._known[expr] = any(
                 isinstance(b.value, cst.IfExp | cst.Call) and b.kind == "assign" and self._mentions(file, b.value)
-                for b in bindings
+                for b in file.flow.lookup(expr.value, expr)
             )
-        return False
+        return self._known[expr]
 
     def _aliases(self, file: File) -> frozenset[str]:
         """The names that may be ones for it: `maybe_compile = tf.function if FLAGS.graph else lambda f: f`."""
