@@ -9,9 +9,12 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.narrowing.measurements import MeasurementError, read_run, with_measurements
@@ -157,17 +160,23 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
     text = renderer("json")(Report("train.py", 40.0, 0, known, costs=told), View(project))
     (project / "run.json").write_text(text)
     command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--select", "TFG207"]
-    done = subprocess.run(
-        [*command, "--measured", "run.json", "--output-format", "json"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+
+    def check(*options: str) -> subprocess.CompletedProcess[str]:
+        surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        return subprocess.run([*command, *options], cwd=project, capture_output=True, text=True, env=surroundings)
+
+    done = check("--measured", "run.json", "--output-format", "json")
     assert "a GPU would have waited here for 25% of a run of 40 s on the CPU" in done.stdout, done.stderr
-    done = subprocess.run([*command, "--measured", "none.json"], cwd=project, capture_output=True, text=True)
+    done = check("--measured", "none.json")
     assert done.returncode == 2 and "--measured" in done.stderr
+
+
+def test_verify_starts_with_the_dearest(project: Path) -> None:
+    (project / "run.json").write_text(renderer("json")(report(project), View(project)))
+    cases: list[Any] = [SimpleNamespace(diagnostic=finding(row)) for row in (1, 10, 12)]
+    ordered = Verify((), {"measured": "run.json"}, project)._ordered(cases)
+    assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
+    assert Verify((), {"measured": None}, project)._ordered(cases) == cases
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [], "device": {}}', '{"findings": [], "device": {}}'])
