@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.narrowing.measurements import MeasurementError, read_run, with_measurements
@@ -37,6 +43,13 @@ def train(model, data):
 
 def other():
     pass
+"""
+EAGER = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+for x in tf.data.Dataset.from_tensor_slices(rows).batch(32):
+    model(x)
 """
 GPU = Gpu(0, "Fake <H100>", "GPU-0", "580.65", 80 << 30, 70 << 30)
 
@@ -135,6 +148,35 @@ def test_json_is_what_check_reads(project: Path) -> None:
     (project / "train.py").write_text(changed)
     (one,) = with_measurements([finding(12)], read_run(path), View(project).line)
     assert one.measured == "", "it is no longer the code that ran"
+
+
+def test_check_shows_what_a_finding_cost(project: Path) -> None:
+    (project / "train.py").write_text(EAGER)
+    row = EAGER.splitlines().index("    model(x)") + 1
+    place, prediction = Location(row, 5), Prediction("slowdown")
+    one = Diagnostic("TFG207", "eager", "slow", "train.py", place, Location(row, 10), row, "warning", prediction)
+    known = ledger(project, (10.0, "", "", ((row, "<module>"),)))
+    told = costs([one], known.entries, project, View(project).line)
+    text = renderer("json")(Report("train.py", 40.0, 0, known, costs=told), View(project))
+    (project / "run.json").write_text(text)
+    command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--select", "TFG207"]
+
+    def check(*options: str) -> subprocess.CompletedProcess[str]:
+        surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        return subprocess.run([*command, *options], cwd=project, capture_output=True, text=True, env=surroundings)
+
+    done = check("--measured", "run.json", "--output-format", "json")
+    assert "a GPU would have waited here for 25% of a run of 40 s on the CPU" in done.stdout, done.stderr
+    done = check("--measured", "none.json")
+    assert done.returncode == 2 and "--measured" in done.stderr
+
+
+def test_verify_starts_with_the_dearest(project: Path) -> None:
+    (project / "run.json").write_text(renderer("json")(report(project), View(project)))
+    cases: list[Any] = [SimpleNamespace(diagnostic=finding(row)) for row in (1, 10, 12)]
+    ordered = Verify((), {"measured": "run.json"}, project)._ordered(cases)
+    assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
+    assert Verify((), {"measured": None}, project)._ordered(cases) == cases
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [], "device": {}}', '{"findings": [], "device": {}}'])

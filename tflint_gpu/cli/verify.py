@@ -58,6 +58,7 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
 )
+@click.option("--measured", metavar="FILE", help="A report of `run --output-format json`: the dearest findings first.")
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option("--sandbox", default="auto", type=click.Choice(["auto", "bwrap", "none"]), help="Use bubblewrap or not.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
@@ -109,6 +110,7 @@ class Verify:
         setup = self._setup(choice)
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*_findings(resolver, files, self.here), synthetic=synthetic)))
+        cases = self._ordered(cases)
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
         self._write(report, render)
@@ -118,6 +120,21 @@ class Verify:
             _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
             return FAILED
         return _exit_code(report.results)
+
+    def _ordered(self, cases: list[Case]) -> list[Case]:
+        """The cases by what their findings cost in a run, the dearest first; without a report of one as they are."""
+        if self.given["measured"] is None:
+            return cases
+        from tflint_gpu.narrowing.measurements import MeasurementError, key_of, read_run
+        from tflint_gpu.reports import View
+
+        try:
+            known = read_run(self.here / self.given["measured"])
+        except MeasurementError as error:
+            raise click.ClickException(f"--measured {error}") from error
+        line = View(self.here).line
+        shares = {key: one.share for key, one in known.items()}
+        return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
 
     def _choose_device(self) -> Choice:
         from tflint_gpu.doctor.cards import choose, survey

@@ -127,7 +127,7 @@ class Sampler:
         self.codes: dict[int, Code] = {}
         self.places: dict[tuple[str, int, int], int] = {}
         self.stacks: dict[tuple[int, ...], int] = {}
-        self.last_places: dict[int, bool] = {}
+        self.last_at: set[tuple[int, int, int]] = set()
         self.lines: list[bytes] = []
         self.next_memory = self.next_states = 0.0
         self.is_still = False
@@ -152,6 +152,7 @@ class Sampler:
     def _sample(self, now: float, span: float) -> None:
         stack, phase, waits = 0, "", ""
         feeding: list[int] = []
+        at: list[tuple[int, int, int]] = []
         for thread, frame in sys._current_frames().items():
             if thread == self.main:
                 stack, phase, waits, feeds = self._read(frame)
@@ -159,7 +160,8 @@ class Sampler:
                 number, _, _, feeds = self._read(frame)
                 if feeds and number:
                     feeding.append(number)
-        if waits == "execute" and feeding and self._stands_still(now, feeding):
+                    at.append((thread, id(frame.f_code), frame.f_lasti))
+        if waits == "execute" and feeding and self._stands_still(now, at):
             waits = "feed"
         self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
         if self.asks_memory and self.is_main and now >= self.next_memory:
@@ -222,17 +224,17 @@ class Sampler:
             self._stack(places[:1])
         return number
 
-    def _stands_still(self, now: float, feeding: list[int]) -> bool:
+    def _stands_still(self, now: float, at: list[tuple[int, int, int]]) -> bool:
         """Whether no thread computes, so that TensorFlow can only wait for its input.
 
         A thread is seen as computing while it wants a processor, which is asked of the kernel now and then. One may do
-        so while some thread of the input pipeline moves on from line to line: that one.
+        so while the threads of the input pipeline move on: Python's lock lets one of them.
         """
         if now < self.next_states:
             return self.is_still
         self.next_states = now + STATES_EVERY
-        moving = sum(1 for number in feeding if self.last_places.get(number) is None)
-        self.last_places = dict.fromkeys(feeding, True)
+        is_moving = not self.last_at.issuperset(at)
+        self.last_at = set(at)
         try:
             running = 0
             for task in os.listdir("/proc/self/task"):
@@ -240,8 +242,8 @@ class Sampler:
                     with open("/proc/self/task/" + task + "/stat", "rb") as file:
                         running += file.read().rpartition(b") ")[2][:1] == b"R"
         except OSError:
-            running = len(feeding) + 1
-        self.is_still = running <= min(1, moving)
+            running = 2
+        self.is_still = running <= is_moving
         return self.is_still
 
     def _ask_memory(self) -> None:

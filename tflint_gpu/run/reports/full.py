@@ -10,7 +10,7 @@ from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.run.reports import Report, words
 
-_MOST_LINES, _MOST_FINDINGS, _MOST_FORKED = 10, 10, 3
+_MOST_LINES, _MOST_FINDINGS, _MOST_OTHERS = 10, 10, 3
 _NARROWEST = 40
 
 
@@ -23,7 +23,7 @@ def render(report: Report, view: View) -> str:
         "",
         styled(words.verdict(report), "bold", view.colour),
         *_dearest(report, view),
-        *_forked(report, view),
+        *_others(report, view),
         *_phases(report, view),
     ]
     if memory := words.memory(report):
@@ -45,14 +45,23 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
     yield from _table(rows)
 
 
-def _forked(report: Report, view: View) -> Iterator[str]:
-    known = sorted(report.ledger.lines(report.ledger.forked), key=lambda line: -line.spent.seconds)
-    lines = [line for line in known if line.place is not None][:_MOST_FORKED]
-    if lines:
-        yield ""
-        yield "In forked processes, beside this:"
-        rows = [(words.seconds(one.spent.seconds), words.place(one.place, view.working_directory)) for one in lines]
-        yield from _table([(amount, printable(place)) for amount, place in rows])
+def _others(report: Report, view: View) -> Iterator[str]:
+    """What ran beside the main thread and is charged to nobody."""
+    beside = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
+    told = {
+        beside: report.ledger.beside,
+        "In forked processes, beside this:": report.ledger.forked,
+    }
+    for title, entries in told.items():
+        known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)
+        lines = [
+            one for one in known if one.place is not None and report.share(one.spent.seconds) >= words.WORTH_TELLING
+        ][:_MOST_OTHERS]
+        if lines:
+            yield ""
+            yield title
+            rows = [(words.seconds(one.spent.seconds), words.place(one.place, view.working_directory)) for one in lines]
+            yield from _table([(amount, printable(place)) for amount, place in rows])
 
 
 def _phases(report: Report, view: View) -> Iterator[str]:

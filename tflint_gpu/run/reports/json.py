@@ -52,6 +52,7 @@ def render(report: Report, view: View) -> str:
             for name, spent in ledger.phases().items()
         ],
         "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
+        "beside_operations": [_line(report, line) for line in ledger.lines(ledger.beside)[:_MOST_LINES]],
         "forked": [_line(report, line) for line in ledger.lines(ledger.forked)[:_MOST_LINES]],
         "findings": [
             {
