@@ -11,6 +11,7 @@ import pytest
 from checks import model_of
 
 from tflint_gpu.model.python.outlines import outline
+from tflint_gpu.text.source import UnreadableSource
 
 UPDATES = frozenset(("apply_gradients", "minimize"))
 
@@ -151,3 +152,15 @@ def test_step_that_is_not_in_one_block(tmp_path: Path) -> None:
     assert "if x:" in (moved(code, tmp_path) or "")
     code = code.replace("    if x:\n        opt.apply_gradients", "    g = 1\nfinish")
     assert moved(code, tmp_path) is None
+
+
+@pytest.mark.parametrize("odd", ["f() = 1\n", "def f(x=1, y): pass\n", "f(**a, *b)\n"])
+def test_what_python_refuses_stays(odd: str, tmp_path: Path) -> None:
+    """Protects from an error in files that libcst reads and Python does not."""
+    code = "import tensorflow as tf\nfor x in data:\n    with tf.GradientTape() as tape:\n        loss = model(x)\n"
+    code += "    optimizer.apply_gradients(zip(tape.gradient(loss, v), v))\n"
+    try:
+        made = moved(code + odd, tmp_path)
+    except UnreadableSource:
+        return
+    assert made is None

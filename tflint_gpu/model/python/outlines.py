@@ -52,11 +52,16 @@ def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
 
 def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
     first, last = _rows(file, region[0])[0], _rows(file, region[-1])[1]
-    tree = ast.parse(file.source.code)
+    try:
+        tree = ast.parse(file.source.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # what only libcst takes for Python
+        return None
     inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
     if any(isinstance(node, _UNMOVABLE) for one in inside for node in ast.walk(one)):
         return None
-    around = next(n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0])
+    around = next((n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0]), None)
+    if around is None:  # rows that Python counts in another way
+        return None
     moved = [one for one in inside if one.lineno in {_rows(file, node)[0] for node in region}]
     given = ", ".join(sorted(free_of_block(moved) & bound(around)))
     returned = ", ".join(sorted(_made(moved) & _read_behind(tree, first, last, frozenset(inside))))
