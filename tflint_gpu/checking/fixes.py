@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
-from tflint_gpu.model.python.indentation import expand_indentation
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -155,6 +154,8 @@ def _must_parse(source: SourceFile, applied: Sequence[Diagnostic], refused: int)
 
 def _as_parsed(code: str) -> str:
     """What libcst can read of a text: its indentation expanded where tabs and spaces are mixed as Python allows."""
+    from tflint_gpu.model.python.indentation import expand_indentation  # only to mend: the model takes time to import
+
     expanded = expand_indentation(code)
     if expanded == code:
         return code
