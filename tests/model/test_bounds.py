@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from checks import findings, model_of
 
+from tflint_gpu.model.python.flow import Flow
+
 HEAD = "import tensorflow as tf\n"
 STEP = "def step(x):\n    return float(tf.reduce_sum(x))\n"
 
@@ -32,3 +34,15 @@ def test_a_dataset_joined_with_itself_again_and_again(tmp_path: Path) -> None:
     (chain,) = model.pipelines.chains(model.file, model.file.tree.module.body[-1].iter)
     assert chain.width <= 64 and not model.lengths.is_demonstration(chain)
     assert findings(HEAD + code, tmp_path) == []
+
+
+def test_a_long_chain_of_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the speed: the loop around a branch is looked for once, and not for each name that a branch binds."""
+    searched: list[object] = []
+    find = Flow._find_loop
+    monkeypatch.setattr(Flow, "_find_loop", lambda flow, node: searched.append(node) or find(flow, node))
+    branches = "".join(f"elif c == {i}:\n    x = x({i})\n" for i in range(100))
+    model = model_of(f"{HEAD}if c:\n    x = 0\n{branches}x(1)\n", tmp_path)
+    for call in model.file.tree.calls:
+        model.inference.of(model.file, call.func)
+    assert 0 < len(searched) == len(set(searched))

@@ -18,6 +18,7 @@ class Flow:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self._blocks: dict[Binding, Node] = {}
+        self._loops: dict[Node, Node | None] = {}
 
     def lookup(self, name: str, at: Node) -> list[Binding]:
         """The bindings of `name` that may hold when `at` is evaluated, nearest first.
@@ -153,6 +154,11 @@ class Flow:
 
     def _loop_around(self, node: Node) -> Node | None:
         """The outermost loop around `node` within its function."""
+        if node not in self._loops:
+            self._loops[node] = self._find_loop(node)
+        return self._loops[node]
+
+    def _find_loop(self, node: Node) -> Node | None:
         found = None
         child = node
         for parent in self.tree.ancestors(node):
