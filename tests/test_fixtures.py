@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
+_MEMORY = "--gpu-memory=4GiB"  # the card of those who ask
 _EXPECTED = re.compile(r"# expect: ([TFG\d ]+)$")
 
 
@@ -43,7 +44,8 @@ def _annotated() -> set[Place]:
 @pytest.fixture(scope="module")
 def reported() -> set[Place]:
     """What the command reports for all fixtures, as a user would run it."""
-    command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--output-format", "json", "."]
+    options = ["--isolated", "--no-cache", _MEMORY, "--output-format", "json"]
+    command = [sys.executable, "-m", "tflint_gpu", "check", *options, "."]
     result = subprocess.run(command, cwd=FIXTURES, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stderr
     return {

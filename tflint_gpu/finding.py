@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from libcst import CSTNode
 
     from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.python.imports import Spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class Edit:
     node: CSTNode
     text: str
     where: Literal["replace", "before", "after", "below"] = "replace"
+
+
+def importing(spelling: Spelling) -> tuple[Edit, ...]:
+    """The edit that adds the import which a name needs; none where the file has it."""
+    return () if spelling.behind is None else (Edit(spelling.behind, f"{spelling.statement}\n", "below"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Finding:
         node: the syntax node that the user must change.
         message: one sentence that is true for the target version.
         prediction: what will happen, testable by `verify`.
-        help: one line that says what to do instead.
+        help: one line that says what to do instead; a table may stand below it.
     """
 
     file: File

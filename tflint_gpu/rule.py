@@ -25,8 +25,8 @@ from tflint_gpu.experiment import (
     measured_loop,
     wrap,
 )
-from tflint_gpu.finding import Edit, Finding, Fix, Note
-from tflint_gpu.text.bytesearch import OPT_IN_ENDING
+from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.text.bytesearch import OPT_IN_ENDING, Marker
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -51,6 +51,7 @@ __all__ = [
     "Workload",
     "entries",
     "fix_changes",
+    "importing",
     "load",
     "measured_loop",
     "table_of",
@@ -80,13 +81,15 @@ class Rule:
         code, name: what users write in settings and suppressions.
         severity: of its findings, unless a finding says otherwise.
         markers: groups of byte strings; a file in which some group has no member cannot
-            hold a finding of this rule and is not parsed for it.
+            hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
+            may be a function of the file's bytes instead: whether what the rule looks for can be in them.
         near_markers: one more group, of which a member may also stand in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
         skips_graphs: speaks of code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
             checked.
+        needs_gpu_memory: compares with the setting `gpu-memory`, and is silent without it.
         opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
             ends with `__opt_in`, so that flake8 can be told without an import.
     """
@@ -94,11 +97,12 @@ class Rule:
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
-    markers: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
-    near_markers: ClassVar[tuple[bytes, ...]] = ()
+    markers: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
+    near_markers: ClassVar[tuple[Marker, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False
+    needs_gpu_memory: ClassVar[bool] = False
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None
 

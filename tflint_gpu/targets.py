@@ -6,8 +6,8 @@ import configparser
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +20,49 @@ NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
 """The minor releases that the rules know of; 1.15 stands for all of 1.x."""
 
-_PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos")
-_NAMES_PACKAGE = re.compile(r"tensorflow(?:[-_.](?:cpu|gpu|intel|macos))?\s*(?=[\[=<>~!;@\s(,]|$)", re.IGNORECASE)
+_END_OF_NAME = r"\s*(?=[\[=<>~!;@\s(,]|$)"
+_KERAS_RELEASES = (*((2, minor) for minor in range(2, 16)), *((3, minor) for minor in range(16)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """What a project may pin: the names of the packages, as lock files and as requirements write them."""
+
+    names: tuple[str, ...]
+    pattern: re.Pattern[str]
+    releases: tuple[tuple[int, int], ...]
+
+
+_TENSORFLOW = _Package(
+    ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos"),
+    re.compile(rf"tensorflow(?:[-_.](?:cpu|gpu|intel|macos))?{_END_OF_NAME}", re.IGNORECASE),
+    RELEASES,
+)
+_KERAS = _Package(("keras",), re.compile(rf"keras{_END_OF_NAME}", re.IGNORECASE), _KERAS_RELEASES)
 _KERAS_3_SINCE = (2, 16)
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
+_Reader = Callable[[str, _Package], Iterable[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The TensorFlow that the code is meant for.
+    """The TensorFlow that the code is meant for, and the GPU.
 
     Arguments:
         tensorflow: its minor release.
         keras: the major version of Keras that comes with it.
         source: "settings", the name of the file that pins it, or "newest".
+        gpu_memory: the bytes of a GPU, where the settings name them.
+        keras_release: the minor release of Keras 3, where the project pins one.
     """
 
     tensorflow: tuple[int, int] = NEWEST
     keras: int = 3
     source: str = "newest"
+    gpu_memory: int | None = None
+    keras_release: tuple[int, int] | None = None
 
     @property
     def pinned(self) -> bool:
@@ -48,6 +72,19 @@ class Target:
 
 def _target(release: tuple[int, int], source: str) -> Target:
     return Target(release, 3 if release >= _KERAS_3_SINCE else 2, source)
+
+
+_MEMORY_UNITS = {
+    **{f"{letter}B": 1000**power for power, letter in enumerate("MGT", 2)},
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("MGT", 2)},
+}
+
+
+def memory_size(text: str) -> int | None:
+    """The bytes that a setting such as "24GiB" or "7.5 GB" means; None where it means none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([MGT]i?B)", text.strip())
+    size = round(float(match[1]) * _MEMORY_UNITS[match[2]]) if match is not None else 0
+    return size or None
 
 
 def find_target(setting: str | None, directory: Path) -> Target:
@@ -60,8 +97,10 @@ def find_target(setting: str | None, directory: Path) -> Target:
     if setting is not None:
         major, minor = (int(part) for part in setting.split(".")[:2])
         return _target((1, 15) if major < 2 else (major, minor), "settings")
-    found = _nearest_pin(directory)
-    return _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
+    found, keras = _nearest_pin(directory, _TENSORFLOW), _nearest_pin(directory, _KERAS)
+    target = _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
+    is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
+    return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,41 +113,43 @@ class Pin:
 
 def pin_of(directory: Path) -> Pin | None:
     """The place that decides about the files of a directory, where no setting does: the first line with the name."""
-    found = _nearest_pin(directory)
+    found = _nearest_pin(directory, _TENSORFLOW)
     if found is None:
         return None
     lines = found[0].read_text("utf-8-sig", "replace").splitlines()
-    return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _NAMES_PACKAGE.search(line)), 1))
+    return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
 
 
-def _nearest_pin(directory: Path) -> tuple[Path, tuple[int, int]] | None:
+def _nearest_pin(directory: Path, package: _Package) -> tuple[Path, tuple[int, int]] | None:
     above = [directory, *directory.parents]
     marked = [place for place in above if any((place / name).exists() for name in _ROOT_MARKERS)]
     for place in above[: above.index(marked[0]) + 1] if marked else [directory]:
         for pattern, read in _READERS:
             for path in sorted(place.glob(pattern)):
-                release = _newest_pinned(path, read)
+                release = _newest_pinned(path, read, package)
                 if release is not None:
                     return path, release
     return None
 
 
-def _newest_pinned(path: Path, read: Callable[[str], Iterable[str]]) -> tuple[int, int] | None:
+def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, int] | None:
     """The newest release that one of the requirements of a file still allows and bounds."""
     try:
         text = path.read_text("utf-8-sig", "replace")
         # A project without the word is the common case, and spared all parsing.
-        requirements = list(read(text)) if "tensorflow" in text.lower() else []
+        requirements = list(read(text, package)) if package.names[0] in text.lower() else []
     except (OSError, ValueError, TypeError, AttributeError, KeyError, configparser.Error):
         return None  # somebody else's file, in a shape that its own tool would refuse
-    return max(filter(None, map(newest_allowed, requirements)), default=None)
+    found = (newest_allowed(requirement, package.releases) for requirement in requirements)
+    return max(filter(None, found), default=None)
 
 
-def newest_allowed(specifiers: str) -> tuple[int, int] | None:
+def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEASES) -> tuple[int, int] | None:
     """The newest known release that version specifiers allow; None if they set no upper bound.
 
     Arguments:
         specifiers: as in a requirement, such as `>=2.4,<2.11`, `~=2.10.0` or `==2.15.*`.
+        releases: those that are known, the oldest first.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -121,8 +162,8 @@ def newest_allowed(specifiers: str) -> tuple[int, int] | None:
     for one in allowed:
         if one.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", one.version)):
             release = (int(exact[1]), int(exact[2]))
-            return (1, 15) if release < (2, 0) else min(release, NEWEST)
-    for major, minor in reversed(RELEASES):
+            return (1, 15) if release < (2, 0) else min(release, releases[-1])
+    for major, minor in reversed(releases):
         candidates = [f"{major}.{minor}.{patch}" for patch in range(10)]
         if (major, minor) == (1, 15):
             candidates += [f"1.{old}.0" for old in range(15)]
@@ -131,32 +172,32 @@ def newest_allowed(specifiers: str) -> tuple[int, int] | None:
     return None
 
 
-def _specifiers(requirements: Iterable[object]) -> Iterator[str]:
-    """The version part of those requirements that are for TensorFlow."""
+def _specifiers(requirements: Iterable[object], package: _Package) -> Iterator[str]:
+    """The version part of those requirements that are for a package."""
     for requirement in requirements:
-        if isinstance(requirement, str) and (match := _NAMES_PACKAGE.match(requirement.strip())):
+        if isinstance(requirement, str) and (match := package.pattern.match(requirement.strip())):
             rest = requirement.strip()[match.end() :].partition(";")[0].partition("#")[0]
             rest = re.sub(r"^\[[^\]]*\]|\s--.*$", "", rest)
             yield rest.strip(" ()\\")
 
 
-def _requirements_txt(text: str) -> Iterator[str]:
-    return _specifiers(text.splitlines())
+def _requirements_txt(text: str, package: _Package) -> Iterator[str]:
+    return _specifiers(text.splitlines(), package)
 
 
-def _pyproject(text: str) -> Iterator[str]:
+def _pyproject(text: str, package: _Package) -> Iterator[str]:
     document: dict[str, Any] = tomllib.loads(text)
     project = document.get("project", {})
-    yield from _specifiers(project.get("dependencies", ()))
+    yield from _specifiers(project.get("dependencies", ()), package)
     for group in (
         *project.get("optional-dependencies", {}).values(),
         *document.get("dependency-groups", {}).values(),
     ):
-        yield from _specifiers(group)
+        yield from _specifiers(group, package)
     poetry = document.get("tool", {}).get("poetry", {})
     groups = [poetry, *poetry.get("group", {}).values()]
     for name, version in (item for group in groups for item in group.get("dependencies", {}).items()):
-        if name.lower().replace("_", "-") in _PACKAGES:
+        if name.lower().replace("_", "-") in package.names:
             text = version.get("version", "") if isinstance(version, dict) else version
             yield _from_poetry(text) if isinstance(text, str) else ""
 
@@ -175,38 +216,49 @@ def _from_poetry(version: str) -> str:
     return version
 
 
-def _setup_cfg(text: str) -> Iterator[str]:
+def _setup_cfg(text: str, package: _Package) -> Iterator[str]:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(text)
     if parser.has_option("options", "install_requires"):
-        yield from _specifiers(parser.get("options", "install_requires").splitlines())
+        yield from _specifiers(parser.get("options", "install_requires").splitlines(), package)
     if parser.has_section("options.extras_require"):
         for _, extra in parser.items("options.extras_require"):
-            yield from _specifiers(extra.splitlines())
+            yield from _specifiers(extra.splitlines(), package)
 
 
-def _toml_lock(text: str) -> Iterator[str]:
-    for package in tomllib.loads(text).get("package", ()):
-        if package.get("name") in _PACKAGES:
-            yield f"=={package['version']}"
+def _toml_lock(text: str, package: _Package) -> Iterator[str]:
+    for locked in tomllib.loads(text).get("package", ()):
+        if locked.get("name") in package.names:
+            yield f"=={locked['version']}"
 
 
-def _pipfile_lock(text: str) -> Iterator[str]:
+def _pipfile_lock(text: str, package: _Package) -> Iterator[str]:
     document = json.loads(text)
     for section in ("default", "develop"):
-        for name, package in document.get(section, {}).items():
-            if name in _PACKAGES:
-                yield package["version"]
+        for name, locked in document.get(section, {}).items():
+            if name in package.names:
+                yield locked["version"]
+
+
+def _environment_yml(text: str, package: _Package) -> Iterator[str]:
+    """conda's `- tensorflow=2.10`, which means the release as a whole, and what pip gets below `- pip:`."""
+    for line in re.findall(r"^\s*-\s*[\"']?(?:[\w.-]+::)?([^\s#\"'][^#\"'\n]*)", text, re.MULTILINE):
+        if match := re.fullmatch(r"([\w.-]+)\s*=\s*(\d[\d.]*\d|\d)(?:\.?\*)?(?:=\S+)?\s*", line):
+            if match[1].lower() in package.names:
+                yield f"=={match[2]}.*"
+        else:
+            yield from _specifiers([line], package)
 
 
 # What is locked is what runs, so locks come first.
-_READERS: tuple[tuple[str, Callable[[str], Iterable[str]]], ...] = (
+_READERS: tuple[tuple[str, _Reader], ...] = (
     ("uv.lock", _toml_lock),
     ("poetry.lock", _toml_lock),
     ("Pipfile.lock", _pipfile_lock),
     ("pyproject.toml", _pyproject),
     ("setup.cfg", _setup_cfg),
     ("requirements*.txt", _requirements_txt),
+    ("environment*.y*ml", _environment_yml),
 )
 PINNING_FILES = tuple(pattern for pattern, _ in _READERS)
 """The files that may pin a version, as patterns of names."""

@@ -101,15 +101,16 @@ _WORKLOAD = Workload(
 
 def _fix(model: Model) -> Fix | None:
     """Insert the guarded loop behind the imports at the top."""
-    last = model.program.last_import
-    tensorflow = model.file.names.spelled("tf", last) if last is not None else None
+    last = model.file.imports.last
+    tensorflow = model.file.imports.spelling("tf", last.body[-1]) if last is not None else None
     if last is None or tensorflow is None:
         return None
     gpu = model.file.names.free("gpu", "physical_gpu")
     row = model.source.row(model.file.span(last)[1])
     blank = "" if not model.source.line(row + 1).strip() else "\n"
+    added = f"{tensorflow.statement}\n" if tensorflow.statement else ""
     loop = (
-        f'\nfor {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'
-        f"    {tensorflow}.config.experimental.set_memory_growth({gpu}, True)\n{blank}"
+        f'{added}\nfor {gpu} in {tensorflow.text}.config.list_physical_devices("GPU"):\n'
+        f"    {tensorflow.text}.config.experimental.set_memory_growth({gpu}, True)\n{blank}"
     )
     return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(last, loop, "below"),))

@@ -23,6 +23,7 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     fix_changes,
+    importing,
     wrap,
 )
 
@@ -179,11 +180,12 @@ def _reported(model: Model, operation: Operation, text: str, state: State | None
 
 def _fix(model: Model, operation: Operation) -> Fix | None:
     name = "tf.data.AUTOTUNE" if model.target.tensorflow >= _AUTOTUNE_SINCE else "tf.data.experimental.AUTOTUNE"
-    spelled = operation.file.names.spelled(name, operation.call)
-    if spelled is None:
+    spelling = operation.file.imports.spelling(name, operation.call)
+    if spelling is None:
         return None
     last = operation.call.args[-1].value
-    return Fix("Run it in parallel", "unsafe", (Edit(last, f", num_parallel_calls={spelled}", "after"),))
+    given = Edit(last, f", num_parallel_calls={spelling.text}", "after")
+    return Fix("Run it in parallel", "unsafe", (*importing(spelling), given))
 
 
 def _is_parallel(keyword: object) -> bool:

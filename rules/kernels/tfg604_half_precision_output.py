@@ -51,7 +51,7 @@ class HalfPrecisionOutput(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last layers of trained models that give float16 probabilities to a cross-entropy."""
-        if model.target.keras < 3:
+        if model.target.keras < 3 or model.runtime.is_graph_program(model.file):
             return
         for one in model.mixed_precision.half_outputs():
             yield Finding(

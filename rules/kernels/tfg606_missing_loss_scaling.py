@@ -66,6 +66,8 @@ class MissingLossScaling(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that run under mixed_float16 without a scaled loss."""
+        if model.runtime.is_graph_program(model.file):
+            return
         for step in model.loss_scaling.unscaled():
             if step.is_divided and model.target.keras < 3:
                 continue

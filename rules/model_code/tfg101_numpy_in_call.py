@@ -11,7 +11,20 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
 from tflint_gpu.model.tensorflow.execution import MARKERS, Trace
-from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Note, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    importing,
+    wrap,
+)
 
 
 class NumpyInCall(Rule):
@@ -201,21 +214,24 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
         return None
     if any(model.value(arg.value, file) is None for arg in call.args):
         return None
-    replacement = None
+    spelling = None
     if not known.tensor_first or trace.holds_tensor(call.args[0].value):
-        replacement = file.names.spelled(known.tensorflow, call)
-    use_keras = replacement is None
-    if use_keras and known.keras_ops is not None and model.target.keras >= 3:
-        replacement = file.names.spelled(known.keras_ops, call)
+        spelling = file.imports.spelling(known.tensorflow, call)
+    use_keras = known.keras_ops is not None and model.target.keras >= 3 and (spelling is None or spelling.statement)
+    if use_keras and known.keras_ops is not None:
+        of_keras = file.imports.spelling(known.keras_ops, call)
+        use_keras = of_keras is not None and (spelling is None or not of_keras.statement)
+        spelling = of_keras if use_keras else spelling
     keywords = [arg.keyword for arg in call.args if arg.keyword is not None]
-    renamed = known.renamed(len(call.args) - len(keywords), [k.value for k in keywords], keras_ops=use_keras)
-    if replacement is None or renamed is None:
+    names = [keyword.value for keyword in keywords]
+    renamed = known.renamed(len(call.args) - len(keywords), names, keras_ops=bool(use_keras))
+    if spelling is None or renamed is None:
         return None
-    edits = [Edit(call.func, replacement)]
+    edits = [*importing(spelling), Edit(call.func, spelling.text)]
     edits += [Edit(keyword, renamed[keyword.value]) for keyword in keywords if renamed[keyword.value] != keyword.value]
     plain = all(_is_tensor_or_number(model, trace, arg.value) for arg in call.args)
     safe = known.safe and not trace.is_shared and plain
-    return Fix(f"Replace with `{replacement}`", "safe" if safe else "unsafe", tuple(edits))
+    return Fix(f"Replace with `{spelling.text}`", "safe" if safe else "unsafe", tuple(edits))
 
 
 def _is_tensor_or_number(model: Model, trace: Trace, expr: cst.BaseExpression) -> bool:

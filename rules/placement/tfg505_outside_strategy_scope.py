@@ -52,7 +52,7 @@ class OutsideStrategyScope(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the models, optimizers and metrics that are made outside of the scope in which they are needed."""
-        if model.target.tensorflow < (2, 2):
+        if model.target.tensorflow < (2, 2) or model.runtime.is_graph_program(model.file):
             return
         for one in model.distributed_training.misplaced():
             yield Finding(

@@ -8,9 +8,22 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.outlines import outline
+from tflint_gpu.model.tensorflow.host_effects import Obstacle
 from tflint_gpu.model.tensorflow.training import UPDATES
 from tflint_gpu.model.tensorflow.training_steps import EagerStep
-from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, measured_loop
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    measured_loop,
+)
 
 
 class EagerTrainStep(Rule):
@@ -29,6 +42,7 @@ class EagerTrainStep(Rule):
 
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         optimizer = tf.keras.optimizers.Adam()
+        dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
 
 
         def train_step(x, y):
@@ -38,7 +52,7 @@ class EagerTrainStep(Rule):
             optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
 
-        for x, y in batches:
+        for x, y in dataset:
             train_step(x, y)
 
     Use instead:
@@ -46,6 +60,7 @@ class EagerTrainStep(Rule):
 
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         optimizer = tf.keras.optimizers.Adam()
+        dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
 
 
         @tf.function
@@ -56,7 +71,7 @@ class EagerTrainStep(Rule):
             optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
 
-        for x, y in batches:
+        for x, y in dataset:
             train_step(x, y)
     """
 
@@ -64,6 +79,7 @@ class EagerTrainStep(Rule):
     name = "eager-train-step"
     markers = ((b"for ", b"while "), (b"train", b"step", b"GradientTape", b"fit", b"optim"))
     near_markers = (b"GradientTape",)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
 
@@ -72,6 +88,7 @@ class EagerTrainStep(Rule):
         if model.target.tensorflow < (2, 0):
             return
         for step in model.training_steps.eager:
+            repair = _found_repair(model, step)
             yield Finding(
                 step.file,
                 step.tape,
@@ -83,12 +100,14 @@ class EagerTrainStep(Rule):
                     high=36.0,
                     basis="a step of small dense networks, eager against tf.function, on a CPU; less if large",
                 ),
-                help=_help(step),
+                help=_help(step, repair),
                 notes=(
                     Note(step.loop_file, step.loop, "the loop that runs it"),
                     *(Note(place.file, place.node, place.text) for place in step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
+                    *_stands_in_the_way(step, repair),
                 ),
+                fix=repair if isinstance(repair, Fix) else None,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -101,10 +120,36 @@ class EagerTrainStep(Rule):
         yield Experiment(step.loop_file, step.loop, probes, repair=repair, workload=_WORKLOAD)
 
 
-def _help(step: EagerStep) -> str:
+def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
+    """The decorator on the outermost function of the step that may have it, or what keeps the step's own from it."""
+    obstacle = None
+    if step.host_reads or model.traced_code.functions_run_eagerly:
+        return None
+    for function in step.functions:
+        obstacle = model.traceability.obstacle(function)
+        if obstacle is None:
+            spelled = function.file.names.spelled("tf.function", function.node)
+            if spelled is None:
+                return None
+            text = f"@{spelled}\n{function.file.indentation(function.node)}"
+            return Fix(f"Put `@{spelled}` on `{function.name}`", "unsafe", (Edit(function.node, text, "before"),))
+    return obstacle
+
+
+def _help(step: EagerStep, repair: Fix | Obstacle | None) -> str:
     if step.host_reads:
         return "take the values that the host reads out of the step, then put it under `@tf.function`"
+    if isinstance(repair, Fix):
+        return repair.message[0].lower() + repair.message[1:]
+    if isinstance(repair, Obstacle) and repair.text:
+        name = step.functions[-1].name
+        return f"put `{name}` under `@tf.function`, once this is mended: {repair.text}"
     return "put the step into a function of its own under `@tf.function`"
+
+
+def _stands_in_the_way(step: EagerStep, repair: Fix | Obstacle | None) -> Iterator[Note]:
+    if isinstance(repair, Obstacle) and repair.text:
+        yield Note(repair.file, repair.node, "this stands in the way of `@tf.function`")
 
 
 def _repair(step: EagerStep) -> tuple[Change, ...]:

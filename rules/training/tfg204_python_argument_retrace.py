@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.retracing import ChangingArgument
-from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, importing
 
 
 class PythonArgumentRetrace(Rule):
@@ -107,8 +107,8 @@ _WORKLOAD = Workload(
 
 def _fix(found: ChangingArgument) -> Fix | None:
     """A tensor with the number, as the file writes `tf.constant`."""
-    spelled = found.file.names.spelled("tf.constant", found.call)
-    if spelled is None:
+    spelling = found.file.imports.spelling("tf.constant", found.call)
+    if spelling is None:
         return None
-    edits = (Edit(found.value, f"{spelled}(", "before"), Edit(found.value, ")", "after"))
-    return Fix("Give it as a tensor", "unsafe", edits)
+    edits = (Edit(found.value, f"{spelling.text}(", "before"), Edit(found.value, ")", "after"))
+    return Fix("Give it as a tensor", "unsafe", (*importing(spelling), *edits))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import Node
-from tflint_gpu.model.tensorflow.growth import MARKERS, Growth
+from tflint_gpu.model.tensorflow.growth import Growth
+from tflint_gpu.model.tensorflow.marks import may_grow
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 
@@ -46,7 +47,7 @@ class GrowingConcat(Rule):
 
     code = "TFG212"
     name = "growing-concat"
-    near_markers = MARKERS
+    near_markers = (may_grow,)
     skips_tests = True
     skips_graphs = True
 

@@ -102,6 +102,9 @@ def test_rules_that_do_not_run_have_a_use_for_their_comments(
     assert run(tmp_path, make_rule(), select=("TFG001",)) == []
     assert [one[:4] for one in run(tmp_path, make_rule(), other)] == ["a.py"], "the prefix means the other rule, too"
     assert len(run(tmp_path, make_rule(), other, extend_select=("TFG001", "TFG902"))) == 2
+    sized = make_rule(code="TFG901", needs_gpu_memory=True)
+    assert run(tmp_path, sized) == []
+    assert len(run(tmp_path, sized, gpu_memory="24GiB")) == 2
     assert [one[:4] for one in run(tmp_path, make_rule(), per_file_ignores=(("b.py", ("TFG9",)),))] == ["a.py"]
 
 

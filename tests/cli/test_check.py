@@ -202,6 +202,15 @@ def test_bounds_that_were_met_are_told(tmp_path: Path) -> None:
     assert "deep.py: values were followed no further than 5 calls inside each other" in done.stderr
 
 
+def test_files_to_check_are_not_imported(tmp_path: Path) -> None:
+    """Protects from the user's modules: with `python -m`, a `random` in the working directory would come before Python's."""
+    for name in ("random", "tempfile", "click", "types", "tokenize"):
+        (tmp_path / f"{name}.py").write_text("import tensorflow as tf\nraise SystemError('imported')\n")
+    command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "imported" in done.stderr) == (0, False), done.stderr
+
+
 def test_a_file_without_tensorflow_costs_no_import(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import os\n")
     done = subprocess.run(

@@ -89,3 +89,10 @@ def test_prefixes_select_a_table(tmp_path: Path, tflint: Any) -> None:
     assert codes("--ignore", "TFG7") == []
     (tmp_path / "a.py").write_text("import tensorflow as tf\nprint(tf.test.is_gpu_available())  # noqa: TFG701\n")
     assert codes() == []
+
+
+def test_every_entry_can_be_printed(tflint: Any) -> None:
+    """Protects `rule --all`, and what `doctor` finds, which is in the catalogue too."""
+    every = tflint("rule", "--all")
+    assert (every.returncode, every.stderr) == (0, "")
+    assert tflint("rule", "TFG901").stdout.startswith("TFG901 no-driver\n")

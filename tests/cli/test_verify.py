@@ -231,3 +231,26 @@ def test_synthetic_workloads_run_nothing_of_the_checked_code(tmp_path: Path) -> 
     done = run(tmp_path, "--yes", "--select", "TFG501", "--synthetic", "--output-format", "json", ".")
     assert done.returncode == 1, done.stderr
     assert results(done)[0]["verdict"] == "confirmed" and not (tmp_path / "ran").exists()
+
+
+FAKE_CARD = """
+import os, sys
+from tflint_gpu.doctor import cards
+os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+card = cards.Gpu(0, "Fake", "GPU-0", "580", 80 << 30, 70 << 30)
+cards.survey = lambda nvml=None: cards.Survey("ready", (card,))
+from tflint_gpu.cli import main
+main(sys.argv[1:])
+"""
+
+
+def test_a_gpu_that_was_asked_for_and_is_not_used_is_exit_code_2_with_doctors_reason(tmp_path: Path) -> None:
+    """Protects against "confirmed on the GPU" from a TensorFlow that computes on the CPU."""
+    (tmp_path / "train.py").write_text(LOOP)
+    (tmp_path / "driver.py").write_text(FAKE_CARD)
+    options = ["--device", "gpu", "--isolated", "--select", "TFG202", "--runs", "1"]
+    command = [sys.executable, "driver.py", "verify", *options]
+    done = run(tmp_path, "--yes", "train.py", command=command)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "TensorFlow does not use it: TFG9" in done.stderr
+    assert "confirmed" not in done.stdout

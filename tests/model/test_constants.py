@@ -102,3 +102,24 @@ def test_order_of_the_code(code: str, value: Any, tmp_path: Path) -> None:
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
     found = model.value(call.args[0].value)
     assert found is UNKNOWN if value is UNKNOWN else found == value
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "".join(f"a{i + 1} = a{i} + a{i}\n" for i in range(60)) + "a60\n",
+        "a1 = 1\nwhile q:\n" + "".join(f"    a{i} = a{i + 1} + a{i + 2}\n" for i in range(1, 90)) + "a1\n",
+        "a = b = c" + "\nwhile a or (not b):\n    a = b = " + "b and (not a) or " * 40 + "c\na\n",
+        "x = 1\n" + "x = x + 1\n" * 3000 + "x\n",
+        "'{:>2000000000}'.format(1)\n",
+        "'{:>{}}'.format(1, 2000000000)\n",
+        "'%2000000000d' % 1\n",
+        "20000000000 * 'ab'\n",
+        "f'{" + "9" * 4000 + " * " + "9" * 4000 + "}'\n",
+    ],
+)
+def test_what_would_be_too_large_is_unknown(code: str, tmp_path: Path) -> None:
+    """Protects from endless work: doublings of doublings, names in circles, text as long as a disk."""
+    file = (model := model_of(code, tmp_path)).file
+    last = file.tree.module.body[-1].body[0].value
+    assert model.constants.of(file, last) is UNKNOWN

@@ -112,3 +112,17 @@ def test_an_annotation_that_names_what_is_bound_twice(tmp_path: Path) -> None:
     annotation = next(iter(model.file.tree.functions)).params.params[0].annotation
     assert annotation is not None
     assert model.name(annotation.annotation) is None
+
+
+def test_aliases_in_a_circle(tmp_path: Path) -> None:
+    """Protects against endless work: what a library calls it is asked of names that name each other."""
+    code = "import keras.backend as K\nwhile K:\n    K = K\n    K = K\na = b\nb = a\nK.sum(1)\na.sum(1)\n"
+    model = model_of(code, tmp_path)
+    assert [model.file.names.written(call.func) for call in model.file.tree.calls] == [None, None]
+
+
+def test_aliases_of_aliases_are_followed_once(tmp_path: Path) -> None:
+    """Protects the speed: two ways to each of many aliases are no more work than one."""
+    steps = "".join(f"if c:\n    v{i + 1} = v{i}\nelse:\n    v{i + 1} = v{i}\n" for i in range(60))
+    model = model_of(f"import tensorflow.compat.v1 as v0\n{steps}v60.Session()\n", tmp_path)
+    assert model.file.names.written(model.file.tree.calls[0].func) == "tensorflow.compat.v1.Session"

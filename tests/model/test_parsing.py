@@ -50,3 +50,17 @@ def test_one_thread_that_is_done_leaves_the_other_its_way() -> None:
     thread.join()
     with pytest.raises(cst.CSTValidationError):
         cst.Name("")
+
+
+def test_blanks_of_the_same_text_are_one_node() -> None:
+    module = parse_module("a = b\nc = d\n")
+    first, second = (line.body[0].targets[0] for line in module.body)  # type: ignore[union-attr, index]
+    assert first.whitespace_before_equal is second.whitespace_before_equal
+    assert module.code == "a = b\nc = d\n"
+
+
+def test_blanks_made_by_hand_are_nodes_and_are_checked_afterwards() -> None:
+    parse_module("a = b\n")
+    assert isinstance(cst.SimpleWhitespace(" "), cst.SimpleWhitespace)
+    with pytest.raises(cst.CSTValidationError):
+        cst.SimpleWhitespace("x")

@@ -29,6 +29,7 @@ def test_json() -> None:
         "name": "some-name",
         "message": "50% slower:\nréally",
         "severity": "warning",
+        "help": "help, too",
         "filename": "/p/dir,1/x:y.py",
         "cell": None,
         **place,

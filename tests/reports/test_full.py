@@ -93,3 +93,8 @@ def test_predictions_in_words() -> None:
     assert predicted(Prediction("crash")) == "crash"
     assert predicted(Prediction("slowdown", low=3.0)) == "slowdown by a factor of 3 or more"
     assert predicted(Prediction("wrong-device", ("gpu",), basis="b")) == "wrong device (gpu); b"
+
+
+def test_a_table_stands_below_the_help() -> None:
+    lines = report("a = BAD\n", 1, 5, 8, help="do this\nparameters  1,000\nall           \x1b[31m")
+    assert lines[-4:-1] == ["  = help: do this", "    parameters  1,000", "    all           ␛[31m"]

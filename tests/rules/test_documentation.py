@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from checks import ALL_RULES as _ALL
-from checks import findings, fixed
+from checks import NEWEST, findings, fixed
 
 from tflint_gpu.rule import Rule
+from tflint_gpu.targets import Target
+from tflint_gpu.text.bytesearch import Mentioned
 
 ALL_RULES = [rule for rule in _ALL if rule.code not in ("TFG000", "TFG001")]  # which the engine reports
-_COMPANIONS = {"TFG401"}  # advice that a whole example program gets beside the rule that it is about
+_COMPANIONS = {"TFG401", "TFG603"}  # advice that a whole example program gets beside the rule that it is about
 
 
 def _codes(code: str, folder: Path, rule: Rule) -> set[str]:
-    return {r.code for r, _ in findings(code, folder)} - (_COMPANIONS - {rule.code})
+    return {r.code for r, _ in findings(code, folder, target=_target(rule))} - (_COMPANIONS - {rule.code})
+
+
+def _target(rule: Rule) -> Target:
+    """What the examples are for: a card of a usual size, for rules that compare with one."""
+    return replace(NEWEST, gpu_memory=24 << 30) if rule.needs_gpu_memory else NEWEST
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
@@ -51,4 +59,11 @@ def test_markers_choose(rule: Rule) -> None:
     groups = [group for group in (*rule.markers, rule.near_markers) if group]
     assert groups
     ordinary = b"import tensorflow as tf\n\n\ndef area(width, height):\n    return width * height\n"
-    assert not all(any(marker in ordinary for marker in group) for group in groups)
+    assert not all(Mentioned(ordinary).any_of(group) for group in groups)
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
+def test_markers_hold_for_the_example(rule: Rule) -> None:
+    """Protects the prefilter from leaving out a file in which the rule finds something."""
+    example = Mentioned(rule.example("Example").encode())
+    assert all(example.any_of(group) for group in (*rule.markers, rule.near_markers) if group)

@@ -156,3 +156,22 @@ def test_helper_that_others_may_call_is_not_mended_safely(tmp_path: Path) -> Non
     assert path.read_text() == text
     _run(tmp_path, "--fix", "--unsafe-fixes", "layer.py")
     assert path.read_text() == text.replace("np.tanh", "tf.tanh")
+
+
+def test_mixed_indentation_is_mended(tmp_path: Path) -> None:
+    """Protects files that Python reads and libcst refuses: tabs behind spaces."""
+    path = tmp_path / "train.py"
+    text = (
+        "import tensorflow as tf\n\n\ndef one(x):\n\treturn x\n\n\ndef two(x):\n \tif x:\n         x = one(x)\n \treturn x\n\n\n"
+        "model = tf.keras.Sequential()\nmodel.fit(two(x))\n"
+    )
+    path.write_text(text)
+    compile(text, "train.py", "exec")
+    done = _run(tmp_path, "--fix", "--unsafe-fixes", "train.py")
+    assert "not fixed" not in done.stdout + done.stderr
+    assert path.read_text() == text.replace(
+        "tf\n",
+        'tf\n\nfor gpu in tf.config.list_physical_devices("GPU"):\n'
+        "    tf.config.experimental.set_memory_growth(gpu, True)\n",
+        1,
+    )

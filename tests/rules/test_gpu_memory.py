@@ -233,7 +233,28 @@ def test_growth_is_inserted_behind_the_imports(tmp_path: Path) -> None:
         "    tf.config.experimental.set_memory_growth(gpu, True)\n\nX = 1\n"
     )
     ast.parse(result)
-    assert codes(result, tmp_path, ignore=()) == []
+    assert codes(result, tmp_path, ignore=("TFG603",)) == []
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'",
+        "os.environ.setdefault('KERAS_BACKEND', 'tensorflow')",
+        "import sys\nsys.path.append('..')",
+    ],
+)
+def test_growth_is_inserted_behind_the_import_of_tensorflow(setting: str, tmp_path: Path) -> None:
+    """Protects programs that set up the process between their imports: the name `tf` must be there."""
+    code = f"import os\n{setting}\nimport tensorflow as tf\nimport glob\n\n" + TRAIN + "model.fit(x)\n"
+    result = fixed(code, tmp_path, "TFG401")
+    assert result.startswith(f"import os\n{setting}\nimport tensorflow as tf\nimport glob\n\nfor gpu in tf.config")
+
+
+@pytest.mark.parametrize("between", ["print('start')", "if True:\n    pass", "x = load()"])
+def test_growth_is_not_inserted_before_the_import_of_tensorflow(between: str, tmp_path: Path) -> None:
+    code = f"import os\n{between}\nimport tensorflow as tf\n\n" + TRAIN + "model.fit(x)\n"
+    assert fixed(code, tmp_path, "TFG401") == code
 
 
 @_table(LATE)
@@ -291,3 +312,27 @@ def test_initialisers_raise_as_the_rule_says() -> None:
         tf.config.set_logical_device_configuration(
             tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
         )
+
+
+IMPORTED = {
+    "a tensor": ("import tensorflow as tf\nSIZE = tf.constant([416, 416])\n", True),
+    "a default of a parameter": ("import tensorflow as tf\ndef f(x, size=tf.constant([4])):\n    return x\n", True),
+    "in a function": ("import tensorflow as tf\ndef f():\n    return tf.constant(1)\n", False),
+    "under a test": ("import tensorflow as tf\nif __name__ == '__main__':\n    x = tf.constant(1)\n", False),
+    "in a lambda": ("import tensorflow as tf\nf = lambda: tf.constant(1)\n", False),
+    "TensorFlow 1": ("import tensorflow.compat.v1 as tf\ntf.disable_eager_execution()\nx = tf.constant(1)\n", False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_found"), IMPORTED.values(), ids=IMPORTED)
+def test_what_a_module_does_while_it_is_imported_counts(text: str, is_found: bool, tmp_path: Path) -> None:
+    """Protects TFG402's recall: growth in `main` comes behind all that the imports at the top have run."""
+    (tmp_path / "core.py").write_text(text)
+    code = (
+        "import tensorflow as tf\nimport core\n"
+        "def main():\n    for gpu in tf.config.list_physical_devices('GPU'):\n"
+        "        tf.config.experimental.set_memory_growth(gpu, True)\nmain()\n"
+    )
+    assert (("TFG402", 5) in found(code, tmp_path)) is is_found
+    later = code.replace("import core\n", "") + "import core\n"
+    assert "TFG402" not in {rule for rule, _ in found(later, tmp_path)}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import NEWEST, codes, findings, found
 
 from tflint_gpu.targets import Target
 
@@ -97,6 +98,18 @@ def test_two_arguments_are_one_finding(tmp_path: Path) -> None:
     assert finding.message == (
         "`recurrent_dropout=0.1` and `activation='relu'` keep Keras 3 from using the cuDNN kernel for this LSTM on a GPU"
     )
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [(None, set()), ((3, 0), {("TFG601", 5)}), ((3, 3), {("TFG601", 5)}), ((3, 4), set()), ((3, 15), set())],
+)
+def test_dropout_counts_until_keras_3_4(
+    release: tuple[int, int] | None, expected: set[tuple[str, int]], tmp_path: Path
+) -> None:
+    """Protects both sides of the change, as Keras's own wheels have it."""
+    target = replace(NEWEST, keras_release=release)
+    assert found(HEAD + "layer = layers.LSTM(4, dropout=0.5)\n", tmp_path, target=target) == expected
 
 
 def test_a_constant_of_another_file_is_found(tmp_path: Path) -> None:

@@ -63,6 +63,10 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
         ("documentation-url = 1", ["`documentation-url`"]),
         ('target-tensorflow = "two"', ["target-tensorflow"]),
         ("target-tensorflow = 2.1", ["target-tensorflow"]),
+        ("gpu-memory = 24", ['`gpu-memory` must be a size such as "24GiB" or "8GB", not 24']),
+        ('gpu-memory = "24"', ["`gpu-memory` must be a size such as"]),
+        ('gpu-memory = "24 gigabytes"', ["`gpu-memory` must be a size such as"]),
+        ('gpu-memory = "0GB"', ["`gpu-memory` must be a size such as"]),
         ("select = [", ["TOML"]),
     ],
 )
@@ -103,7 +107,7 @@ def test_all_keys_are_understood() -> None:
     table: dict[str, object] = {
         "select": [CODE], "ignore": [], "extend-select": ["TFG"], "extend-ignore": ["ALL"],
         "per-file-ignores": {"!a/*": [CODE]}, "exclude": [], "extend-exclude": [], "respect-gitignore": False,
-        "force-exclude": True, "target-tensorflow": "2.9.1", "output-format": "github", "fix": True,
+        "force-exclude": True, "target-tensorflow": "2.9.1", "gpu-memory": "8GB", "output-format": "github", "fix": True,
         "show-advice": True, "fail-on": "advice", "unsafe-fixes": True, "cache-dir": "x", "jobs": 2,
     }  # fmt: skip
     options = parse_options(table, "here")

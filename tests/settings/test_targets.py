@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.targets import NEWEST, find_target, newest_allowed
+from tflint_gpu.targets import NEWEST, find_target, memory_size, newest_allowed
 
 Write = Callable[..., list[Path]]
 
@@ -33,6 +33,8 @@ FILES = {
     "uv.lock": '[[package]]\nname = "tensorflow"\nversion = "2.12.1"\n',
     "poetry.lock": '[[package]]\nname = "tensorflow"\nversion = "2.12.0"\n',
     "Pipfile.lock": '{"default": {"tensorflow": {"version": "==2.12.0"}}}',
+    "environment.yml": "name: gpu\ndependencies:\n  - python=3.10\n  - conda-forge::tensorflow-gpu=2.12.0=py310  # why\n",
+    "environment-dev.yaml": "dependencies:\n- pip:\n  - 'tensorflow~=2.12.0'\n",
 }
 
 
@@ -75,6 +77,21 @@ def test_what_is_no_pin_means_the_newest(name: str, text: str, tmp_path: Path, w
     assert (target.tensorflow, target.keras, target.source, target.pinned) == (NEWEST, 3, "newest", False)
 
 
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("tensorflow==2.16.1\nkeras==3.3.3\n", (3, 3)),
+        ("keras>=3,<3.4\n", (3, 3)),
+        ("keras\nkeras-tuner==1.4\ntf-keras==2.16\n", None),
+        ("tensorflow==2.12.0\nkeras==2.12.0\n", None),
+        ("keras>=3.2\n", None),
+    ],
+)
+def test_a_release_of_keras_3(text: str, release: tuple[int, int] | None, tmp_path: Path, write_files: Write) -> None:
+    write_files({"requirements.txt": text, "setup.py": ""})
+    assert find_target(None, tmp_path).keras_release == release
+
+
 def test_the_nearest_pin_holds_and_none_above_the_root(tmp_path: Path, write_files: Write) -> None:
     write_files(
         {
@@ -94,3 +111,14 @@ def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:
     target = find_target("2.16.1", tmp_path)
     assert (target.tensorflow, target.keras, target.source) == ((2, 16), 3, "settings")
     assert find_target("1.14", tmp_path).tensorflow == (1, 15)
+
+
+def test_sizes_of_memory() -> None:
+    """Protects the difference between GB, as shops say, and GiB, as drivers do."""
+    sizes = {
+        text: memory_size(text) for text in ("8GB", "24GiB", "7.5 GiB", "24576MiB", "1TB", "8G", "8 gb", "-1GB", "")
+    }
+    assert sizes == {
+        "8GB": 8 * 10**9, "24GiB": 24 << 30, "7.5 GiB": 15 << 29, "24576MiB": 24 << 30, "1TB": 10**12,
+        "8G": None, "8 gb": None, "-1GB": None, "": None,
+    }  # fmt: skip

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
+from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.rule import entries, load
-from tflint_gpu.site.pages import Page
+from tflint_gpu.site.pages import RulePage
 
 ENTRIES = entries()
-CODES = [entry.code for entry in ENTRIES]
+DIAGNOSES = known()
+CODES = [*(entry.code for entry in ENTRIES), *DIAGNOSES]
 _VOID = {"meta", "link", "input", "br", "hr", "img"}
 _SITE = ("rule", "--all", "--output-format", "site", "-o")
 
@@ -71,7 +73,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "tflint_gpu", *_SITE, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{len(CODES)} rules: {folder / 'index.html'}\n"
+    assert done.stdout == f"{len(CODES)} pages: {folder / 'index.html'}\n"
     return folder
 
 
@@ -86,7 +88,7 @@ def test_every_rule_has_a_page_and_nothing_else_is_there(site: Path, pages: dict
     listed = (site / ".tflint-gpu-site").read_text().splitlines()
     assert {path.name for path in site.iterdir()} == {".tflint-gpu-site", *listed}
     assert pages["index.html"].items == CODES
-    assert pages["index.html"].tags["h2"] == len({entry.theme for entry in ENTRIES})
+    assert pages["index.html"].tags["h2"] == len({entry.theme for entry in ENTRIES}) + 1
 
 
 def test_the_pages_are_valid(site: Path, pages: dict[str, Reader]) -> None:
@@ -132,10 +134,17 @@ def test_a_page_says_all_that_is_known(entry: Any, pages: dict[str, Reader]) -> 
     missing = {word for word in words if word not in text and word.capitalize() not in text}
     assert missing == set()
     assert {"fix", "versions", "settings"} <= set(page.ids)
-    for result in Page(entry, rule).results:
+    for result in RulePage.of(entry, rule).results:
         for figure in result["figures"]:
             assert f"{figure['ratio']:.2f}" in text and f"{figure['low']:.2f} to {figure['high']:.2f}" in text
     assert ("--unsafe-fixes" in text) == (rule.fixable == "unsafe" or "--unsafe-fixes" in prose)
+
+
+def test_what_doctor_finds_has_pages_too(pages: dict[str, Reader]) -> None:
+    for code, diagnosis in DIAGNOSES.items():
+        text = pages[f"{code}.html"].text.replace("`", "")
+        for key in ("name", "severity", "means", "remedy"):
+            assert diagnosis[key].replace("`", "") in text, (code, key)
 
 
 def test_renamed_names_are_in_a_table(pages: dict[str, Reader]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from fake_nvml import GIB, LOST, MISMATCH, NO_DRIVER, NO_LIBRARY, NOT_FOUND, NOT_SUPPORTED, UNKNOWN, FakeNvml
@@ -25,13 +26,18 @@ def record(nvml: FakeNvml, samples: int = 3, pids: tuple[int, ...] = (4711,)) ->
     return watch.recording
 
 
-CARD = Gpu(0, "Fake H000", "GPU-000-abc", "580.65", 80 * GIB, 70 * GIB, mig=False)
+CARD = Gpu(0, "Fake H000", "GPU-000-abc", "580.65", 80 * GIB, 70 * GIB, False, (9, 0), True, 0, ((4711, 3 * GIB),))
 
 
 class TestSurvey:
     def test_one_gpu(self) -> None:
         """The facts of the report, in bytes."""
         assert survey(FakeNvml()) == Survey("ready", (CARD,))
+
+    def test_what_slows_a_card(self) -> None:
+        """Reasons in words; having nothing to do is none."""
+        assert survey(FakeNvml(throttle=0x1)).gpus[0].slowed == ()
+        assert survey(FakeNvml(throttle=0x44)).gpus[0].slowed == ("a power limit set in software", "heat")
 
     def test_four_gpus(self) -> None:
         """Each under NVML's index."""
@@ -125,8 +131,22 @@ class TestChoose:
     )
     def test_which(self, device: str, visible: str | None, index: int | None) -> None:
         """`auto` leaves a busy card alone; numbers count what CUDA_VISIBLE_DEVICES shows, as TensorFlow's do."""
-        gpu = choose(self.GPUS, device, visible).gpu
+        gpu = choose(self.GPUS, device, visible, "PCI_BUS_ID").gpu
         assert (gpu and gpu.index) == index
+
+    def test_numbers_of_cuda_are_not_nvmls(self) -> None:
+        """Without CUDA_DEVICE_ORDER numbers count the fastest card first: among cards of several kinds nobody else knows."""
+        with pytest.raises(ValueError, match="CUDA_DEVICE_ORDER=PCI_BUS_ID"):
+            choose(self.GPUS, "auto", "1")
+        assert choose(self.GPUS, "auto", "GPU-222").gpu == self.GPUS.gpus[2]
+        alike = Survey("ready", tuple(replace(gpu, name="Fake") for gpu in self.GPUS.gpus))
+        assert choose(alike, "auto", "1").gpu == alike.gpus[1]
+
+    def test_only_visible_cards_count(self) -> None:
+        """Protects "needs two GPUs" from cards that the user hides."""
+        assert [gpu.index for gpu in choose(self.GPUS, "gpu:0", "3,1", "PCI_BUS_ID").others] == [1]
+        assert choose(self.GPUS, "gpu:0", "3", "PCI_BUS_ID").others == ()
+        assert [gpu.index for gpu in choose(self.GPUS, "gpu:0").others] == [1, 2, 3]
 
     @pytest.mark.parametrize(
         ("device", "visible", "note"),
@@ -138,7 +158,7 @@ class TestChoose:
     )
     def test_why_none(self, device: str, visible: str | None, note: str) -> None:
         """A measurement on the CPU that was meant for a GPU has its reason."""
-        choice = choose(self.GPUS, device, visible)
+        choice = choose(self.GPUS, device, visible, "PCI_BUS_ID")
         assert choice.note.startswith(note) and bool(choice.note) == bool(note)
 
     def test_the_reason_is_the_survey_s(self) -> None:

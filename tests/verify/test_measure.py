@@ -38,6 +38,19 @@ def test_a_loop_is_timed_and_the_program_ends_there(measure: Measure) -> None:
     assert 0.009 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.1
 
 
+def test_steps_that_trace_a_new_shape_are_not_timed(measure: Measure) -> None:
+    """Protects ratios of traced steps over batches of several shapes: tracing costs once, and is told apart."""
+    outcome = measure(
+        "traced = []\n@tf.function\ndef step(x):\n    traced.append(1)\n    time.sleep(0.3)\n    return x + 1\n"
+        "batches = [tf.ones(n) for n in (1, 2, 3, 4, 5, 6, 1)]\n"
+        "for x in tflint_measure.steps(batches):\n    step(x)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert sorted(outcome.steps)[len(outcome.steps) // 2] < 0.3
+    assert outcome.result is not None
+    assert outcome.result.notes["once"] > 6 * 0.3
+
+
 def test_times_are_per_sample(measure: Measure) -> None:
     outcome = measure("for x in tflint_measure.steps([1, 2], samples=10):\n    time.sleep(0.02)\n")
     assert 0.0019 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02
@@ -88,7 +101,7 @@ def test_a_device_that_is_not_there_becomes_the_cpu(measure: Measure) -> None:
     outcome = measure(
         "tflint_measure.finish(a=tflint_measure.available('/gpu:0'), b=tflint_measure.available('CPU:0'))\n"
     )
-    assert outcome.result.notes == {"a": "/CPU:0", "b": "CPU:0"}
+    assert outcome.result.notes == {"a": "/CPU:0", "b": "CPU:0", "gpus": []}
 
 
 @pytest.mark.parametrize("calls", ["layer(tf.ones((2, 3)))", "tf.keras.Sequential([tf.keras.Input((3,)), layer])"])
@@ -103,9 +116,10 @@ def test_a_layer_is_examined_eagerly_and_traced(measure: Measure, calls: str) ->
     )
     flagged = measure(code.replace("FUNCTION", "np.sin"))
     assert flagged.status == "raised" and flagged.exception.endswith("NotImplementedError")
-    assert flagged.result.notes == {"eager": "works", "gradient": "None"}
+    assert flagged.result.notes == {"eager": "works", "gradient": "None", "gpus": []}
     repaired = measure(code.replace("FUNCTION", "tf.sin"))
-    assert repaired.result.notes == {"eager": "works", "gradient": "there", "traced": "works"}, repaired.stderr
+    found = {"eager": "works", "gradient": "there", "traced": "works", "gpus": []}
+    assert repaired.result.notes == found, repaired.stderr
     assert np.allclose(repaired.outputs, flagged.outputs, rtol=1e-5), "the same inputs in both"
 
 

@@ -152,3 +152,16 @@ def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     verdict(case(program(step=0.1), program()), Setup(runs=1, keep=tmp_path))
     kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py"))
     assert kept == ["TFG202_train_1_1/after/p.py", "TFG202_train_1_1/before/p.py"]
+
+
+def test_a_card_that_tensorflow_does_not_use_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects users from a ratio of the CPU under the name of a GPU that only NVML sees."""
+    nvml = FakeNvml()
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    blind = program(step=0.1, notes={"gpus": []})
+    result = verdict(case(blind, program(notes={"gpus": []})), Setup(gpu=survey(nvml).gpus[0], runs=3))
+    assert (result.verdict.verdict, result.device, result.gpu_unused) == ("not run", "cpu", True)
+    assert "lists none" in result.verdict.reason
+    seen = program(step=0.1, notes={"gpus": ["/device:GPU:0"]})
+    result = verdict(case(seen, program(notes={"gpus": ["/device:GPU:0"]})), Setup(gpu=survey(nvml).gpus[0], runs=3))
+    assert (result.device, result.gpu_unused) == ("gpu:0", False)

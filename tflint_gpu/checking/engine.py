@@ -23,7 +23,7 @@ from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
-from tflint_gpu.targets import Target, find_target
+from tflint_gpu.targets import Target, find_target, memory_size
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Suppressions, noqa_row
@@ -296,7 +296,8 @@ class Engine:
         question = (file.settings.target_tensorflow, file.path.parent)
         if question not in self._targets:
             self._targets[question] = find_target(*question)
-        return self._targets[question]
+        memory = file.settings.gpu_memory
+        return replace(self._targets[question], gpu_memory=None if memory is None else memory_size(memory))
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
+from tflint_gpu.model.python.indentation import expand_indentation
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -143,11 +146,25 @@ def _must_parse(source: SourceFile, applied: Sequence[Diagnostic], refused: int)
         if len(source.refusals) > refused:
             raise source.refusals[-1]
         check_nesting(source.code)
-        libcst.parse_module(source.code)
+        libcst.parse_module(_as_parsed(source.code))
     except (libcst.ParserSyntaxError, UnreadableSource, RecursionError) as error:
         codes = ", ".join(sorted({diagnostic.code for diagnostic in applied}))
         reason = str(error).splitlines()[0]
         raise FixError(f"the fixes of {codes} would leave code that does not parse: {reason}") from None
+
+
+def _as_parsed(code: str) -> str:
+    """What libcst can read of a text: its indentation expanded where tabs and spaces are mixed as Python allows."""
+    expanded = expand_indentation(code)
+    if expanded == code:
+        return code
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the user's literals
+            ast.parse(code)
+    except (SyntaxError, ValueError):
+        return code
+    return expanded
 
 
 def difference(before: SourceFile, after: SourceFile) -> str:

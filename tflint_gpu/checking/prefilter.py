@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.text.bytesearch import Mentioned
 from tflint_gpu.text.source import SourceFile, is_test_path
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     """
     from tflint_gpu.model.tensorflow.graph_programs import surely_runs_in_graphs
 
-    mentions = _Mentioned(data)
+    mentions = Mentioned(data)
     found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
     if any(rule.skips_graphs for rule in found) and not source.refusals and surely_runs_in_graphs(source.code):
         found = [rule for rule in found if not rule.skips_graphs]
@@ -35,32 +36,16 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     return list(rules)
 
 
-class _Mentioned(dict[bytes, bool]):
-    """Which byte strings occur in a file: many rules ask for the same ones."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__()
-        self.data = data
-
-    def __missing__(self, marker: bytes) -> bool:
-        self[marker] = found = marker in self.data
-        return found
-
-
-def _may_fire(rule: Rule, mentions: _Mentioned, path: Path, project: Project) -> bool:
+def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> bool:
     """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
     if rule.skips_tests and is_test_path(path):
         return False
+    if rule.needs_gpu_memory and project.target.gpu_memory is None:
+        return False
     for group in rule.markers:
-        for marker in group:
-            if mentions[marker]:
-                break
-        else:
+        if not mentions.any_of(group):
             return False
     wanted = rule.near_markers
-    if not wanted:
+    if not wanted or mentions.any_of(wanted):
         return True
-    for marker in wanted:
-        if mentions[marker]:
-            return True
     return project.imports_mention(path, mentions.data, wanted)

@@ -19,7 +19,7 @@ from tflint_gpu.diagnostics import Diagnostic, Fix
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, entries, load
 from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath
-from tflint_gpu.settings.selection import Selected, Selection, known_codes
+from tflint_gpu.settings.selection import Selection, known_codes
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.magics import parse
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -91,15 +91,17 @@ class UnusedSuppressions:
         if not any(self._unused(directives, file)):  # as far as this run tells
             return []
         importing = self._importers_of(file)
-        if importing is None or self._is_any_broken([file, *importing]):
+        if importing is None:
             return []
         self._check(importing)
+        if self._is_any_broken([file, *importing]):
+            return []
         found = [self._diagnostic(one, source) for one in self._unused(directives, file)]
         return [one for one in self.engine.reported(found) if not comments.hides(one)]
 
     def _unused(self, directives: Sequence[Directive], file: FileToCheck) -> Iterator[_Unused]:
         used = {place for result in self._all_results for place in result.silencers}
-        selected = self.engine.selected(file.path)
+        asked = self._asked(file)
         for directive in directives:
             if any(UNUSED_SUPPRESSION.startswith(code.text) for code in directive.codes):
                 continue  # it silences what would be said of it
@@ -111,9 +113,7 @@ class UnusedSuppressions:
             idle = tuple(
                 code
                 for code in rest
-                if code not in unknown
-                and self._meant(code) <= self._run(selected)
-                and (file.name, code.start) not in used
+                if code not in unknown and self._meant(code) <= asked and (file.name, code.start) not in used
             )
             if repeated or unknown or idle:
                 yield _Unused(directive, idle, unknown, repeated)
@@ -127,9 +127,13 @@ class UnusedSuppressions:
         rules = self.engine.rules
         return [UNREADABLE_FILE, *(known_codes() if rules is None else (rule.code for rule in rules))]
 
-    def _run(self, selected: Selected) -> frozenset[str]:
-        """The rules that were asked."""
-        return frozenset(code for code in selected.codes if code in selected.by_full_code or code not in self._opt_in)
+    def _asked(self, file: FileToCheck) -> frozenset[str]:
+        """The rules that were asked about a file, and could answer."""
+        selected = self.engine.selected(file.path)
+        codes = {code for code in selected.codes if code in selected.by_full_code or code not in self._opt_in}
+        if self.engine.target_for(file).gpu_memory is None:
+            codes -= {rule.code for rule in self.engine.rules or load(codes) if rule.needs_gpu_memory}
+        return frozenset(codes)
 
     @cached_property
     def _opt_in(self) -> frozenset[str]:
@@ -165,7 +169,6 @@ class UnusedSuppressions:
 
     def _is_any_broken(self, files: Sequence[FileToCheck]) -> bool:
         """Whether one of the files, or of those that they import, could not be checked as a whole."""
-        self._check(files[1:])
         results = {result.file.path: result for result in self._all_results}
         seen: set[Path] = set()
         for file in files:
@@ -175,8 +178,7 @@ class UnusedSuppressions:
                 if path in seen:
                     continue
                 seen.add(path)
-                result = results.get(path)
-                if not result.is_whole if result is not None else self._does_not_parse(path):
+                if not results[path].is_whole if path in results else self._does_not_parse(path):
                     return True
                 queue += self.engine.imports_of(path, file)
         return False

@@ -75,6 +75,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
 @click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
@@ -200,6 +201,7 @@ class Check:
         stdin = files[0] if files and files[0].content is not None else None
         if stdin is not None and stdin.settings.force_exclude and is_excluded(stdin.path, resolver):
             files = []
+        self._tell_needs(settings, here)
         to_write = self._baseline_to_write(settings, here)
         narrowing = self._narrowing(resolver, settings, files)
         # `fix = true` in the settings is not meant for a run that only shows differences or makes findings known.
@@ -221,6 +223,17 @@ class Check:
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, manner, here, here / given["output_file"])
         return report(outcome, fails, manner, here, sys.stderr if mends and stdin is not None else sys.stdout)
+
+    def _tell_needs(self, settings: Settings, here: Path) -> None:
+        """Tell whoever asked for a rule by its code that a setting is missing without which it finds nothing."""
+        asked = settings.selection.codes_for(here / "x.py").by_full_code
+        if asked and settings.gpu_memory is None and not self.given["quiet"]:
+            from tflint_gpu.rule import load
+
+            with contextlib.suppress(Exception):  # a rule that cannot be imported is told of where it would run
+                for rule in load(asked):
+                    if rule.needs_gpu_memory:
+                        _tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
 
     def _measured(self, outcome: Outcome) -> Outcome:
         """The outcome with what an earlier `verify` and an earlier `run` measured of the same code."""

@@ -113,7 +113,13 @@ class Narrowing:
             return True
         if path in unread or not any(place in (path, *path.parents) for place in self.places):
             return False
-        selected = self.resolver.for_file(path).selection.codes_for(path)
-        if entry.code == UNREADABLE_FILE or entry.code in selected.by_full_code:
+        settings = self.resolver.for_file(path)
+        selected = settings.selection.codes_for(path)
+        if entry.code == UNREADABLE_FILE:
             return True
-        return entry.code in selected.codes and not any(rule.opt_in for rule in load([entry.code]))
+        rules = load([entry.code])
+        if settings.gpu_memory is None and any(rule.needs_gpu_memory for rule in rules):
+            return False
+        if entry.code in selected.by_full_code:
+            return True
+        return entry.code in selected.codes and not any(rule.opt_in for rule in rules)

@@ -63,17 +63,18 @@ def _write_site(folder: Path) -> int:
             "in the environment of tflint-gpu"
         )
     from tflint_gpu.site.folder import NotOurs, write_site
-    from tflint_gpu.site.pages import Page
+    from tflint_gpu.site.pages import DiagnosisPage, Page, RulePage
     from tflint_gpu.site.rendering import rendered
 
-    pages = [Page(entry, load([entry.code])[0]) for entry in entries()]
+    pages: list[Page] = [RulePage.of(entry, load([entry.code])[0]) for entry in entries()]
+    pages += [DiagnosisPage.of(Diagnosis(code, "")) for code in known()]
     try:
         write_site(folder, rendered(pages))
     except NotOurs as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror or error}") from error
-    click.echo(f"{len(pages)} rules: {folder / 'index.html'}")
+    click.echo(f"{len(pages)} pages: {folder / 'index.html'}")
     return 0
 
 
@@ -113,6 +114,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
             "severity": entry.severity,
             "fixable": None,
             "opt_in": False,
+            "needs_gpu_memory": False,
             "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
         }
     rule = load([entry.code])[0]
@@ -124,6 +126,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
         "severity": rule.severity,
         "fixable": rule.fixable,
         "opt_in": rule.opt_in,
+        "needs_gpu_memory": rule.needs_gpu_memory,
         "explanation": rule.documentation(),
     }
 
@@ -135,6 +138,8 @@ def _as_text(one: dict[str, Any]) -> str:
         traits.append(f"has a fix ({one['fixable']})")
     if one["opt_in"]:
         traits.append("runs only when selected by its full code")
+    if one["needs_gpu_memory"]:
+        traits.append("runs only where `gpu-memory` is set")
     return f"{title}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{one['explanation']}"
 
 

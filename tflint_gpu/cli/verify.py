@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FOUND, INTERRUPTED
+from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
-    from tflint_gpu.doctor.cards import Choice, Survey
+    from tflint_gpu.doctor.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Finding, Rule
     from tflint_gpu.verify.reports import Render, Report
@@ -64,6 +64,7 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
+@click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
@@ -104,9 +105,9 @@ class Verify:
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
             _tell(f"warning: {warning}")
-        choice, cards = self._choose_device()
+        choice = self._choose_device()
         tensorflow = _tensorflow_version(self.given["python"])
-        setup = self._setup(choice, cards)
+        setup = self._setup(choice)
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*_findings(resolver, files, self.here), synthetic=synthetic)))
         cases = self._ordered(cases)
@@ -115,6 +116,9 @@ class Verify:
         self._write(report, render)
         if report.interrupted == "Ctrl-C":
             return INTERRUPTED
+        if any(result.gpu_unused for result in report.results):
+            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            return FAILED
         return _exit_code(report.results)
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
@@ -132,19 +136,20 @@ class Verify:
         shares = {key: one.share for key, one in known.items()}
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
 
-    def _choose_device(self) -> tuple[Choice, Survey]:
+    def _choose_device(self) -> Choice:
         from tflint_gpu.doctor.cards import choose, survey
 
-        cards, wanted = survey(), self.given["device"]
+        wanted = self.given["device"]
         try:
-            choice = choose(cards, wanted, os.environ.get("CUDA_VISIBLE_DEVICES"))
+            visible, order = (os.environ.get(f"CUDA_{name}") for name in ("VISIBLE_DEVICES", "DEVICE_ORDER"))
+            choice = choose(survey(), wanted, visible, order)
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):
             raise click.ClickException(f"--device {wanted}: {choice.note}; use --device cpu to measure the CPU")
-        return choice, cards
+        return choice
 
-    def _setup(self, choice: Choice, cards: Survey) -> Setup:
+    def _setup(self, choice: Choice) -> Setup:
         from tflint_gpu.verify.sandbox import SandboxUnavailable, choose_sandbox
         from tflint_gpu.verify.verification import Setup
 
@@ -154,7 +159,7 @@ class Verify:
             raise click.ClickException(f"--sandbox bwrap: {error}") from error
         return Setup(
             gpu=choice.gpu,
-            others=tuple(card.index for card in cards.gpus if card != choice.gpu),
+            others=tuple(card.index for card in choice.others),
             runs=self.given["runs"],
             synthetic=self.given["synthetic"],
             sandbox=sandbox,
@@ -292,6 +297,17 @@ def _tensorflow_version(python: str) -> str:
             "or name the interpreter that has it with --python"
         )
     return version
+
+
+def _why_unused(python: str) -> str:
+    """What `doctor` finds first, and what to do about it."""
+    from tflint_gpu.doctor.examination import examine
+    from tflint_gpu.doctor.opinion import opinion
+
+    found = opinion(examine(Path(python)))
+    first = next(iter(found.diagnoses), None)
+    seen = "no reason is known" if first is None else f"{first.code} {first.name}: {first.seen}"
+    return f"{seen}. Next: {found.next_step}"
 
 
 def _exit_code(results: Sequence[Verification]) -> int:

@@ -92,10 +92,15 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The card to run on, None for the CPU, and why where that is not what one would expect."""
+    """The card to run on, None for the CPU, and why where that is not what one would expect.
+
+    Arguments:
+        others: the other cards that may be used.
+    """
 
     gpu: Gpu | None
     note: str = ""
+    others: tuple[Gpu, ...] = ()
 
 
 def load_nvml() -> Nvml | None:
@@ -134,29 +139,40 @@ def survey(nvml: Nvml | None = None) -> Survey:
     return Survey("ready" if found else "lost", found, note)
 
 
-def choose(found: Survey, device: str, visible: str | None = None) -> Choice:
+def choose(found: Survey, device: str, visible: str | None = None, order: str | None = None) -> Choice:
     """Choose the card to run on: `gpu:N` is the N-th visible one, `gpu` and `auto` the one with the most free memory.
 
     Arguments:
         found: the cards.
         device: `auto`, `gpu`, `gpu:N` or `cpu`.
-        visible: the value of `CUDA_VISIBLE_DEVICES`, whose numbers are read in PCI order; None: all cards.
+        visible: the value of `CUDA_VISIBLE_DEVICES`; None: all cards.
+        order: the value of `CUDA_DEVICE_ORDER`: by "PCI_BUS_ID" the numbers are NVML's, else CUDA's own, the fastest
+            card first, which are the same where all cards are of one kind.
 
     Raises:
-        ValueError: `device` is none of these.
+        ValueError: `device` is none of these, or nobody but CUDA knows which cards are meant.
     """
     match = re.fullmatch(r"auto|cpu|gpu(?::(\d+))?", device)
     if match is None:
         raise ValueError(f"unknown device {device!r}: use auto, cpu, gpu or gpu:N")
     if device == "cpu":
         return Choice(None)
+    is_counted = any(part.strip().isdigit() for part in (visible or "").split(","))
+    if is_counted and order != "PCI_BUS_ID" and len({gpu.name for gpu in found.gpus}) > 1:
+        raise ValueError(
+            f"CUDA_VISIBLE_DEVICES={visible} counts the cards in CUDA's own order, the fastest first, and they are of "
+            "several kinds: set CUDA_DEVICE_ORDER=PCI_BUS_ID too, or name them by UUID"
+        )
     gpus = _visible(found.gpus, visible)
     if not gpus:
         return Choice(None, found.note or "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows")
+    chosen = None
     if match[1] is None:
-        return Choice(max(gpus, key=lambda gpu: (gpu.free_memory or 0, -gpu.index)))
-    if int(match[1]) < len(gpus):
-        return Choice(gpus[int(match[1])])
+        chosen = max(gpus, key=lambda gpu: (gpu.free_memory or 0, -gpu.index))
+    elif int(match[1]) < len(gpus):
+        chosen = gpus[int(match[1])]
+    if chosen is not None:
+        return Choice(chosen, others=tuple(gpu for gpu in gpus if gpu != chosen))
     return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
 
 

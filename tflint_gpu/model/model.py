@@ -9,8 +9,10 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.networks.trainings import Trainings
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.library import Library
 from tflint_gpu.model.python.mentions import Mentions
@@ -26,6 +28,7 @@ from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.eager_modes import EagerModes
 from tflint_gpu.model.tensorflow.execution import Execution
 from tflint_gpu.model.tensorflow.feeds import Feeds
+from tflint_gpu.model.tensorflow.fitted_models import FittedModels
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
@@ -34,6 +37,7 @@ from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInputs
 from tflint_gpu.model.tensorflow.graph_lists import GraphLists
 from tflint_gpu.model.tensorflow.growth import Growths
 from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.host_effects import HostEffects
 from tflint_gpu.model.tensorflow.host_functions import HostFunctions
 from tflint_gpu.model.tensorflow.host_reads import HostReads
 from tflint_gpu.model.tensorflow.host_values import HostValues
@@ -65,11 +69,14 @@ from tflint_gpu.model.tensorflow.samples import Samples
 from tflint_gpu.model.tensorflow.side_effects import SideEffects
 from tflint_gpu.model.tensorflow.strategies import Strategies
 from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
+from tflint_gpu.model.tensorflow.traceability import Assumed, Traceability
 from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
 from tflint_gpu.model.tensorflow.training import Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.validations import Validations
+from tflint_gpu.model.tensorflow.visibility import Visibility
+from tflint_gpu.model.tensorflow.weight_copies import WeightCopies
 from tflint_gpu.targets import Target
 from tflint_gpu.text.source import SourceFile
 
@@ -314,6 +321,36 @@ class Model:
         return TrainingSteps(self.inference, self.tracing, self.loops, self.loop_data)
 
     @cached_property
+    def traceability(self) -> Traceability:
+        """Which functions may be put under `tf.function` as they are."""
+        return Traceability(
+            self.file,
+            self.inference,
+            self.kinds,
+            self.loop_data,
+            self.loop_numbers,
+            HostEffects(self.inference, self.kinds),
+            self._if_traced,
+            converts=self.target.keras < 3,
+        )
+
+    def _if_traced(self, function: Function) -> Assumed:
+        """The file with one more function under `tf.function`."""
+        other = Model(self.file, self.project)
+        other.inference, other.constants = self.inference, self.constants
+        other.kinds, other.guards = self.kinds, self.guards
+        other.tracing = Tracing(self.inference, self.kinds, frozenset([function.node]))
+        return Assumed(
+            other.execution,
+            other.traced_code,
+            other.side_effects,
+            other.created_state,
+            other.host_values,
+            other.graph_lists,
+            other.frozen_values,
+        )
+
+    @cached_property
     def forward_passes(self) -> ForwardPasses:
         """Models that loops over batches run."""
         return ForwardPasses(
@@ -376,6 +413,16 @@ class Model:
         return Preparations(self.file, self.inference, self.training, self.loops, self.repetitions, self.loop_data)
 
     @cached_property
+    def fitted_models(self) -> FittedModels:
+        """Models that loops build, fit and drop."""
+        return FittedModels(self.inference, self.constants, self.kinds, self.loop_data, self.repetitions)
+
+    @cached_property
+    def weight_copies(self) -> WeightCopies:
+        """Which training steps copy weights by way of the host."""
+        return WeightCopies(self.inference, self.kinds, self.training, self.repetitions)
+
+    @cached_property
     def host_reads(self) -> HostReads:
         """Which training loops read results on the host."""
         return HostReads(self.file, self.inference, self.kinds, self.training, self.tracing, self.loop_data)
@@ -403,7 +450,7 @@ class Model:
     @cached_property
     def recurrent(self) -> Recurrent:
         """Which recurrent layers have no kernel of their own."""
-        return Recurrent(self.file, self.inference, self.constants)
+        return Recurrent(self.file, self.inference, self.constants, self.target)
 
     @cached_property
     def recursions(self) -> Recursions:
@@ -414,6 +461,11 @@ class Model:
     def frozen_globals(self) -> FrozenGlobals:
         """Which globals a `tf.function` reads that change later."""
         return FrozenGlobals(self.file, self.inference, self.traced_code)
+
+    @cached_property
+    def trainings(self) -> Trainings:
+        """What the trainings of networks hold in memory."""
+        return Trainings(self.file, self.inference, self.pipelines)
 
     @cached_property
     def program(self) -> Program:
@@ -441,3 +493,8 @@ class Model:
     def loss_scaling(self) -> LossScaling:
         """Which training steps under mixed_float16 do not scale their loss."""
         return LossScaling(self.inference, self.kinds, self.mixed_precision, self.compilations)
+
+    @cached_property
+    def visibility(self) -> Visibility:
+        """Which GPUs the program lets TensorFlow see."""
+        return Visibility(self.file, self.constants, self.guards, self.runtime)

@@ -64,7 +64,9 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     if diagnostic.measured:
         yield f"{indent}{styled('measured', 'bold', view.colour)}: {printable(diagnostic.measured)}"
     if diagnostic.help:
-        yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(diagnostic.help)}"
+        first, *more = diagnostic.help.splitlines()
+        yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(first)}"
+        yield from (f"{' ' * margin}   {printable(line)}" for line in more)
 
 
 def _excerpt(

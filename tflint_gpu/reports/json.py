@@ -24,6 +24,7 @@ def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "name": diagnostic.name,
         "message": diagnostic.message,
         "severity": diagnostic.severity,
+        "help": diagnostic.help or None,
         "filename": view.absolute(diagnostic.filename),
         "cell": diagnostic.location.cell or None,
         "location": _location(diagnostic.location),

@@ -14,6 +14,7 @@ from typing import Any
 from tflint_gpu.diagnostics import WORST_FIRST, Severity
 from tflint_gpu.settings.patterns import FilePattern
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, unknown_selector
+from tflint_gpu.targets import memory_size
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,6 +53,7 @@ class Options:
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
     target_tensorflow: str | None = None
+    gpu_memory: str | None = None
     output_format: str | None = None
     show_advice: bool | None = None
     show_fixes: bool | None = None
@@ -76,6 +78,7 @@ class Settings:
     respect_gitignore: bool = True
     force_exclude: bool = False
     target_tensorflow: str | None = None
+    gpu_memory: str | None = None
     output_format: str = "full"
     show_advice: bool = False
     show_fixes: bool = False
@@ -149,6 +152,12 @@ def _version(value: object) -> str:
     return ".".join(parts)
 
 
+def _memory(value: object) -> str:
+    if not isinstance(value, str) or memory_size(value) is None:
+        raise TypeError('a size such as "24GiB" or "8GB"')
+    return value.strip()
+
+
 _READERS: dict[str, Callable[[object], Any]] = {
     "select": _strings,
     "ignore": _strings,
@@ -160,6 +169,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "respect-gitignore": _boolean,
     "force-exclude": _boolean,
     "target-tensorflow": _version,
+    "gpu-memory": _memory,
     "output-format": _format,
     "show-advice": _boolean,
     "show-fixes": _boolean,
@@ -325,11 +335,20 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
         ),
         tuple(excluded),
     )
-    simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "output_format", "show_advice", "fail_on")
+    simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "gpu_memory", "output_format", "show_advice")
     for layer, directory in layers:
         given = {
             name: getattr(layer, name)
-            for name in (*simple, "show_fixes", "progress", "fix", "unsafe_fixes", "documentation_url", "jobs")
+            for name in (
+                *simple,
+                "show_fixes",
+                "progress",
+                "fail_on",
+                "fix",
+                "unsafe_fixes",
+                "documentation_url",
+                "jobs",
+            )
             if getattr(layer, name) is not None
         }
         for name, path in (("cache_dir", layer.cache_dir), ("baseline", layer.baseline)):

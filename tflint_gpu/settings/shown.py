@@ -14,6 +14,7 @@ _DEFAULTS = Settings(None, Path())
 _UNSET = {
     "select": "all rules but the opt-in ones",
     "per-file-ignores": "no file has exceptions",
+    "gpu-memory": "rules that compare with it find nothing",
     "cache-dir": "the folder `.tflint_gpu_cache` of the project",
     "jobs": "as many processes as the number of files is worth",
 }

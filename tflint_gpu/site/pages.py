@@ -1,4 +1,4 @@
-"""What the page of a rule says, before it is HTML."""
+"""What the pages of rules and diagnoses say, before it is HTML."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.evidence import recorded
 from tflint_gpu.rule import NameChange, Rule, RuleEntry
 
@@ -41,10 +42,65 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """What each page has, and the index and the search know.
+
+    Arguments:
+        summary: Markdown, one line.
+        traits: in a few words each, the severity first.
+        words: what the search looks into.
+    """
+
+    code: str
+    name: str
+    theme: str
+    summary: str
+    traits: tuple[str, ...]
+    words: str
+
+    template: ClassVar[str] = ""
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.code}.html"
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisPage(Page):
+    """All that is told of something that `doctor` finds."""
+
+    diagnosis: Diagnosis
+
+    template: ClassVar[str] = "diagnosis.html"
+
+    @classmethod
+    def of(cls, one: Diagnosis) -> DiagnosisPage:
+        """The page of a diagnosis."""
+        words = _searched(
+            one.code, one.name, "machine", one.means, one.remedy, "Found by `tflint-gpu doctor`, not in code."
+        )
+        summary = one.means.partition(". ")[0].rstrip(".") + "."
+        return cls(one.code, one.name, "machine", summary, (one.severity, "found by doctor"), words, one)
+
+
+@dataclass(frozen=True, slots=True)
+class RulePage(Page):
     """All that is told of one rule."""
 
-    entry: RuleEntry
     rule: Rule
+
+    template: ClassVar[str] = "rule.html"
+
+    @classmethod
+    def of(cls, entry: RuleEntry, rule: Rule) -> RulePage:
+        """The page of a rule."""
+        theme = entry.theme.replace("_", " ")
+        words = _searched(rule.code, rule.name, entry.theme, theme, rule.documentation())
+        traits: list[str] = [rule.severity]
+        traits += [f"{rule.fixable} fix"] if rule.fixable else []
+        traits += ["by choice"] if rule.opt_in else []
+        traits += ["with `gpu-memory`"] if rule.needs_gpu_memory else []
+        return cls(rule.code, rule.name, theme, rule.summary(), tuple(traits), words, rule)
 
     @property
     def prose(self) -> list[Section]:
@@ -71,25 +127,9 @@ class Page:
         return found
 
     @property
-    def file(self) -> str:
-        """The name of its file."""
-        return f"{self.rule.code}.html"
-
-    @property
-    def theme(self) -> str:
-        """In words."""
-        return self.entry.theme.replace("_", " ")
-
-    @property
     def fix(self) -> str:
         """What is said of its fix."""
         return _FIXES[self.rule.fixable]
-
-    @property
-    def words(self) -> str:
-        """What the search looks into."""
-        rule = self.rule
-        return " ".join(f"{rule.code} {rule.name} {self.theme} {rule.documentation()}".lower().split())
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -113,9 +153,15 @@ class Page:
     @property
     def limits(self) -> Iterator[str]:
         """The programs that it does not look at."""
+        if self.rule.needs_gpu_memory:
+            yield "It speaks only where `gpu-memory` says how much memory the card has."
         if self.rule.skips_graphs:
             yield "Programs for TensorFlow 1 are not checked."
         if self.rule.skips_other_backends:
             yield "Programs that choose another backend for Keras than TensorFlow are not checked."
         if self.rule.skips_tests:
             yield "Test files are not checked."
+
+
+def _searched(*texts: str) -> str:
+    return " ".join(" ".join(texts).lower().split())

@@ -27,7 +27,7 @@ _PLAIN = ("site.css", "search.js")
 
 def rendered(pages: Sequence[Page]) -> dict[str, str]:
     """The site's files by their names: an index, a page a rule, what the search needs, and the looks."""
-    markdown = _Markdown(frozenset(page.rule.code for page in pages))
+    markdown = _Markdown(frozenset(page.code for page in pages))
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -36,14 +36,14 @@ def rendered(pages: Sequence[Page]) -> dict[str, str]:
     themes: dict[str, list[Page]] = {}
     for page in pages:
         themes.setdefault(page.theme, []).append(page)
-    index = json.dumps({page.rule.code: page.words for page in pages}, indent=0)
+    index = json.dumps({page.code: page.words for page in pages}, indent=0)
     files = {name: (_HERE / name).read_text("utf-8") for name in _PLAIN}
     files["search-index.js"] = f"const SEARCH_INDEX = {index};\n"
     files["index.html"] = environment.get_template("index.html").render(themes=themes, number=len(pages))
-    template = environment.get_template("rule.html")
     around = [None, *pages, None]
     for number, page in enumerate(pages):
-        files[page.file] = template.render(page=page, rule=page.rule, before=around[number], after=around[number + 2])
+        template = environment.get_template(page.template)
+        files[page.file] = template.render(page=page, before=around[number], after=around[number + 2])
     return files
 
 

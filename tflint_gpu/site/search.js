@@ -17,7 +17,8 @@ function show() {
     }
     theme.hidden = !any;
   }
-  count.textContent = found === 1 ? "1 rule" : `${found || "no"} rules`;
+  const all = Object.keys(SEARCH_INDEX).length;
+  count.textContent = words.length ? `${found} of ${all}` : `${all} entries`;
 }
 
 form.hidden = false;

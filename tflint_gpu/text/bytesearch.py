@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
 OPT_IN_ENDING = "__opt_in"
@@ -20,6 +21,29 @@ def mentions_tensorflow(data: bytes) -> bool:
     if b"tensorflow" in data or b"keras" in data:
         return True
     return b"import " not in data and b".fit(" in data  # a snippet, as it is pasted into a question
+
+
+Marker: TypeAlias = bytes | Callable[[bytes], object]
+"""What must be in a file for a rule to find something: a byte string, or a question to the bytes as a whole."""
+
+
+class Mentioned(dict[Marker, bool]):
+    """Which markers hold for a file: many rules ask for the same ones."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
+
+    def __missing__(self, marker: Marker) -> bool:
+        self[marker] = found = marker in self.data if isinstance(marker, bytes) else bool(marker(self.data))
+        return found
+
+    def any_of(self, markers: Iterable[Marker]) -> bool:
+        """Whether one of some markers holds."""
+        for marker in markers:  # noqa: SIM110  # asked a hundred times a file: a generator costs more than the rest
+            if self[marker]:
+                return True
+        return False
 
 
 def imported(data: bytes, path: Path, root: Path) -> Iterator[bytes]:

@@ -36,6 +36,7 @@ SEED = 1
 WARM_UP = 3
 FEWEST_STEPS, MOST_STEPS = 10, 200
 LEAST_SECONDS, MOST_SECONDS = 0.5, 8.0
+MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
 ROWS = 1024
 SHORTEST_CONSUMER = 0.002
 
@@ -60,7 +61,7 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": notes,
+        "notes": {**notes, "gpus": [device.name for device in tf.config.list_logical_devices("GPU")]},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -86,18 +87,27 @@ class _Clock:
         self.times: list[float] = []
         self.began: float | None = None
         self.last: float | None = None
+        self.dropped: list[float] = []
 
     def tick(self, counts: bool = True) -> bool:
-        """A step is over. Steps that do not count begin anew, such as the first of an epoch."""
+        """A step is over. Those that do not count are kept apart: the first ones, and those that trace a new shape."""
         synchronize()
         now = time.perf_counter()
-        if self.last is not None and counts:
-            self.seen += 1
-            if self.seen > WARM_UP:
+        if self.last is not None:
+            self.seen += counts
+            if counts and self.seen > WARM_UP:
                 self.began = self.last if self.began is None else self.began
                 self.times.append((now - self.last) / self.samples)
+            else:
+                self.dropped.append(now - self.last)
         self.last = time.perf_counter()
         return self.is_done(now)
+
+    @property
+    def once(self) -> float:
+        """Seconds that the steps before took longer than later ones: tracing, compiling, looking for kernels."""
+        usual = self.samples * statistics.median(self.times) if self.times else 0.0
+        return sum(max(0.0, seconds - usual) for seconds in self.dropped)
 
     def is_done(self, now: float) -> bool:
         if self.began is None:
@@ -114,10 +124,21 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
         reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
     """
     clock = _Clock(samples)
+    known: set[Any] = set()
+    is_known = True
     for element, is_first in _endless(iterable, reads):
-        if clock.tick(not is_first):
-            finish(clock.times)
+        if clock.tick(is_known and not is_first):
+            finish(clock.times, once=clock.once)
+        shapes = _shapes(element)
+        is_known = shapes in known or len(known) >= MOST_SHAPES
+        known.add(shapes)
         yield element
+
+
+def _shapes(element: Any) -> Any:
+    """What a step that is traced for each kind of arguments is traced for."""
+    parts = tf.nest.flatten(element)
+    return tuple((tuple(part.shape), str(part.dtype)) if hasattr(part, "shape") else type(part) for part in parts)
 
 
 def turn(samples: int = 1) -> bool:

@@ -28,6 +28,7 @@ from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
 ROUNDS = 5
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _TIMED = ("slowdown", "no-effect", "memory")
+_WORTH_TELLING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of one case."""
+    """What came of one case.
+
+    Arguments:
+        gpu_unused: a card was chosen, and the programs' TensorFlow listed none.
+    """
 
     case: Case
     verdict: Verdict
     device: str
     before: tuple[Sample, ...] = ()
     after: tuple[Sample, ...] = ()
+    gpu_unused: bool = False
 
     @property
     def unit(self) -> str:
@@ -247,6 +253,9 @@ class _Bench:
     def _fault(self, before: Sample, after: Sample) -> Verification | None:
         """A program that fails where no failure was predicted will fail again: no need to go on."""
         assert self.case.experiment is not None
+        if self.device != "cpu" and [] in (before.notes.get("gpus"), after.notes.get("gpus")):
+            reason = "a GPU was chosen, but TensorFlow lists none in the program: what ran, ran on the CPU"
+            return Verification(self.case, Verdict("not run", reason), "cpu", (before,), (after,), gpu_unused=True)
         expected = self.case.prediction.kind == "crash"
         crash = before.run.crash
         foreign = crash is not None and crash.exception.rpartition(".")[2] in EXTRACTION_FAULTS
@@ -330,13 +339,21 @@ def _outputs(outcome: Outcome) -> Outputs | None:
 
 
 def _aside(before: Sample, after: Sample) -> str:
-    """What else a program found out: how a function does that was also run eagerly."""
+    """What else a program found out: what it costs once, and how a function does that was also run eagerly."""
     if before.notes.get("eager") != "works":
-        return ""
+        return _once(before, after)
     text = "; run eagerly it works"
     if before.steps and after.steps:
         text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
     return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
+
+
+def _once(before: Sample, after: Sample) -> str:
+    """Tracing and the like, which a user pays too, where it is long enough to be told from noise."""
+    flagged, repaired = before.notes.get("once"), after.notes.get("once")
+    if not isinstance(flagged, float) or not isinstance(repaired, float) or max(flagged, repaired) < _WORTH_TELLING:
+        return ""
+    return f"; tracing and the like take {flagged:.1f} s once, and {repaired:.1f} s with the repair"
 
 
 def _remedy(sample: Sample) -> str:

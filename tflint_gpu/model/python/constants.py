@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
@@ -27,6 +28,9 @@ class Unknown:
 
 UNKNOWN: Final = Unknown()
 _SIZE_LIMIT = 10_000
+_STEP_LIMIT, _DEPTH_LIMIT = 5_000, 200
+_WIDE = re.compile(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
+"""In a template: a width of 10,000 or more, or one that is a value."""
 _LITERAL_NAMES = {"True": True, "False": False, "None": None}
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     cst.Add: operator.add,
@@ -55,6 +59,7 @@ class Constants:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
+        self._steps = 0
 
     def of(self, file: File, expr: Expression | None, context: Context | None = None) -> Any:
         """A number, string, bool, None, tuple or dict, or UNKNOWN."""
@@ -67,6 +72,14 @@ class Constants:
         if isinstance(expr, cst.Name) and expr.value in _LITERAL_NAMES:
             return _LITERAL_NAMES[expr.value]
         key = (expr, context)
+        if not self._in_work:
+            self._steps = 0
+        self._steps += 1
+        if len(self._in_work) > _DEPTH_LIMIT or self._steps > _STEP_LIMIT:
+            self.inference.bounds_met.add(
+                f"{_STEP_LIMIT} steps to a constant, {_DEPTH_LIMIT} of them inside each other"
+            )
+            return UNKNOWN
         if key in self._in_work:
             return UNKNOWN
         self._in_work.add(key)
@@ -174,7 +187,10 @@ class Constants:
             value = self.of(file, part.expression, context)
             if not isinstance(value, str | int):
                 return UNKNOWN
-            parts.append(str(value))
+            text = _attempt(partial(str, value))
+            if text is UNKNOWN:  # Python writes no number of thousands of digits
+                return UNKNOWN
+            parts.append(text)
         return "".join(parts)
 
     def _dict(self, file: File, expr: cst.Dict, context: Context | None) -> Any:
@@ -203,7 +219,10 @@ class Constants:
             return UNKNOWN
         if isinstance(right, tuple) and UNKNOWN in right:
             return UNKNOWN
-        if isinstance(left, str) and isinstance(right, int) and right * len(left) > _SIZE_LIMIT:
+        for text, count in ((left, right), (right, left)):
+            if isinstance(text, str) and isinstance(count, int) and count * len(text) > _SIZE_LIMIT:
+                return UNKNOWN
+        if isinstance(left, str) and isinstance(expr.operator, cst.Modulo) and _WIDE.search(left):
             return UNKNOWN
         return _attempt(lambda: apply(left, right))
 
@@ -240,7 +259,7 @@ class Constants:
 
     def _format(self, file: File, expr: cst.Call, func: cst.Attribute, context: Context | None) -> Any:
         template = self.of(file, func.value, context)
-        if not isinstance(template, str):
+        if not isinstance(template, str) or _WIDE.search(template):
             return UNKNOWN
         positional = [self.of(file, arg.value, context) for arg in expr.args if arg.keyword is None and not arg.star]
         named = {a.keyword.value: self.of(file, a.value, context) for a in expr.args if a.keyword is not None}
@@ -252,12 +271,11 @@ class Constants:
 
 def _agreed(values: Iterable[Any]) -> Any:
     """The one value that all ways lead to, else UNKNOWN."""
-    found = list(values)
-    if not found or any(value is UNKNOWN for value in found):
+    values = iter(values)
+    first = next(values, UNKNOWN)
+    if first is UNKNOWN or not all(type(value) is type(first) and value == first for value in values):
         return UNKNOWN
-    first = found[0]
-    same = all(type(value) is type(first) and value == first for value in found[1:])
-    return first if same else UNKNOWN
+    return first
 
 
 def _attempt(compute: Callable[[], Any]) -> Any:

@@ -13,6 +13,7 @@ import libcst as cst
 
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model.python.flow import Flow
+from tflint_gpu.model.python.imports import Imports
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.names import Names
 from tflint_gpu.model.python.scopes import Scope
@@ -77,6 +78,11 @@ class File:
     def name(self, expr: Node | None) -> str | None:
         """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
         return self.names.of(expr)
+
+    @cached_property
+    def imports(self) -> Imports:
+        """What the file imports at its top, and how a fix names more."""
+        return Imports(self.tree, self.names)
 
     def is_new_axis(self, index: Node) -> bool:
         """Whether an index adds a dimension: `x[None]`, `x[np.newaxis]`."""

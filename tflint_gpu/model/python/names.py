@@ -69,6 +69,7 @@ class Names:
         self.flow = flow
         self._re_exported = re_exported
         self._known: dict[Node, str | None] = {}
+        self._written: dict[Node, str | None] = {}
         self._simple = self._fixed_names()
         self._unbound: str | None = "" if "*" in tree.root.bindings else None
 
@@ -96,12 +97,18 @@ class Names:
             return None if base is None else f"{base}.{node.attr.value}"
         if not isinstance(node, cst.Name):
             return None
+        if node not in self._written:
+            self._written[node] = None  # an alias of itself ends here
+            self._written[node] = self._resolve_written(node)
+        return self._written[node]
+
+    def _resolve_written(self, node: cst.Name) -> str | None:
         found: set[str | None] = set()
         for binding in self.flow.lookup(node.value, node):
             if binding.kind == "import":
                 found.add(self._re_exported(binding.target).replace("tensorflow.compat.v2", "tensorflow"))
             elif not _is_none(binding):
-                found.add(self.written(binding.value) if _is_alias(binding) and binding.value is not node else None)
+                found.add(self.written(binding.value) if _is_alias(binding) else None)
         return found.pop() if len(found) == 1 else None
 
     def spelled(self, dotted: str, at: Node) -> str | None:
@@ -112,9 +119,20 @@ class Names:
             if not module or not (dotted == module or dotted.startswith(f"{module}.")):
                 continue
             here = self.flow.lookup(name, at)
-            if here and all(b.kind == "import" and canonical(b.target) == module for b in here):
+            if (
+                here
+                and all(b.kind == "import" and canonical(b.target) == module for b in here)
+                and self._is_there(here, at)
+            ):
                 found.append(name + dotted[len(module) :])
         return min(found, key=len, default=None)
+
+    def _is_there(self, imports: list[Binding], at: Node) -> bool:
+        """Whether the module's imports have run when a place is: what stands in functions runs later."""
+        order = self.tree.order
+        if self.tree.function(at) is not None or at not in order:
+            return True
+        return any(b in self.tree.root.bindings.get(b.name, ()) and order[b.node] <= order[at] for b in imports)
 
     def free(self, *candidates: str) -> str:
         """The first of some names that the file does not use; the last where it uses all."""

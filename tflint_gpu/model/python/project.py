@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.parsing import parse_module
 from tflint_gpu.model.python.scopes import Binding
+from tflint_gpu.text.bytesearch import Marker, Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
@@ -64,8 +65,10 @@ class Project:
         self.sources = sources or Sources()
         self._places = ModuleFiles(root)
         self._files: dict[Path, File | None] = {}
+        self._kept_characters = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
-        self._mentions: dict[tuple[Path, bytes], bool] = {}
+        self._mentions: dict[Path, Mentioned] = {}
+        self._matched: dict[tuple[Path, bytes], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
@@ -79,11 +82,13 @@ class Project:
         Raises:
             UnreadableSource: it does not parse.
         """
-        if sum(len(file.source.text) for file in self._files.values() if file is not None) > _KEPT_CHARACTERS:
+        if self._kept_characters > _KEPT_CHARACTERS:
             self.let_go()
         known = self._files.get(source.path)
         if known is None or not known.source.equals(source):
-            known = self._files[source.path] = self._parsed(source)
+            stale, known = known, self._parsed(source)
+            self._files[source.path] = known
+            self._kept_characters += len(source.text) - (0 if stale is None else len(stale.source.text))
         return known
 
     def let_go(self) -> None:
@@ -92,6 +97,7 @@ class Project:
             if file is not None:
                 file.close()
         self._files.clear()
+        self._kept_characters = 0
 
     def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
         """The other files on which the answers about one file rest."""
@@ -147,11 +153,11 @@ class Project:
         other = self.file_at(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
 
-    def imports_mention(self, path: Path, data: bytes, markers: Iterable[bytes]) -> bool:
-        """Whether a file of the project that the file imports directly has one of some byte strings."""
-        return any(self._mentions_in(found, marker) for found in self._imported_paths(path, data) for marker in markers)
+    def imports_mention(self, path: Path, data: bytes, markers: Sequence[Marker]) -> bool:
+        """Whether a file of the project that the file imports directly has one of some markers."""
+        return any(self._mentioned(found).any_of(markers) for found in self._imported_paths(path, data))
 
-    def leads_to(self, file: File, dotted: str | None, markers: Iterable[bytes]) -> bool:
+    def leads_to(self, file: File, dotted: str | None, markers: Sequence[bytes]) -> bool:
         """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.
 
         Spares a parse: the file that defines the name, or one that it imports, must have one of them.
@@ -160,7 +166,7 @@ class Project:
         if located is None:
             return True
         path, data = located[0], self._read(located[0]) or b""
-        return any(self._mentions_in(path, marker) for marker in markers) or self.imports_mention(path, data, markers)
+        return self._mentioned(path).any_of(markers) or self.imports_mention(path, data, markers)
 
     def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files of the project that a file imports directly.
@@ -171,12 +177,12 @@ class Project:
         """
         return self._imported_paths(path, self._read(path) or b"" if data is None else data)
 
-    def program_mentions(self, source: SourceFile, markers: Iterable[bytes]) -> bool:
+    def program_mentions(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
         own = source.text.encode("utf-8", "replace")
         if any(marker in own for marker in markers):
             return True
-        return any(self._mentions_in(path, marker) for path in self.reached(source) for marker in markers)
+        return any(self._mentioned(path).any_of(markers) for path in self.reached(source))
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, told from its bytes."""
@@ -184,9 +190,9 @@ class Project:
 
     def _matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
         key = (path, pattern.pattern)
-        if key not in self._mentions:
-            self._mentions[key] = pattern.search(self._read(path) or b"") is not None
-        return self._mentions[key]
+        if key not in self._matched:
+            self._matched[key] = pattern.search(self._read(path) or b"") is not None
+        return self._matched[key]
 
     def reached(self, source: SourceFile) -> tuple[Path, ...]:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
@@ -235,13 +241,14 @@ class Project:
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""
-        return any(self._mentions_in(path, marker) for marker in _MATTERING) or path.name == "__init__.py"
+        return self._mentioned(path).any_of(_MATTERING) or path.name == "__init__.py"
 
-    def _mentions_in(self, path: Path, marker: bytes) -> bool:
-        key = (path, marker)
-        if key not in self._mentions:
-            self._mentions[key] = marker in (self._read(path) or b"")
-        return self._mentions[key]
+    def _mentioned(self, path: Path) -> Mentioned:
+        """Which byte strings occur in a file of the project."""
+        known = self._mentions.get(path)
+        if known is None:
+            known = self._mentions[path] = Mentioned(self._read(path) or b"")
+        return known
 
     def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
         """The files that a file's imports name; through a package's `__init__`, the file that defines the name."""
@@ -288,6 +295,7 @@ class Project:
                 except (UnreadableSource, RecursionError):
                     file = None
             self._files[path] = file
+            self._kept_characters += len(file.source.text) if file is not None else 0
         return self._files[path]
 
     def _parsed(self, source: SourceFile) -> File:

@@ -50,6 +50,16 @@ class Tree:
         return {node: index for index, node in enumerate(self.parents)}
 
     @cached_property
+    def functions_in(self) -> dict[FunctionNode, list[FunctionNode]]:
+        """The functions and lambdas inside of each function, not those inside of them again."""
+        found: dict[FunctionNode, list[FunctionNode]] = {}
+        for function in self.functions:
+            outer = self.function(function)
+            if outer is not None:
+                found.setdefault(outer, []).append(function)
+        return found
+
+    @cached_property
     def comprehensions(self) -> list[cst.BaseComp]:
         """All comprehensions and generator expressions."""
         return [scope.node for scope in self.scopes.values() if isinstance(scope.node, cst.BaseComp)]

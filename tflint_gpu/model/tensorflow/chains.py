@@ -70,6 +70,11 @@ class Chain:
         return replace(self, operations=(*self.operations, operation), certain=self.certain or certain)
 
     @property
+    def width(self) -> int:
+        """How many chains it joins, and those join in turn; 1 for a single one."""
+        return sum(chain.width for chain in self.inputs) or 1
+
+    @property
     def batching(self) -> Operation | None:
         """The operation that forms the batches that the consumer gets; None where that can't be told."""
         for operation in reversed(self.operations):

@@ -130,6 +130,9 @@ class Consumers:
             name = self.file.name(call.func)
             if not call.args or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
                 continue
+            args = [arg.value for arg in call.args if isinstance(arg.value, cst.Name | cst.Attribute | cst.Call)]
+            if not args:
+                continue
             targets: list[tuple[File, Node]] = [
                 (c.function.file, c.function.node) for c in self.inference.callees(self.file, call)
             ]
@@ -138,7 +141,6 @@ class Consumers:
                 targets = [(cls.file, cls.node)] if cls is not None else []
             if not any(file is not self.file and node not in seen for file, node in targets):
                 continue
-            args = [arg.value for arg in call.args if isinstance(arg.value, cst.Name | cst.Attribute | cst.Call)]
             if any(self.pipelines.is_dataset(self.file, arg) for arg in args):
                 for file, node in targets:
                     if node not in seen:

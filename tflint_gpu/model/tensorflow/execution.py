@@ -18,6 +18,7 @@ from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import KerasKind, Kinds
+from tflint_gpu.model.tensorflow.marks import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tensors import Carry, Tensors
 from tflint_gpu.model.tensorflow.tracing import Tracing
@@ -38,23 +39,7 @@ TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
 _PATH_LIMIT = 6
 
-MARKERS = (
-    b"def call(",
-    b"def __call__(",
-    b"_step(self",
-    b"def update_state(",
-    b"def compute_loss(",
-    b"tf.function",
-    b"tf2.function",
-    b"tensorflow.function",
-    b".function(",
-    b".function\n",
-    b".function\r",
-    b"import function",
-    b"Lambda(",
-    b"loss=",
-    b"metrics=",
-)
+MARKERS = (*TRACED, gives_a_function)
 """One of them stands in each file from which something is traced."""
 
 

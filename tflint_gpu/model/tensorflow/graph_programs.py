@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 # API of TensorFlow 1 that works in graphs only.
 _GRAPH_CALLS = frozenset(
@@ -63,7 +63,7 @@ def surely_runs_in_graphs(code: str) -> bool:
         return False
     called: set[str] = set()
     is_imported = False
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Call):
             dotted = _below_tf(node.func)
             if dotted is not None:
@@ -78,6 +78,30 @@ def surely_runs_in_graphs(code: str) -> bool:
         elif _gives_another_meaning(node):
             return False
     return is_imported and runs_in_graphs(called, "")
+
+
+class _HasParts(dict[type, bool]):
+    """Whether a class is one of nodes in which a name can stand."""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = found = issubclass(kind, ast.AST) and bool(kind._fields) and kind is not ast.Constant
+        return found
+
+
+_HAS_PARTS = _HasParts()
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes in which a name can stand, in no particular order: in less time than `ast.walk`."""
+    stack, has_parts = [tree], _HAS_PARTS
+    while stack:
+        node = stack.pop()
+        yield node
+        for value in vars(node).values():
+            if value.__class__ is list:
+                stack.extend([one for one in value if has_parts[one.__class__]])
+            elif has_parts[value.__class__]:
+                stack.append(value)
 
 
 def _below_tf(expr: ast.expr) -> str | None:

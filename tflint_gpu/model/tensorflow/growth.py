@@ -17,12 +17,11 @@ from tflint_gpu.model.tensorflow.carried import Place, is_carried, is_read, is_r
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution import Execution, Step
 from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.marks import CONCATENATIONS
 from tflint_gpu.model.tensorflow.repetitions import FEW, Repetitions, is_occasional
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
-MARKERS = (b"concat(", b"concatenate(", b"np.append(", b"numpy.append(", b"vstack(", b"hstack(")
-"""A file with none of them grows no tensor."""
 _DEPTH_LIMIT = 3
 
 
@@ -47,13 +46,14 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """`x = concat([x, y])`: the place, and of the statement the target and the operand that are this place."""
+    """`x = concat([x, y])`: the place, the target and the operand that are this place, and the other operands."""
 
     file: File
     call: cst.Call
     place: Place
     statement: Node
     own: tuple[Node, ...]
+    added: tuple[Expression, ...]
 
 
 class Growths:
@@ -84,7 +84,7 @@ class Growths:
     @cached_property
     def in_loops(self) -> list[Growth]:
         """Each concatenation with its loop, in the order of the code."""
-        candidates = list(self._candidates())
+        candidates = self._surely_tensors(list(self._candidates()))
         found = []
         for one in candidates:
             same = [o for o in candidates if o.file is one.file and o.place.name == one.place.name]
@@ -94,7 +94,7 @@ class Growths:
         return found
 
     def _candidates(self) -> Iterator[_Candidate]:
-        elsewhere = self.repetitions.functions_elsewhere(MARKERS)
+        elsewhere = self.repetitions.functions_elsewhere(CONCATENATIONS)
         functions = {node for _, node in elsewhere}
         files = dict.fromkeys((self.file, *(file for file, _ in elsewhere)))
         for file in files:
@@ -113,8 +113,28 @@ class Growths:
         place = Place(file, target)
         own = [operand for operand in operands if place.is_at(operand)]
         added = [operand for operand in operands if not place.is_at(operand)]
-        if own and added and all(self._is_tensor(file, call, operand) for operand in added):
-            yield _Candidate(file, call, place, statement, (target, *own))
+        if own and added:
+            yield _Candidate(file, call, place, statement, (target, *own), tuple(added))
+
+    def _surely_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        """Those that join tensors with values, of places that some loop may make longer: the others are not asked."""
+        places = {(one.file, one.place.name) for one in candidates if self._may_grow(one)}
+        return [
+            one
+            for one in candidates
+            if (one.file, one.place.name) in places
+            and all(self._is_tensor(one.file, one.call, operand) for operand in one.added)
+        ]
+
+    def _may_grow(self, one: _Candidate) -> bool:
+        """Whether a loop stands around it in its function, or what it makes longer may outlive the function."""
+        file, function = one.file, one.file.tree.function(one.call)
+        for parent in file.tree.ancestors(one.call):
+            if isinstance(parent, cst.For | cst.While) and file.tree.function(parent) is function:
+                return True
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        return one.place.root == "self" or one.place.root in file.tree.scopes[function].outer_names
 
     def _is_tensor(self, file: File, call: cst.Call, operand: Expression) -> bool:
         """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""

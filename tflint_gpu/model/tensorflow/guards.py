@@ -11,6 +11,7 @@ import libcst as cst
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.flow import exits
+from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
@@ -85,6 +86,18 @@ class Guards:
             elif parent.__class__ in _DEFINING:
                 return
             child = parent
+
+    def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
+        """Whether running the program surely comes to a place, on a machine with a GPU."""
+        for test in self.conditions(file, node):
+            if "__name__" not in file.code(test) and not self.inference.surely(file, test, _lists_devices):
+                return False
+        function = file.tree.function(node)
+        if function is None:
+            return True
+        if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function) or depth >= _DEPTH_LIMIT:
+            return False
+        return any(self.surely_runs(site, call, depth + 1) for site, call in self._callers(file, function))
 
     def _protects(self, file: File, node: Node) -> bool:
         """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""
@@ -294,6 +307,10 @@ def _earlier_exits(block: cst.IndentedBlock | cst.Module, child: Node) -> Iterat
             for small in statement.body:
                 if isinstance(small, cst.Assert):
                     yield small.test, True
+
+
+def _lists_devices(origin: Origin) -> bool:
+    return (origin.made_by or "").endswith("list_physical_devices")
 
 
 def _is_empty(origin: Origin) -> bool:

@@ -10,7 +10,6 @@ import libcst as cst
 
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument
@@ -82,7 +81,7 @@ class MixedPrecision:
         ]
         if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
             return None
-        sure = [one for one in setting if self._is_unconditional(*one)]
+        sure = [one for one in setting if self.guards.surely_runs(*one)]
         return sure[0] if sure else None
 
     def _is_half(self, file: File, expr: Expression | None) -> bool:
@@ -95,24 +94,6 @@ class MixedPrecision:
         if origin.parts or not isinstance(origin.node, cst.BaseString):
             return False
         return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
-
-    def _is_unconditional(self, file: File, node: Node, depth: int = 0) -> bool:
-        """Whether the program surely comes to a place, on a machine with a GPU."""
-        for test in self.guards.conditions(file, node):
-            if "__name__" not in file.code(test) and not self._asks_for_gpus_only(file, test):
-                return False
-        function = file.tree.function(node)
-        if function is None:
-            return True
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function) or depth >= _DEPTH:
-            return False
-        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        return any(self._is_unconditional(site, call, depth + 1) for site, call in sites[:_SITES])
-
-    def _asks_for_gpus_only(self, file: File, test: Expression) -> bool:
-        return self.inference.surely(
-            file, test, lambda origin: (origin.made_by or "").endswith("list_physical_devices")
-        )
 
     def is_in_force(self, file: File, node: Node) -> bool:
         """Whether the policy is surely set before a place runs."""

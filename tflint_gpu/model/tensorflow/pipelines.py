@@ -15,6 +15,7 @@ from tflint_gpu.model.tensorflow.kinds import Kinds
 
 _CHAIN_LIMIT = 16
 _DEPTH_LIMIT = 60
+_WIDTH_LIMIT = 64  # a dataset joined with itself again and again would be without end
 _OPEN = Chain()
 _OTHER = Chain()  # something else for certain, whatever is called on it
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
@@ -101,7 +102,11 @@ class Pipelines:
         ]
         if len(values) == 1 and isinstance(values[0], cst.Tuple | cst.List):
             values = [e.value for e in values[0].elements]
-        return tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
+        found = tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
+        if sum(chain.width for chain in found) > _WIDTH_LIMIT:
+            self.inference.bounds_met.add(f"{_WIDTH_LIMIT} datasets that are joined")
+            return (_OPEN,)
+        return found
 
     def _transformation(
         self, file: File, call: cst.Call, method: str, context: Context | None, depth: int

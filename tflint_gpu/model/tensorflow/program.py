@@ -159,21 +159,3 @@ class Program:
         method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
         if method is not None:
             yield method, None
-
-    @cached_property
-    def last_import(self) -> cst.SimpleStatementLine | None:
-        """The last import of the block of imports at the top of the file."""
-        last = None
-        for statement in self.file.tree.module.body:
-            if not isinstance(statement, cst.SimpleStatementLine):
-                break
-            if any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body):
-                last = statement
-            elif last is not None or not _is_docstring(statement):
-                break
-        return last
-
-
-def _is_docstring(statement: cst.SimpleStatementLine) -> bool:
-    small = statement.body[0]
-    return isinstance(small, cst.Expr) and isinstance(small.value, cst.BaseString)

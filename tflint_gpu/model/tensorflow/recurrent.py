@@ -16,6 +16,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.targets import Target
 
 _ALIASES = ("keras.activations", "keras.ops", "tf", "tf.nn", "tf.math")
 _SUPPORTED = {
@@ -49,10 +50,12 @@ class GenericRecurrent:
 class Recurrent:
     """The recurrent layers of one file."""
 
-    def __init__(self, file: File, inference: Inference, constants: Constants) -> None:
+    def __init__(self, file: File, inference: Inference, constants: Constants, target: Target) -> None:
         self.file = file
         self.inference = inference
         self.constants = constants
+        # Keras 3.0.5 and 3.3.3 ask for `not self.dropout` too, 3.4.0 no longer (keras/src/layers/rnn/lstm.py).
+        self.with_dropout = target.keras_release is not None and (3, 0) <= target.keras_release < (3, 4)
 
     def generic(self) -> Iterator[GenericRecurrent]:
         """The layers that certainly get an argument which the cuDNN kernel does not know, and cells in `RNN`."""
@@ -84,6 +87,7 @@ class Recurrent:
             ("unroll", _is_true),
             ("use_bias", _is_false),
             *((("reset_after", _is_false),) if layer == "GRU" else ()),
+            *((("dropout", _is_positive),) if self.with_dropout else ()),
         ):
             given = self._given(file, call, name)
             if given is not None and holds(self._value(file, call, given, name)):

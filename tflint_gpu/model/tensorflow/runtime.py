@@ -12,6 +12,7 @@ from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.library import is_library
 from tflint_gpu.model.python.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.datasets import is_source
 from tflint_gpu.model.tensorflow.devices import parse_device
@@ -45,6 +46,9 @@ _MEMORY_SETTINGS = tuple(
     b"gpu_options device_count".split()
 )
 _VISIBILITY_SETTINGS = (b"set_visible_devices", b"CUDA_VISIBLE_DEVICES", b"HIP_VISIBLE_DEVICES")
+_NO_GPUS = re.compile(
+    r"""CUDA_VISIBLE_DEVICES["']\]?\s*[=,:]\s*["'](?:-1)?["']|set_visible_devices\(\s*(?:devices=)?\[\s*\]"""
+)
 _OTHER_BACKEND = re.compile(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
 _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
 # They raise where code runs eagerly, so what stands beside them does not.
@@ -67,20 +71,25 @@ class Runtime:
     def _file(self) -> File:
         return self.inference.entry
 
-    def _mentions(self, markers: tuple[bytes, ...]) -> bool:
+    def mentions(self, markers: tuple[bytes, ...]) -> bool:
+        """Whether any of these bytes stand in the file or in one of the project that it reaches."""
         return self.inference.project.program_mentions(self._file.source, markers)
 
     def sets_memory(self) -> bool:
         """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility."""
-        return self._mentions(_MEMORY_SETTINGS)
+        return self.mentions(_MEMORY_SETTINGS)
 
     def narrows_visibility(self) -> bool:
         """Whether the file, or one that it reaches, chooses which GPUs are visible."""
-        return self._mentions(_VISIBILITY_SETTINGS)
+        return self.mentions(_VISIBILITY_SETTINGS)
+
+    def hides_gpus(self) -> bool:
+        """Whether the file itself hides all GPUs."""
+        return _NO_GPUS.search(self._file.source.text) is not None
 
     def has_numpy_behaviour(self) -> bool:
         """Whether the program gives tensors NumPy's methods, through which some NumPy functions work on them."""
-        return self._mentions((b"experimental_enable_numpy_behavior",))
+        return self.mentions((b"experimental_enable_numpy_behavior",))
 
     @cached_property
     def uses_another_backend(self) -> bool:
@@ -144,12 +153,16 @@ class Runtime:
             if device is not None:
                 yield call, device
 
-    def initialiser_before(self, file: File, call: cst.Call) -> tuple[Node, str] | None:
-        """What surely initialises the runtime before `call` in the same straight-line code: place and name."""
+    def initialiser_before(self, file: File, node: Node) -> tuple[Node, str] | None:
+        """What surely initialises the runtime before a place: an earlier call of the same code, or an import.
+
+        Returns:
+            The call or the import, and the name of what initialises it.
+        """
         tree = file.tree
-        function = tree.function(call)
-        around = {tree.module, *tree.ancestors(call)}
-        here = tree.order[call]
+        function = tree.function(node)
+        around = {tree.module, *tree.ancestors(node)}
+        here = tree.order[node]
         for other in file.calls_in.get(function, []):
             if tree.order[other] >= here:
                 break
@@ -158,6 +171,33 @@ class Runtime:
             name = self.initialises(file, other)
             if name is not None:
                 return other, name
+        return self._initialising_import(file, node)
+
+    def _initialising_import(self, file: File, node: Node) -> tuple[Node, str] | None:
+        """An import at the top of the file of a module that initialises the runtime while it is imported."""
+        order = file.tree.order
+        for bindings in file.tree.root.bindings.values():
+            for binding in bindings:
+                place = binding.node
+                is_plain = isinstance(file.tree.parents.get(file.tree.parents.get(place, place)), cst.Module)
+                if binding.kind != "import" or not is_plain or order[place] > order[node]:
+                    continue
+                found = self.inference.project.imported(file, binding.target)
+                name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
+                if name is not None:
+                    return place, name
+        return None
+
+    def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
+        """What code at the top of a module of the project surely initialises the runtime with."""
+        if file in seen or len(seen) > _DEPTH_LIMIT or self.is_graph_program(file):
+            return None
+        around: set[Node] = {file.tree.module}
+        for call in file.calls_in.get(None, []):
+            if not self._may_not_run(file, call, around):
+                name = self.initialises(file, call)
+                if name is not None:
+                    return name
         return None
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
@@ -186,7 +226,7 @@ class Runtime:
     def initialises(self, file: File, call: cst.Call, depth: int = 0) -> str | None:
         """The name of what a call does that initialises the runtime, None where it does not for certain."""
         name = file.name(call.func)
-        if name is not None:
+        if name is not None and is_library(name):
             last = name.rpartition(".")[2]
             if name in _INITIALISERS or (name.startswith("tf.") and returns_tensor(name)):
                 return name

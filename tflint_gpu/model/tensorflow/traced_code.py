@@ -79,6 +79,7 @@ class TracedCode:
         self.guards = guards
         self.execution = execution
         self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
+        self._asking: dict[File, bool] = {}
 
     @cached_property
     def functions(self) -> list[Traced]:
@@ -117,7 +118,7 @@ class TracedCode:
     def runs_once(self, file: File, node: Node) -> bool:
         """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test."""
         tests = list(self.guards.conditions(file, node))
-        if any(_asks_whether_done(file, test) or _ASKS_FOR_TRACING.search(file.code(test)) for test in tests):
+        if any(_asks_whether_done(file, test) or self._asks_for_tracing(file, test) for test in tests):
             return True
         if self.guards.keeps_tensors_out(file, node):
             return True
@@ -126,6 +127,12 @@ class TracedCode:
             and any(isinstance(i.item, cst.Call) and file.name(i.item.func) in _UNTRACED for i in parent.items)
             for parent in file.tree.ancestors(node)
         )
+
+    def _asks_for_tracing(self, file: File, test: Expression) -> bool:
+        known = self._asking.get(file)
+        if known is None:
+            known = self._asking[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
+        return known and _ASKS_FOR_TRACING.search(file.code(test)) is not None
 
     def runs_in_every_call(self, traced: Traced, node: Node) -> bool:
         """Whether no test, handler or decorator may keep code of a traced function from running in some calls."""

@@ -16,20 +16,29 @@ from tflint_gpu.model.tensorflow.kinds import Kinds
 TF_FUNCTIONS = frozenset(
     ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
 )
+_ASSUMED = cst.Decorator(cst.Name("function"))
 _TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 
 
 class Tracing:
-    """Functions under `tf.function`, in all files that a check sees."""
+    """Functions under `tf.function`, in all files that a check sees.
 
-    def __init__(self, inference: Inference, kinds: Kinds) -> None:
+    Arguments:
+        assumed: functions that count as if they were decorated with it.
+    """
+
+    def __init__(self, inference: Inference, kinds: Kinds, assumed: frozenset[Node] = frozenset()) -> None:
         self.inference = inference
         self.kinds = kinds
+        self.assumed = assumed
+        self._known: dict[Node, bool] = {}
         self._wrapped: dict[File, dict[FunctionNode, Node]] = {}
         self._under_tf_function: set[Node] = set()
         self._under_keras: set[Node] = set()
         self._searched: set[File] = set()
         self._wrapping: dict[File, frozenset[Node]] = {}
+        self._named: dict[File, frozenset[str]] = {}
+        self._wraps: dict[File, list[tuple[Function, Node]]] = {}
 
     def is_traced(self, file: File, function: FunctionNode) -> bool:
         """Whether a function is, or may be, traced: itself, or by what calls it."""
@@ -52,10 +61,17 @@ class Tracing:
             self._wrapped[file] = found
         return self._wrapped[file]
 
-    def _wraps_in(self, file: File) -> Iterator[tuple[Function, Node]]:
+    def _wraps_in(self, file: File) -> list[tuple[Function, Node]]:
+        if file not in self._wraps:
+            self._wraps[file] = list(self._find_wraps(file))
+        return self._wraps[file]
+
+    def _find_wraps(self, file: File) -> Iterator[tuple[Function, Node]]:
         definitions = self.inference.definitions
         for function in file.tree.functions:
             if isinstance(function, cst.FunctionDef):
+                if function in self.assumed:
+                    yield definitions.function(file, function), _ASSUMED
                 for decorator in function.decorators:
                     if self.is_tf_function(file, decorator.decorator):
                         yield definitions.function(file, function), decorator
@@ -79,13 +95,31 @@ class Tracing:
             return False
         if expr in self._wrappers(file):
             return True
-        if isinstance(expr, cst.Name):  # `maybe_compile = tf.function if FLAGS.graph else lambda f: f`
-            bindings = file.flow.lookup(expr.value, expr)
-            return any(
+        if not isinstance(expr, cst.Name) or expr.value not in self._aliases(file):
+            return False
+        if expr not in self._known:
+            self._known[expr] = False  # a name for itself ends here
+            self._known[expr] = any(
                 isinstance(b.value, cst.IfExp | cst.Call) and b.kind == "assign" and self._mentions(file, b.value)
-                for b in bindings
+                for b in file.flow.lookup(expr.value, expr)
             )
-        return False
+        return self._known[expr]
+
+    def _aliases(self, file: File) -> frozenset[str]:
+        """The names that may be ones for it: `maybe_compile = tf.function if FLAGS.graph else lambda f: f`."""
+        if file not in self._named:
+            self._named[file] = frozenset(
+                name
+                for scope in file.tree.scopes.values()
+                for name, bindings in scope.bindings.items()
+                for b in bindings
+                if b.kind == "assign"
+                and (
+                    isinstance(b.value, cst.IfExp)
+                    or (isinstance(b.value, cst.Call) and self.is_tf_function(file, b.value))
+                )
+            )
+        return self._named[file]
 
     def _wrappers(self, file: File) -> frozenset[Node]:
         """The functions and decorators used in a file that are the project's own ways to write `tf.function`."""
@@ -94,6 +128,7 @@ class Tracing:
             made = {
                 function.name.value
                 for one in self.inference.files_with("return tf.function(", file)
+                if any(True for _ in one.calls(*TF_FUNCTIONS))
                 for function in one.tree.functions
                 if isinstance(function, cst.FunctionDef) and self._returns_tf_function(one, function)
             }
@@ -147,7 +182,5 @@ class Tracing:
                     if isinstance(arg.value, cst.Name | cst.Attribute | cst.Lambda):
                         queue.extend(callee.function for callee in self.inference.callables(file, arg.value))
             queue.extend(
-                self.inference.definitions.function(file, one)
-                for one in file.tree.functions
-                if file.tree.function(one) is function.node
+                self.inference.definitions.function(file, one) for one in file.tree.functions_in.get(function.node, ())
             )

@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import LoopNode, Node, argument, method_name
@@ -31,6 +32,7 @@ class EagerStep:
     Arguments:
         file: of the tape. loop: in `loop_file`. path: the calls between them.
         host_reads: what in the step keeps it from being traced as it is.
+        functions: that the loop runs on the way to it, outermost first.
     """
 
     file: File
@@ -39,6 +41,7 @@ class EagerStep:
     loop: LoopNode
     path: tuple[Step, ...] = ()
     host_reads: tuple[Node, ...] = ()
+    functions: tuple[Function, ...] = ()
 
 
 class TrainingSteps:
@@ -62,7 +65,7 @@ class TrainingSteps:
                     continue
                 if self.loops.is_eager(run):
                     reads = tuple(self._host_reads(run.file, run.call))
-                    innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads)
+                    innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads, run.functions)
         by_loop: dict[LoopNode, EagerStep] = {}
         for step in innermost.values():  # a step may hold several tapes: one finding for all of them
             by_loop.setdefault(step.loop, step)

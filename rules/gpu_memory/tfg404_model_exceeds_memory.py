@@ -1,0 +1,116 @@
+"""TFG404 model-exceeds-memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.networks.sizes import Estimate, as_bytes
+from tflint_gpu.rule import Experiment, Finding, NoExperiment, Note, Prediction, Rule
+
+
+class ModelExceedsMemory(Rule):
+    """Training a model at its batch size needs more memory than the GPU has.
+
+    Why: a training step holds the parameters, their gradients, the variables of the optimizer (Adam keeps two numbers
+    for each parameter) and what the layers give, which the gradients are computed of: this last part grows with the
+    batch. Where all shapes are fixed by the source, all this can be added up before anything runs. The setting
+    `gpu-memory` says what there is, such as `gpu-memory = "24GiB"`; without it the rule is silent, for checking a file
+    asks no GPU. It is an estimate, shown as a table. Not in it are workspace of the kernels, the data and
+    fragmentation. A model is reported only where more than `gpu-memory` is left when all is taken off that TensorFlow
+    may overwrite or free early; XLA may besides compute some of it again instead of keeping it. Models of which a
+    layer, a shape, the batch size or the optimizer is not known are not reported, nor are those under a distribution
+    strategy.
+
+    Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.91
+    times (ResNet50) to 1.52 times (dense layers) the sum of what the layers give, recurrent layers by far more, and in
+    each of seven networks by more than the part that the rule counts on (`tests/benchmarks/training_memory.py`).
+    Parameters, slots and outputs are compared with those of real Keras in this project's tests. On a GPU it was not
+    measured.
+
+    Example:
+        from tensorflow import keras
+        from tensorflow.keras import layers
+
+        model = keras.Sequential(
+            [
+                keras.Input((512, 512, 3)),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.GlobalAveragePooling2D(),
+                layers.Dense(10),
+            ]
+        )
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, batch_size=512)
+
+    Use instead:
+        from tensorflow import keras
+        from tensorflow.keras import layers
+
+        model = keras.Sequential(
+            [
+                keras.Input((512, 512, 3)),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.Conv2D(64, 3, padding="same", activation="relu"),
+                layers.GlobalAveragePooling2D(),
+                layers.Dense(10),
+            ]
+        )
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, batch_size=64)
+    """
+
+    code = "TFG404"
+    name = "model-exceeds-memory"
+    markers = ((b"tensorflow", b"keras"),)
+    near_markers = (b".fit(", b".train_on_batch(")
+    skips_graphs = True
+    skips_other_backends = True
+    needs_gpu_memory = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls that train a model which does not fit."""
+        memory = model.target.gpu_memory
+        if memory is None or model.runtime.hides_gpus():
+            return
+        for estimate in model.trainings.estimates:
+            sizes, call = estimate.sizes, estimate.call
+            if sizes.least <= memory or model.runtime.is_on_cpu(estimate.file, call):
+                continue
+            yield Finding(
+                estimate.file,
+                estimate.method,
+                f"training this model with batches of {sizes.batch_size} needs about {as_bytes(sizes.total)}, "
+                f"more than the {as_bytes(memory)} of `gpu-memory`",
+                Prediction(
+                    "memory",
+                    ("gpu",),
+                    basis=f"added up from the shapes in the source; {as_bytes(sizes.least)} of it are held at one time",
+                ),
+                help=f"{_advice(estimate, memory)}\n{estimate.table()}",
+                notes=tuple(_notes(estimate)),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """None: it takes a card of this memory, and a training that fails takes the process with it."""
+        raise NoExperiment("whether it fits can only be tried on a GPU with the memory that the settings name")
+
+
+def _advice(estimate: Estimate, memory: int) -> str:
+    fitting = estimate.sizes.batch_size_within(memory)
+    if fitting:
+        return f"by this estimate batches of up to {fitting} fit; leave room for what is not in it"
+    return "by this estimate not even a batch of one fits: the model itself, or its input, has to be smaller"
+
+
+def _notes(estimate: Estimate) -> Iterator[Note]:
+    sizes = estimate.sizes
+    yield Note(estimate.made.file, estimate.made.node, "the model")
+    if estimate.compiled is not None:
+        yield Note(estimate.compiled.file, estimate.compiled.node, f"the optimizer: {estimate.optimizer.name}")
+    largest = sizes.largest
+    place = largest.layer.place if largest is not None and largest.layer is not None else None
+    if largest is not None and place is not None:
+        room = as_bytes(largest.at(sizes.batch_size).size)
+        yield Note(place.file, place.node, f"what this layer gives for a batch takes {room}, the most of all")

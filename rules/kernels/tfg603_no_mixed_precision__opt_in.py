@@ -1,0 +1,109 @@
+"""TFG603 no-mixed-precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.syntax import method_name
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+_ONLY_FORWARD = ("predict", "evaluate", "predict_on_batch", "test_on_batch")
+# Any of these in a program's files chooses a precision.
+_CHOICES = tuple(
+    b"mixed_float16 mixed_bfloat16 mixed_precision dtype_policy bfloat16 float16 float64 tensor_float_32".split()
+)
+# Any of these in a program's files means that it is written for GPUs.
+_GPUS = tuple(b"set_memory_growth MirroredStrategy device_configuration GPU: gpu:".split())
+# What computes products of matrices, in a file that the program reaches.
+_PRODUCTS = tuple(b"Dense Conv Attention applications LSTM GRU transformers keras_hub keras_cv".split())
+
+
+class NoMixedPrecision(Rule):
+    """A training program for GPUs computes everything in float32 and chooses no precision.
+
+    Why: NVIDIA GPUs from the Volta generation on have tensor cores, which multiply matrices of 16-bit numbers faster
+    than those of 32 bits, and activations of 16 bits take half the memory. One line,
+    `tf.keras.mixed_precision.set_global_policy("mixed_float16")`, lets Keras's layers use them; `"mixed_bfloat16"` from
+    the Ampere generation on. The last layer should then have `dtype="float32"`, and a training loop of one's own must
+    scale its loss. Whether it pays depends on the model and the card: small models gain nothing. A program is
+    reported once, where it starts to train, and only when its files set something up for GPUs and choose no precision.
+
+    Measured: nothing; on a CPU there is nothing to gain, and no GPU was at hand. So this rule runs only where it is
+    selected by its code.
+
+    Example:
+        import tensorflow as tf
+
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1024), tf.keras.layers.Dense(10)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels)
+
+    Use instead:
+        import tensorflow as tf
+
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1024), tf.keras.layers.Dense(10, dtype="float32")])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels)
+    """
+
+    code = "TFG603"
+    name = "no-mixed-precision"
+    severity = "advice"
+    markers = ((b"fit", b"train", b"Train", b"main", b"run", b"GradientTape"),)
+    near_markers = (b".fit(", b"train_on_batch", b"apply_gradients", b"GradientTape")
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+    opt_in = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the first place where a program trains, when nothing in it chooses a precision."""
+        if model.target.tensorflow < (2, 4) or model.program.uses_tpu or not model.program.imports_tensorflow:
+            return
+        if model.runtime.is_graph_program(model.file) or model.runtime.mentions(_CHOICES):
+            return
+        if not model.runtime.mentions(_GPUS) or not model.runtime.mentions(_PRODUCTS):
+            return
+        first = model.program.first_training
+        call = first.file.call_at(first.node) if first is not None else None
+        if first is None or call is None or method_name(call) in _ONLY_FORWARD:
+            return
+        yield Finding(
+            model.file,
+            first.place,
+            "this program trains in float32 and chooses no precision: tensor cores are faster in 16 bits",
+            Prediction("slowdown", ("gpu",), basis="NVIDIA's documentation; nothing was measured"),
+            help='try `tf.keras.mixed_precision.set_global_policy("mixed_float16")`, with a float32 last layer',
+            notes=() if first.file is model.file else (Note(first.file, first.node, "the training"),),
+        )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """Steps of a dense network in both precisions: what a program of one's own gains is for it to try."""
+        yield Experiment(finding.file, finding.node, requires="a GPU", workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        layers = [tf.keras.layers.Dense(4096, activation="relu", dtype="float32") for _ in range(4)]
+        x = tf.random.normal((1024, 4096))
+
+        @tf.function
+        def step():
+            result = x
+            for layer in layers:
+                result = layer(result)
+            return tf.cast(result, tf.float32)
+
+        for _ in tflint_measure.steps(range(8)):
+            step()
+    """,
+    changes=(('"float32") for', '"mixed_float16") for'),),
+)

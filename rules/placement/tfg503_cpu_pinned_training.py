@@ -1,0 +1,95 @@
+"""TFG503 cpu-pinned-training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.syntax import method_name
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+_ONLY_FORWARD = ("predict", "evaluate", "predict_on_batch", "test_on_batch")
+
+
+class CpuPinnedTraining(Rule):
+    """A program hides all GPUs, trains, and sets something up for the GPUs that it cannot see.
+
+    Why: with `CUDA_VISIBLE_DEVICES` set to `-1` or to nothing, or after `set_visible_devices([], "GPU")`, TensorFlow
+    has no GPU, and all training runs on the CPU, without a warning. That may be meant. Where the same file
+    turns on memory growth, divides a GPU or names one, it was written for GPUs, and the line that hides them is
+    likely to be left from a test. Not reported: a line that a condition, an option or a comment about devices
+    explains, programs without such a contradiction, programs that only predict, and single layers or
+    parts of a pipeline under `tf.device("/CPU:0")`.
+
+    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty then, by the meaning of both switches
+    (no GPU was at hand to see it change); a test repeats it with the installed TensorFlow.
+
+    Example:
+        import os
+
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        import tensorflow as tf
+
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels)
+
+    Use instead:
+        import tensorflow as tf
+
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(features, labels)
+    """
+
+    code = "TFG503"
+    name = "cpu-pinned-training"
+    markers = (
+        (b"CUDA_VISIBLE_DEVICES", b"set_visible_devices"),
+        (b"set_memory_growth", b"device_configuration", b"PU:"),
+    )
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the place that hides all GPUs of a program which trains and is written for them."""
+        hidden = model.visibility.hidden() if not model.runtime.is_graph_program(model.file) else None
+        first = model.program.first_training if hidden is not None else None
+        if hidden is None or first is None:
+            return
+        call = first.file.call_at(first.node)
+        if call is not None and method_name(call) in _ONLY_FORWARD:
+            return
+        yield Finding(
+            model.file,
+            hidden.place,
+            "all GPUs are hidden here, so this program trains on the CPU, and what it sets up for GPUs does nothing",
+            Prediction("wrong-device", ("gpu",), basis="the meaning of the switch; no GPU was at hand to see it"),
+            help="leave this line out, or say in a comment that the CPU is meant",
+            notes=(
+                Note(model.file, hidden.setup, "this is for a GPU"),
+                Note(first.file, first.node, "the training"),
+            ),
+        )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """A product of matrices behind the switch: on which device does it run?"""
+        yield Experiment(finding.file, finding.node, requires="a GPU", workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import os
+
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        import tensorflow as tf
+
+        product = tf.linalg.matmul(tf.ones((8, 8)), tf.ones((8, 8)))
+        tflint_measure.finish(outputs=[0.0], devices=[product.device], asked="/GPU:0")
+    """,
+    changes=(('"-1"', '"0"'),),
+)

@@ -1,0 +1,85 @@
+"""TFG504 late-visible-devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class LateVisibleDevices(Rule):
+    """`CUDA_VISIBLE_DEVICES` is set after TensorFlow has initialised the GPUs.
+
+    Why: CUDA reads this variable when it is initialised, and finds its devices then, once for the process. The first
+    operation initialises it: `tf.constant`, a variable, a dataset, an optimizer, `MirroredStrategy()`. What
+    `os.environ` gets later changes nothing: the process keeps the GPUs that it has, with its memory on all of them.
+    Set before the import of TensorFlow the variable always counts. Not reported: a file that starts other
+    processes, which inherit the variable, and a value that was kept to be put back.
+
+    Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it); what CUDA does
+    follows from its documentation and was not seen, since no GPU was at hand.
+
+    Example:
+        import os
+
+        import tensorflow as tf
+
+        scale = tf.constant(2.0)
+        os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+
+    Use instead:
+        import os
+
+        os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+        import tensorflow as tf
+
+        scale = tf.constant(2.0)
+    """
+
+    code = "TFG504"
+    name = "late-visible-devices"
+    markers = ((b"CUDA_VISIBLE_DEVICES",),)
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the assignments to the variable that something surely precedes which initialises the GPUs."""
+        for late in model.visibility.late():
+            if model.runtime.is_graph_code(model.file, late.initialiser):
+                continue
+            yield Finding(
+                model.file,
+                late.target,
+                f"no effect: `{late.name}` has initialised the GPUs, and CUDA reads this variable before that",
+                Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was at hand to see it"),
+                help="set it before `import tensorflow`",
+                notes=(Note(model.file, late.initialiser, "the GPUs are initialised here"),),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The variable that hides all GPUs, behind an operation and before it: is one used?"""
+        yield Experiment(
+            finding.file,
+            finding.node,
+            prediction=Prediction("wrong-result", ("gpu",), basis=finding.prediction.basis),
+            requires="a GPU",
+            workload=_WORKLOAD,
+            only_workload=True,
+        )
+
+
+_WORKLOAD = Workload(
+    before="""
+        import os
+
+        import tensorflow as tf
+
+        tf.constant(1.0)
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        product = tf.linalg.matmul(tf.ones((8, 8)), tf.ones((8, 8)))
+        wrong = {"wrong": "the product runs on a GPU"} if "GPU" in product.device else {}
+        tflint_measure.finish(outputs=[0.0], **wrong)
+    """,
+    changes=(("\ntf.constant(1.0)", ""),),
+)

@@ -1,0 +1,88 @@
+"""TFG208 model-in-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Experiment, Finding, NoExperiment, Note, Prediction, Rule
+
+
+class ModelInLoop(Rule):
+    """A loop builds and fits a model in every turn, and the host's memory grows with each.
+
+    Why: once `fit` has run, TensorFlow keeps some of the host's memory for a model, also when Python has dropped the
+    model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of
+    it. Only a process that ends gives back all: one process a model. Whether a GPU's memory grows too was not
+    measured. Not reported: models that are kept (an ensemble), loops of at most five turns, and models that are
+    built once and fitted again.
+
+    Measured: {evidence}
+
+    Example:
+        import tensorflow as tf
+
+        for rate in rates:
+            model = tf.keras.Sequential([tf.keras.layers.Dense(64), tf.keras.layers.Dense(1)])
+            model.compile(tf.keras.optimizers.Adam(rate), "mse")
+            model.fit(images, labels)
+
+    Use instead:
+        import multiprocessing
+
+        import tensorflow as tf
+
+
+        def fitted(rate):
+            model = tf.keras.Sequential([tf.keras.layers.Dense(64), tf.keras.layers.Dense(1)])
+            model.compile(tf.keras.optimizers.Adam(rate), "mse")
+            model.fit(images, labels)
+
+
+        for rate in rates:
+            process = multiprocessing.get_context("spawn").Process(target=fitted, args=(rate,))
+            process.start()
+            process.join()
+    """
+
+    code = "TFG208"
+    name = "model-in-loop"
+    severity = "advice"
+    markers = ((b"for ", b"while "),)
+    near_markers = (b".fit(",)
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+    opt_in = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield each `fit` of a model that is new in every turn."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for found in model.fitted_models.dropped():
+            one = found.repeated
+            assert isinstance(one.call.func, cst.Attribute)
+            notes = [
+                Note(found.loop_file, found.loop, "in every turn of this loop"),
+                Note(found.made_file, found.made, "the model of the turn is made here"),
+            ]
+            notes += [Note(step.file, step.node, step.text) for step in one.path]
+            yield Finding(
+                one.file,
+                one.call.func.attr,
+                "every turn of a loop fits a model of its own: some host memory stays for each, "
+                "with or without `clear_session`",
+                Prediction(
+                    "memory",
+                    (),
+                    basis="18 MB a model of five dense layers with TensorFlow 2.21, 9.5 MB with `clear_session`",
+                ),
+                help="for many models: fit each in a process of its own, whose end gives back all memory",
+                notes=tuple(notes),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """None: what is measured is time, and what a device holds."""
+        raise NoExperiment("the host's memory is not watched")

@@ -1,0 +1,131 @@
+"""TFG213 host-weight-copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.weight_copies import WeightCopy
+from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop
+
+
+class HostWeightCopy(Rule):
+    """A training loop copies a model's weights through NumPy in every step.
+
+    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes a variable's value of each
+    again. On a GPU every weight goes to the host's memory and back, and Python waits for it; `assign` copies
+    from variable to variable where they are, and under `@tf.function` all of them at once. So it is with a target
+    network, a moving average, and weights that are saved and restored around an update. Not reported: copies
+    once an epoch, an episode or every n steps, copies from layer to layer, and loops without an update of weights.
+
+    Measured: {evidence} These are the copies alone, on a CPU; how much of a step they are was not measured on a
+    GPU, so this rule runs only where it is selected by its code.
+
+    Example:
+        import tensorflow as tf
+
+        online = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+        target = tf.keras.models.clone_model(online)
+        for states, values in batches:
+            online.train_on_batch(states, values)
+            target.set_weights(online.get_weights())
+
+    Use instead:
+        import tensorflow as tf
+
+        online = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+        target = tf.keras.models.clone_model(online)
+
+
+        @tf.function
+        def follow():
+            for mine, other in zip(target.variables, online.variables):
+                mine.assign(other)
+
+
+        for states, values in batches:
+            online.train_on_batch(states, values)
+            follow()
+    """
+
+    code = "TFG213"
+    name = "host-weight-copy"
+    severity = "advice"
+    markers = ((b"for ", b"while "),)
+    near_markers = (b".set_weights(",)
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+    opt_in = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the `set_weights` that every step of training runs."""
+        if model.target.tensorflow < (2, 0):
+            return
+        for copy in model.weight_copies.in_steps():
+            one = copy.repeated
+            assert isinstance(one.call.func, cst.Attribute)
+            notes = [Note(one.loop_file, one.loop, "the loop of training steps")]
+            notes += [Note(step.file, step.node, step.text) for step in one.path]
+            if copy.source is None:
+                notes.append(Note(one.file, copy.read, "the weights are read here"))
+            yield Finding(
+                one.file,
+                one.call.func.attr,
+                "every training step copies all weights through NumPy: from the device to the host, and back",
+                Prediction(
+                    "slowdown",
+                    ("gpu",),
+                    basis="the copy alone takes 3 to 40 times an assignment on a CPU; on a GPU it was not measured",
+                ),
+                help="`assign` each variable from the other's in a function under `@tf.function`",
+                notes=tuple(notes),
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's loop, as it is and with assignments; a workload for what is computed in between."""
+        copy = next(one for one in model.weight_copies.in_steps() if _method(one) is finding.node)
+        one = copy.repeated
+        if copy.source is None or not isinstance(one.call.func, cst.Attribute):
+            yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)
+            return
+        mine, other = one.file.code(one.call.func.value), one.file.code(copy.source)
+        text = f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
+        yield Experiment(
+            one.loop_file,
+            one.loop,
+            probes=measured_loop(model, one.loop_file, one.loop),
+            repair=(Change(one.file, one.call, text),),
+            workload=_WORKLOAD,
+        )
+
+
+def _method(copy: WeightCopy) -> cst.CSTNode | None:
+    func = copy.repeated.call.func
+    return func.attr if isinstance(func, cst.Attribute) else None
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        def network():
+            layers = [tf.keras.layers.Dense(500, activation="relu") for _ in range(4)]
+            model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(4)])
+            model(tf.zeros((1, 20)))
+            return model
+
+        online, target = network(), network()
+
+        @tf.function
+        def follow():
+            for mine, other in zip(target.weights, online.weights):
+                mine.assign(other)
+
+        for _ in tflint_measure.steps(range(8)):
+            target.set_weights(online.get_weights())
+    """,
+    changes=(("    target.set_weights(online.get_weights())", "    follow()"),),
+)

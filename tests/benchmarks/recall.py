@@ -1,0 +1,82 @@
+"""How many of the true places that readers found in public code the rules find.
+
+    python tests/benchmarks/recall.py FOLDER [--missed]
+
+`tests/recall/*.toml` has the places: each was written down by somebody who read the code before the linter ran.
+FOLDER has a folder for each repository, called `owner+name`; places in repositories that are not there are left out.
+A finding of the same rule within three lines counts as the place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PLACES = Path(__file__).parents[1] / "recall"
+NEAR = 3
+
+
+def main() -> None:
+    """Check each repository, compare, and print a table by rule."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--missed", action="store_true", help="list the places that are not found")
+    arguments = parser.parse_args()
+    by_repository: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for path in sorted(PLACES.glob("*.toml")):
+        for place in tomllib.loads(path.read_text("utf-8"))["place"]:
+            by_repository[place["repository"]].append(place)
+    counts: dict[bool, dict[str, Counter[bool]]] = {doubt: defaultdict(Counter) for doubt in (False, True)}
+    for repository, places in sorted(by_repository.items()):
+        folder = arguments.folder / repository.replace("/", "+")
+        if not folder.is_dir():
+            print(f"{repository} is not in {arguments.folder}: {len(places)} places are left out")
+            continue
+        reported = _reported(folder)
+        for place in places:
+            found = any(
+                (place["file"], place.get("cell"), place["line"] + by, place["code"]) in reported
+                for by in range(-NEAR, NEAR + 1)
+            )
+            counts[place.get("in_doubt", False)][place["code"]][found] += 1
+            if arguments.missed and not found and not place.get("in_doubt", False):
+                print(f"{repository} {place['file']}:{place['line']} {place['code']} {place['why']}")
+    _print(counts)
+
+
+def _reported(folder: Path) -> set[tuple[str, int | None, int, str]]:
+    command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--output-format", "json", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return {
+        (
+            Path(one["filename"]).relative_to(folder.resolve()).as_posix(),
+            one["cell"],
+            one["location"]["row"],
+            one["code"],
+        )
+        for one in json.loads(done.stdout)
+    }
+
+
+def _print(counts: dict[bool, dict[str, Counter[bool]]]) -> None:
+    print("| rule | true places | found | in doubt | found |\n|---|---|---|---|---|")
+    for code in sorted({*counts[False], *counts[True]}):
+        certain, doubt = counts[False][code], counts[True][code]
+        print(f"| {code} | {certain.total()} | {certain[True]} | {doubt.total()} | {doubt[True]} |")
+    certain = sum(counts[False].values(), Counter())
+    doubt = sum(counts[True].values(), Counter())
+    print(f"| all | {certain.total()} | {certain[True]} | {doubt.total()} | {doubt[True]} |")
+
+
+if __name__ == "__main__":
+    main()

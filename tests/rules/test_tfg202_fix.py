@@ -1,0 +1,211 @@
+"""The fix of TFG202: `@tf.function` on steps that only compute, and on no other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checks import findings, fixed, found, notebook
+
+HEAD = """
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+optimizer = keras.optimizers.SGD()
+metric = keras.metrics.Mean()
+loss_fn = keras.losses.MeanSquaredError()
+dataset = tf.data.Dataset.from_tensor_slices((np.zeros((8, 2)), np.zeros((8, 1)))).batch(4)
+"""
+BODY = """
+    with tf.GradientTape() as tape:
+        loss = loss_fn(y, model(x, training=True))
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+"""
+STEP = "def step(x, y):" + BODY
+LOOP = "for x, y in dataset:\n    step(x, y)\n"
+CLASS = (
+    "class Trainer:\n    def __init__(self, model):\n        self.model = model\n"
+    "        self.optimizer = keras.optimizers.Adam()\n        self.rate = 0.5\n"
+    "    def step(self, x, y):\n        with tf.GradientTape() as tape:\n"
+    "            loss = self.rate * tf.reduce_mean(tf.square(self.model(x) - y))\n"
+    "        grads = tape.gradient(loss, self.model.trainable_variables)\n"
+    "        self.optimizer.apply_gradients(zip(grads, self.model.trainable_variables))\n"
+    "        return loss\n"
+    "    def fit(self, data):\n        for x, y in data:\n            self.step(x, y)\n"
+)
+RUN = "Trainer(model).fit(dataset)\n"
+
+MENDED = {
+    "function": STEP + LOOP,
+    "metric": STEP + "    metric.update_state(loss)\n    return metric.result()\n" + LOOP,
+    "method": CLASS + RUN,
+    "parameters that stay": STEP.replace("x, y", "net, opt, x, y").replace("model", "net").replace("optimizer.", "opt.")
+    + "for x, y in dataset:\n    step(model, optimizer, x, y)\n",
+    "epochs": STEP + "for epoch in range(20):\n    for i, (x, y) in enumerate(dataset):\n        step(x, y)\n",
+    "helper": "def loss_of(x, y):\n    return tf.reduce_mean(model(x) - y)\n"
+    + STEP.replace("loss_fn(y, model(x, training=True))", "loss_of(x, y)")
+    + LOOP,
+    "layer of the project": "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.dense = keras.layers.Dense(1)\n    def call(self, x):\n        return self.dense(x)\nmodel = Net()\n"
+    + STEP.replace("model", "net")
+    + LOOP,
+    "branch on a constant": STEP.replace("x, y", "x, y, sharp=False").replace(
+        "    grads", "    if sharp:\n        loss = 2 * loss\n    grads"
+    )
+    + LOOP,
+    "branch on a shape": STEP.replace(
+        "    grads", "    if len(x.shape) > 2 and model is not None:\n        loss = 2 * loss\n    grads"
+    )
+    + LOOP,
+    "list of its own": STEP.replace("    grads", "    seen = []\n    seen.append(loss)\n    grads") + LOOP,
+}
+MENDED["layer of the project"] = MENDED["layer of the project"].replace("model = Net()", "net = Net()")
+
+NOT_MENDED = {
+    "print": (STEP + "    print(loss)\n" + LOOP, "`print` in it would run only while it is traced"),
+    "list": ("seen = []\n" + STEP + "    seen.append(1)\n" + LOOP, "it changes `seen`"),
+    "counter": ("n = 0\n" + STEP.replace(":\n", ":\n    global n\n    n += 1\n", 1) + LOOP, "`n`"),
+    "attribute": (
+        CLASS.replace("        return loss", "        self.last = loss\n        return loss") + RUN,
+        "`self.last`",
+    ),
+    "attribute that changes": (CLASS + "            self.rate *= 0.9\n" + RUN, "`self.rate` changes"),
+    "variable": (STEP + "    c = tf.Variable(0.0)\n" + LOOP, "tf.Variable"),
+    "optimizer": (STEP.replace("    grads", "    optimizer = keras.optimizers.SGD()\n    grads") + LOOP, "optimizer"),
+    "NumPy": (STEP + "    return np.mean(loss)\n" + LOOP, "`np.mean` in it would run only while it is traced"),
+    "random": (STEP.replace("model(x, ", "model(x + np.random.normal(), ") + LOOP, "np.random.normal"),
+    "clock": ("import time\n" + STEP + "    return time.time()\n" + LOOP, "time.time"),
+    "number that changes": (
+        STEP.replace("x, y", "x, y, i").replace("loss_fn(y", "i * loss_fn(y")
+        + "for i, (x, y) in enumerate(dataset):\n    step(x, y, i)\n",
+        "`i` is a Python number that a loop changes",
+    ),
+    "plot": ("import matplotlib.pyplot as plt\n" + STEP + "    plt.plot(loss)\n" + LOOP, "`plt.plot`"),
+    "float": (STEP + "    return float(loss)\n" + LOOP, "`float` in it needs a value"),
+    "model bound again": (
+        STEP + LOOP + "model = keras.Sequential([keras.layers.Dense(1)])\n" + LOOP,
+        "`model` changes",
+    ),
+    "print in the model": (
+        "class Net(keras.Model):\n    def call(self, x):\n        print(x)\n        return x\nnet = Net()\n"
+        + STEP.replace("model", "net")
+        + LOOP,
+        "`print`",
+    ),
+    "print in a helper": (
+        "def show(loss):\n    print(loss)\n" + STEP + "    show(loss)\n" + LOOP,
+        "`print`",
+    ),
+    "summary": (STEP + "    tf.summary.scalar('loss', loss)\n" + LOOP, "`tf.summary.scalar`"),
+    "unknown helper": ("from elsewhere import note\n" + STEP + "    note(loss)\n" + LOOP, ""),
+    "unknown method": (STEP + "    board.add(loss)\n" + LOOP, ""),
+    "branch on a tensor": (STEP + "    if loss > 3:\n        return loss\n    return None\n" + LOOP, ""),
+    "unknown data": (STEP + "for x, y in batches:\n    step(x, y)\n", ""),
+    "another model each turn": (
+        STEP.replace("x, y", "net, opt, x, y").replace("model", "net").replace("optimizer.", "opt.")
+        + "for _ in range(20):\n    m = keras.Sequential([keras.layers.Dense(1)])\n    o = keras.optimizers.SGD()\n"
+        "    for x, y in dataset:\n        step(m, o, x, y)\n",
+        "",
+    ),
+    "returns the model": (STEP + "    return model\n" + LOOP, ""),
+    "generator": (STEP + "    yield loss\nfor x, y in dataset:\n    list(step(x, y))\n", ""),
+    "in the loop": ("for x, y in dataset:" + BODY, ""),
+    "made in a loop": (
+        "for _ in range(20):\n    " + STEP.replace("\n", "\n    ") + LOOP.replace("\n", "\n    ").rstrip() + "\n",
+        "",
+    ),
+    "stars": (STEP + "for pair in dataset:\n    step(*pair)\n", ""),
+}
+
+
+@pytest.mark.parametrize("code", MENDED.values(), ids=MENDED.keys())
+def test_step_that_only_computes_is_decorated(code: str, tmp_path: Path) -> None:
+    """Protects the fix, and that nothing is found behind it."""
+    code = HEAD + code
+    assert [c for c, _ in found(code, tmp_path) if c != "TFG401"] == ["TFG202"]
+    after = fixed(code, tmp_path, "TFG202")
+    name = "    def step" if "class Trainer" in code else "def step"
+    indent = "    " if "class Trainer" in code else ""
+    assert after == code.replace(name, f"{indent}@tf.function\n{name}")
+    assert not [c for c, _ in found(after, tmp_path) if c != "TFG401"]
+
+
+@pytest.mark.parametrize(("code", "why"), NOT_MENDED.values(), ids=NOT_MENDED.keys())
+def test_step_with_effects_is_left_as_it_is(code: str, why: str, tmp_path: Path) -> None:
+    """Protects programs from a decorator that changes what they do; the help names what stands in the way."""
+    found_there = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG202"]
+    for one in found_there:
+        assert one.fix is None
+        assert why in one.help
+    assert found_there or not why
+
+
+def test_the_decorator_is_written_as_the_file_imports(tmp_path: Path) -> None:
+    code = (HEAD + STEP + LOOP).replace("import tensorflow as tf", "import tensorflow").replace("tf.", "tensorflow.")
+    assert "@tensorflow.function\ndef step" in fixed(code, tmp_path, "TFG202")
+    only = (HEAD + STEP + LOOP).replace("import tensorflow as tf", "from tensorflow import GradientTape, data")
+    assert "function" not in fixed(only.replace("tf.", ""), tmp_path, "TFG202")
+
+
+def test_step_of_another_file_is_left_alone(tmp_path: Path) -> None:
+    """Protects what other programs call, too."""
+    (tmp_path / "steps.py").write_text(HEAD + STEP)
+    for one in (f for r, f in findings(HEAD + "import steps\n" + LOOP.replace("step(", "steps.step("), tmp_path)):
+        assert one.fix is None or "step" not in one.fix.message
+
+
+def test_notebook(tmp_path: Path) -> None:
+    (_, finding), *_ = [
+        pair for pair in findings(notebook(HEAD, STEP, LOOP), tmp_path, name="a.ipynb") if pair[0].code == "TFG202"
+    ]
+    assert finding.fix is not None
+
+
+_PROGRAM = """
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+model = tf.keras.Sequential([tf.keras.layers.Dense(4, activation="relu"), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.Adam(0.01)
+metric = tf.keras.metrics.Mean()
+x_all = np.linspace(0.0, 1.0, 40).reshape(20, 2).astype("float32")
+dataset = tf.data.Dataset.from_tensor_slices((x_all, x_all.sum(1, keepdims=True))).batch(8)
+
+
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    metric.update_state(loss)
+
+
+for epoch in range(3):
+    for x, y in dataset:
+        train_step(x, y)
+np.savez("weights.npz", float(metric.result()), *model.get_weights())
+"""
+
+
+def test_the_same_weights_with_and_without_the_fix(tmp_path: Path) -> None:
+    """The truth: a step that only computes trains the same model when it is traced."""
+    pytest.importorskip("tensorflow")
+    np = pytest.importorskip("numpy")
+    after = fixed(_PROGRAM, tmp_path, "TFG202")
+    assert "@tf.function\ndef train_step" in after
+    weights = []
+    for name, text in (("before", _PROGRAM), ("after", after)):
+        folder = tmp_path / name
+        folder.mkdir()
+        subprocess.run([sys.executable, "-c", text], cwd=folder, check=True, capture_output=True)
+        with np.load(folder / "weights.npz") as saved:
+            weights.append([saved[key] for key in saved.files])
+    assert len(weights[0]) == len(weights[1]) == 5
+    for old, new in zip(*weights, strict=True):
+        np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-6)

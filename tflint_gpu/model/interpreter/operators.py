@@ -1,0 +1,134 @@
+"""Python's operators, comparisons and subscripts on values that are known."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model.interpreter.values import (
+    PLAIN,
+    ClassValue,
+    DictValue,
+    External,
+    FunctionValue,
+    Instance,
+    ListValue,
+    elements,
+)
+from tflint_gpu.model.interpreter.world import World
+from tflint_gpu.model.python.constants import UNKNOWN
+
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    cst.Add: operator.add,
+    cst.Subtract: operator.sub,
+    cst.Multiply: operator.mul,
+    cst.Divide: operator.truediv,
+    cst.FloorDivide: operator.floordiv,
+    cst.Modulo: operator.mod,
+    cst.Power: operator.pow,
+    cst.LeftShift: operator.lshift,
+    cst.RightShift: operator.rshift,
+}
+_ASSIGNING: dict[type, Callable[[Any, Any], Any]] = {
+    cst.AddAssign: operator.add,
+    cst.SubtractAssign: operator.sub,
+    cst.MultiplyAssign: operator.mul,
+    cst.DivideAssign: operator.truediv,
+    cst.FloorDivideAssign: operator.floordiv,
+    cst.ModuloAssign: operator.mod,
+    cst.PowerAssign: operator.pow,
+}
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    cst.Equal: operator.eq,
+    cst.NotEqual: operator.ne,
+    cst.LessThan: operator.lt,
+    cst.LessThanEqual: operator.le,
+    cst.GreaterThan: operator.gt,
+    cst.GreaterThanEqual: operator.ge,
+}
+_LARGEST = 10**15
+_LONGEST = 2_000
+
+
+def operated(world: World, symbol: cst.CSTNode, left: Any, right: Any) -> Any:
+    """What an operator gives."""
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    apply = _OPERATORS.get(type(symbol)) or _ASSIGNING.get(type(symbol))
+    if isinstance(left, ListValue | tuple) or isinstance(right, ListValue | tuple):
+        return _sequence(apply, left, right)
+    if isinstance(left, PLAIN) and isinstance(right, PLAIN):
+        return UNKNOWN if apply is None else _calculated(apply, left, right)
+    if any(isinstance(one, (Instance, DictValue, FunctionValue, ClassValue)) for one in (left, right)):
+        return UNKNOWN
+    return world.operated(type(symbol).__name__.removesuffix("Assign"), left, right)
+
+
+def _sequence(apply: Any, left: Any, right: Any) -> Any:
+    if isinstance(right, ListValue | tuple) and isinstance(left, int):
+        left, right = right, left
+    first = elements(left)
+    if first is None:
+        return UNKNOWN
+    if apply is operator.mul and isinstance(right, int) and right * len(first) <= _LONGEST:
+        found = first * right
+    elif apply is operator.add and type(left) is type(right) and (second := elements(right)) is not None:
+        found = first + second
+    elif apply is operator.mod and isinstance(left, str):
+        return UNKNOWN
+    else:
+        return UNKNOWN
+    return ListValue(found) if isinstance(left, ListValue) else tuple(found)
+
+
+def compared(symbol: cst.CSTNode, left: Any, right: Any) -> Any:
+    """What a comparison gives."""
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    if isinstance(symbol, cst.Is | cst.IsNot):
+        if left is None or right is None or isinstance(left, bool) or isinstance(right, bool):
+            return (left is right) is isinstance(symbol, cst.Is)
+        return UNKNOWN
+    if isinstance(symbol, cst.In | cst.NotIn):
+        found = elements(right)
+        if found is None or not isinstance(left, PLAIN) or not all(isinstance(one, PLAIN) for one in found):
+            return UNKNOWN
+        is_in = left in right if isinstance(right, str) and isinstance(left, str) else left in found
+        return is_in is isinstance(symbol, cst.In)
+    apply = _COMPARISONS.get(type(symbol))
+    if apply is None or not isinstance(left, (*PLAIN, tuple)) or not isinstance(right, (*PLAIN, tuple)):
+        return UNKNOWN
+    return _calculated(apply, left, right)
+
+
+def item(world: World, value: Any, key: Any) -> Any:
+    """What stands under a key or index, or a slice of a sequence."""
+    if isinstance(value, DictValue):
+        return value.items.get(key, UNKNOWN) if not value.is_lost and isinstance(key, PLAIN) else UNKNOWN
+    if isinstance(value, (Instance, FunctionValue, ClassValue, External, int, float, type(None))):
+        return UNKNOWN
+    found = elements(value)
+    if found is None:
+        return UNKNOWN if isinstance(value, ListValue) else world.item(value, key)
+    if isinstance(key, slice):
+        part = found[key]
+        return ListValue(part) if isinstance(value, ListValue) else value[key]
+    inside = isinstance(key, int) and -len(found) <= key < len(found)
+    return found[key] if inside else UNKNOWN
+
+
+def _calculated(apply: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    try:
+        if apply is operator.pow and (abs(right) > 64 or abs(left) > _LARGEST):
+            return UNKNOWN
+        if apply is operator.lshift and right > 64:
+            return UNKNOWN
+        if apply is operator.mul and isinstance(left, str) and len(left) * right > _LONGEST:
+            return UNKNOWN
+        value = apply(left, right)
+    except (ArithmeticError, TypeError, ValueError):
+        return UNKNOWN
+    return UNKNOWN if isinstance(value, int) and abs(value) > _LARGEST else value

@@ -1,0 +1,241 @@
+"""Models that a loop builds and fits in every turn, and drops with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.constants import Constants
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import is_decorated
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.scopes import Binding
+from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.execution import Step
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.repetitions import FEW, Repeated, Repetitions
+
+_DEPTH_LIMIT = 3  # functions that hand on what another one builds
+_FOLDS = 5  # what scikit-learn makes if nothing else is said
+_KEEPING = frozenset("append extend insert add setdefault update put appendleft".split())
+_DISPLAYS = (cst.Arg, cst.Element, cst.DictElement, cst.Tuple, cst.List, cst.Dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """A `fit` of a model that is new in each turn of a loop.
+
+    Arguments:
+        made: the statement in which the turn gets it. loop: in `loop_file`.
+    """
+
+    repeated: Repeated
+    loop_file: File
+    loop: LoopNode
+    made_file: File
+    made: Node
+
+
+class FittedModels:
+    """The loops that are seen from one file."""
+
+    def __init__(
+        self, inference: Inference, constants: Constants, kinds: Kinds, data: LoopData, repetitions: Repetitions
+    ) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.data = data
+        self.repetitions = repetitions
+
+    def dropped(self) -> Iterator[FittedModel]:
+        """The fits of models that each turn of a loop builds, where nothing keeps the models."""
+        for one in self.repetitions.of_methods("fit"):
+            if not isinstance(one.call.func, cst.Attribute):
+                continue
+            receiver = one.call.func.value
+            found = self._made(one, one.file, receiver, one.path)
+            if found is None:
+                continue
+            loop, made_file, made, name = found
+            if self._has_few_folds(one.loop_file, loop):
+                continue
+            if self._is_built(one, receiver, made, made_file) and not self._is_kept(made_file, made, name, one):
+                yield FittedModel(one, one.loop_file, loop, made_file, made.node)
+
+    def _made(
+        self, one: Repeated, file: File, expr: Expression, path: tuple[Step, ...]
+    ) -> tuple[LoopNode, File, Binding, str] | None:
+        """The loop whose turns make what a name holds, and where they do; `path` leads from it to the name."""
+        if isinstance(expr, cst.Attribute) and path:  # `self.model` of an object that the turn makes
+            call = path[-1].node
+            is_own = self.inference.definitions.self_class(file, expr.value) is not None
+            if is_own and isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+                return self._made(one, path[-1].file, call.func.value, path[:-1])
+            return None
+        if not isinstance(expr, cst.Name):
+            return None
+        bindings = file.flow.lookup(expr.value, expr)
+        if len(bindings) != 1 or file.tree.function(bindings[0].node) is not file.tree.function(expr):
+            return self._handed_over(one, file, expr, bindings, path)
+        binding = bindings[0]
+        if binding.kind != "assign" or not isinstance(binding.value, cst.Call) or _is_conditional(file, binding.node):
+            return None
+        loop = one.loop if path else self._loop_with(file, expr, binding)
+        return (loop, file, binding, expr.value) if loop is not None else None
+
+    def _handed_over(
+        self, one: Repeated, file: File, expr: cst.Name, bindings: list[Binding], path: tuple[Step, ...]
+    ) -> tuple[LoopNode, File, Binding, str] | None:
+        """The same for a parameter: what the call on the way passes."""
+        if len(bindings) != 1 or bindings[0].kind != "parameter" or not path:
+            return None
+        step = path[-1]
+        node = file.tree.function(expr)
+        if not isinstance(step.node, cst.Call) or not isinstance(node, cst.FunctionDef):
+            return None
+        function = self.inference.definitions.function(file, node)
+        given = dict(self.inference.definitions.passed(step.file, step.node, function)).get(bindings[0].node)  # type: ignore[call-overload]
+        return self._made(one, step.file, given, path[:-1]) if given is not None else None
+
+    def _loop_with(self, file: File, place: Node, binding: Binding) -> LoopNode | None:
+        """The innermost loop around a place whose turns bind the name, if it makes more than a few."""
+        for parent in file.tree.ancestors(place):
+            if isinstance(parent, cst.FunctionDef | cst.Lambda):
+                return None
+            if isinstance(parent, cst.For | cst.While) and file.tree.within(binding.node, parent.body):
+                return None if self.data.is_at_most(file, parent, FEW) else parent
+        return None
+
+    def _has_few_folds(self, file: File, loop: LoopNode) -> bool:
+        """`for train, test in KFold(n_splits=5).split(x)`, with a number of its own or a fold's number beside it."""
+        data = iterable(loop)
+        joined = isinstance(data, cst.Call) and any(
+            file.names.is_builtin(data.func, name) for name in ("enumerate", "zip", "list")
+        )
+        parts = [arg.value for arg in data.args] if joined and isinstance(data, cst.Call) else [data]
+        for part in parts:
+            if (
+                not isinstance(part, cst.Call)
+                or method_name(part) != "split"
+                or not isinstance(part.func, cst.Attribute)
+            ):
+                continue
+            for origin in self.inference.of(file, part.func.value):
+                name, call = origin.made_by or "", origin.call
+                if call is not None and name.startswith("sklearn.model_selection.") and name.endswith("KFold"):
+                    number = argument(call, 0, "n_splits")
+                    turns = self.constants.of(origin.file, number, origin.context) if number is not None else _FOLDS
+                    return isinstance(turns, int) and turns <= FEW
+        return False
+
+    def _is_built(self, one: Repeated, receiver: Expression, made: Binding, made_file: File) -> bool:
+        """Whether what is fitted is surely a Keras model, and the turn builds it: it does not look one up."""
+        if not self.kinds.is_surely(one.file, receiver, "model", context=one.context):
+            return False
+        if not isinstance(receiver, cst.Attribute):
+            return made.value is not None and self._builds(made_file, made.value)
+        cls = self.inference.definitions.self_class(one.file, receiver.value)
+        assigned = self.inference.definitions.attributes(cls, receiver.attr.value) if cls is not None else []
+        return bool(assigned) and all(self._builds(each.file, each.value) for each in assigned)
+
+    def _builds(self, file: File, expr: Expression, depth: int = 0) -> bool:
+        """Whether an expression makes a new model: it calls a model's class, or a function that does and returns it."""
+        if not isinstance(expr, cst.Call) or depth > _DEPTH_LIMIT:
+            return False
+        callees = [callee.function for callee in self.inference.callees(file, expr)]
+        if not callees:
+            return self.kinds.of(Origin(file, expr)) == "model"
+        return not any(is_decorated(one.node, "cache", "lru_cache") for one in callees) and all(
+            self._returns_new(one.file, value, depth) for one in callees for value in one.file.returned(one.node)
+        )
+
+    def _returns_new(self, file: File, value: Expression, depth: int) -> bool:
+        if not isinstance(value, cst.Name):
+            return self._builds(file, value, depth + 1)
+        bindings = file.flow.lookup(value.value, value)
+        return bool(bindings) and all(
+            file.tree.function(one.node) is file.tree.function(value)
+            and one.value is not None
+            and self._builds(file, one.value, depth + 1)
+            for one in bindings
+        )
+
+    def _is_kept(self, file: File, binding: Binding, name: str, one: Repeated) -> bool:
+        """Whether something outlives the turn with the model in it: a list, a dictionary, an object, the caller."""
+        function = file.tree.function(binding.node)
+        for node, parent in file.tree.parents.items():
+            if node.__class__ is not cst.Name or node.value != name or file.tree.function(node) is not function:
+                continue
+            if isinstance(parent, cst.AssignTarget):
+                continue
+            if _outlives(file, node) and not (one.path and self._is_returned_to_nobody(file, node, one)):
+                return True
+        return False
+
+    def _is_returned_to_nobody(self, file: File, node: Node, one: Repeated) -> bool:
+        """Whether a function returns the model to a call whose result is dropped, or is a name of the turn."""
+        if not any(isinstance(parent, cst.Return) for parent in file.tree.ancestors(node)):
+            return False
+        step = next((s for s in reversed(one.path) if s.text.endswith(f"`{_function_name(file, node)}`")), None)
+        if step is None:
+            return False
+        parent = step.file.tree.parents.get(step.node)
+        if isinstance(parent, cst.Expr):
+            return True
+        names = {n.value for t in getattr(parent, "targets", ()) for n in walk(t.target) if isinstance(n, cst.Name)}
+        return bool(names) and not any(
+            isinstance(n, cst.Name) and n.value in names and _outlives(step.file, n)
+            for n in step.file.tree.parents
+            if step.file.tree.within(n, one.loop)
+        )
+
+
+def _function_name(file: File, node: Node) -> str:
+    function = file.tree.function(node)
+    return function.name.value if isinstance(function, cst.FunctionDef) else ""
+
+
+def _outlives(file: File, node: Node) -> bool:
+    """`models.append(model)`, `models[k] = model`, `self.model = model`, `return model`, `yield model`."""
+    child = node
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.Call):
+            if child is parent.func:
+                return False
+            if method_name(parent) in _KEEPING:
+                return True
+            if not (isinstance(parent.func, cst.Name) and parent.func.value[:1].isupper()):
+                return False
+        elif isinstance(parent, cst.Assign):
+            return any(isinstance(t.target, cst.Subscript | cst.Attribute) for t in parent.targets)
+        elif isinstance(parent, cst.Return | cst.Yield):
+            return True
+        elif not isinstance(parent, _DISPLAYS):
+            return False
+        child = parent
+    return False
+
+
+def _is_conditional(file: File, node: Node) -> bool:
+    """Whether a turn makes it only where a test says so: `if model is None`."""
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.For | cst.While | cst.FunctionDef):
+            return False
+        if isinstance(parent, cst.If) and any(isinstance(n, cst.Is | cst.Not) for n in _operators(parent.test)):
+            return True
+    return False
+
+
+def _operators(test: Expression) -> Iterator[Node]:
+    """The comparisons and negations of a test."""
+    for node in walk(test):
+        if isinstance(node, cst.Comparison):
+            yield from (one.operator for one in node.comparisons)
+        elif isinstance(node, cst.UnaryOperation):
+            yield node.operator

@@ -1,0 +1,120 @@
+"""Weights that a training loop copies by way of the host in every step: `a.set_weights(b.get_weights())`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.syntax import FunctionNode, LoopNode, Node, argument, dotted_name, method_name
+from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.repetitions import Repeated, Repetitions, TurnFlow, names_of
+from tflint_gpu.model.tensorflow.training import Training
+
+_VARIABLES = frozenset(["variables", "weights", "trainable_variables", "trainable_weights"])
+
+
+@dataclass(frozen=True, slots=True)
+class WeightCopy:
+    """A `set_weights` of what some model's `get_weights` gave, in every step of training.
+
+    Arguments:
+        read: where the weights are read.
+        source: the model that they are read from, where they are handed on as they are.
+    """
+
+    repeated: Repeated
+    read: cst.Call
+    source: cst.BaseExpression | None = None
+
+
+class WeightCopies:
+    """The loops of training steps that are seen from one file."""
+
+    def __init__(self, inference: Inference, kinds: Kinds, training: Training, repetitions: Repetitions) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self.training = training
+        self.repetitions = repetitions
+
+    def in_steps(self) -> Iterator[WeightCopy]:
+        """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""
+        for one in self.repetitions.of_methods("set_weights"):
+            given = argument(one.call, 0, "weights")
+            read = self._read(one, given) if given is not None else None
+            if given is None or read is None or not self._is_model(one, read) or self._is_of_turn(one):
+                continue
+            if self._is_step(one.loop_file, one.loop) and not _is_conditional(one):
+                source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
+                yield WeightCopy(one, read, source)
+
+    def _read(self, one: Repeated, given: cst.BaseExpression) -> cst.Call | None:
+        """The call that reads the weights that are set: `get_weights()`, or `v.numpy()` of each variable."""
+        file = one.file
+        region: LoopNode | FunctionNode = one.loop
+        function = file.tree.function(one.call)
+        if one.path and function is not None:
+            region = function
+        reads = [call for call in file.calls_below.get(region, ()) if _reads_weights(file, call)]
+        for read in reads:
+            if TurnFlow(file, region, frozenset([read])).holds(given):
+                return read
+        for origin in self.inference.of(file, given, one.context):  # read before the loop, set in each turn
+            if origin.call is not None and origin.file is file and method_name(origin.call) == "get_weights":
+                return origin.call
+        return None
+
+    def _is_model(self, one: Repeated, read: cst.Call) -> bool:
+        """Whether one of the two is surely a Keras model, and the other no layer, optimizer or the like."""
+        sides = [call.func.value for call in (one.call, read) if isinstance(call.func, cst.Attribute)]
+        return any(self.kinds.is_model(one.file, side, one.context) for side in sides) and not any(
+            self.kinds.of(origin) in ("layer", "optimizer")
+            for side in sides
+            for origin in self.inference.of(one.file, side, one.context)
+        )
+
+    def _is_of_turn(self, one: Repeated) -> bool:
+        """Whether the model is another one in each turn: over layers, or over several models."""
+        assert isinstance(one.call.func, cst.Attribute)
+        root = (dotted_name(one.call.func.value) or "").partition(".")[0]
+        if not one.path and root in names_of(one.loop):
+            return True
+        around = [p for p in one.file.tree.ancestors(one.call) if isinstance(p, cst.For | cst.BaseComp)]
+        return any(root in names_of(loop) for loop in around)
+
+    def _is_step(self, file: File, loop: LoopNode) -> bool:
+        """Whether a turn of a loop is one update of weights."""
+        return self.training.takes_gradients(file, loop) and not self.training.runs_epochs(file, loop)
+
+
+def _reads_weights(file: File, call: cst.Call) -> bool:
+    if method_name(call) == "get_weights":
+        return True
+    if method_name(call) != "numpy":
+        return False
+    comprehension = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.BaseComp)), None)
+    return comprehension is not None and any(
+        isinstance(node, cst.Attribute) and node.attr.value in _VARIABLES for node in walk(comprehension.for_in.iter)
+    )
+
+
+def _is_conditional(one: Repeated) -> bool:
+    """Whether a test decides in each turn: only what asks how much was collected is over after some turns."""
+    places: list[tuple[File, Node]] = [(one.file, one.call), *((step.file, step.node) for step in one.path)]
+    for file, place in places:
+        child = place
+        for parent in file.tree.ancestors(place):
+            if parent is one.loop or isinstance(parent, cst.FunctionDef):
+                break
+            if isinstance(parent, cst.If) and child is not parent.test and not _asks_for_length(file, parent.test):
+                return True
+            child = parent
+    return False
+
+
+def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
+    return any(isinstance(node, cst.Call) and file.names.is_builtin(node.func, "len") for node in walk(test))
