@@ -138,9 +138,10 @@ class Run:
         """The card on which TensorFlow puts things by itself: the first that it sees."""
         from tflint_gpu.doctor.cards import choose, survey
 
-        cards, visible = survey(self.nvml), os.environ.get("CUDA_VISIBLE_DEVICES")
-        choice = choose(cards, "gpu:0", visible)
-        if choice.gpu is not None and len(cards.gpus) > 1 and choose(cards, "gpu:1", visible).gpu is not None:
+        cards = survey(self.nvml)
+        visible, order = (os.environ.get(f"CUDA_{name}") for name in ("VISIBLE_DEVICES", "DEVICE_ORDER"))
+        choice = choose(cards, "gpu:0", visible, order)
+        if choice.gpu is not None and len(cards.gpus) > 1 and choose(cards, "gpu:1", visible, order).gpu is not None:
             return type(choice)(choice.gpu, "of several visible GPUs the first was watched")
         return choice if choice.gpu is not None else type(choice)(None, cards.note or choice.note)
 
