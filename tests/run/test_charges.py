@@ -22,6 +22,9 @@ HERE = Path(__file__).parent
 PLANTED = ("map", "validation", "generator", "callback", "sync")
 MISTAKES = {"TFG207": "validation", "TFG305": "map", "TFG209": "sync"}
 FIVE_POINTS = 0.05
+NOT_SEEN = (
+    "only a card shows how much of a map's work was waited for; without one it depends on how busy the machine is"
+)
 
 
 @dataclass
@@ -75,6 +78,8 @@ def options(output: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_each_wait_is_charged_to_its_line(training: dict[str, Any], name: str) -> None:
+    if name == "map" and not training["with_card"]:
+        pytest.skip(NOT_SEEN)
     report = training["report"]
     rows = {row for row, line in enumerate(training["text"], 1) if f"# planted: {name}" in line}
     assert len(rows) == 1
@@ -88,6 +93,8 @@ def test_the_findings_are_ranked_by_what_they_cost(training: dict[str, Any]) -> 
     by_code = {one["code"]: one for one in found}
     assert MISTAKES.keys() <= by_code.keys()
     for code, name in MISTAKES.items():
+        if name == "map" and not training["with_card"]:
+            continue
         assert abs(by_code[code]["seconds"] - truth[name]) / report["seconds"] < FIVE_POINTS, (code, found)
     assert [one["seconds"] for one in found] == sorted((one["seconds"] for one in found), reverse=True)
     assert found[0]["code"] in ("TFG207", "TFG305")
