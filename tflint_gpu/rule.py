@@ -80,6 +80,7 @@ class Rule:
     Class attributes:
         code, name: what users write in settings and suppressions.
         severity: of its findings, unless a finding says otherwise.
+        least_tensorflow: the oldest release that it speaks of; code meant for an older one is not parsed for it.
         markers: groups of byte strings; a file in which some group has no member cannot
             hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
             may be a function of the file's bytes instead: whether what the rule looks for can be in them.
@@ -97,6 +98,7 @@ class Rule:
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
+    least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
     markers: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
     near_markers: ClassVar[tuple[Marker, ...]] = ()
     skips_tests: ClassVar[bool] = False

@@ -45,6 +45,7 @@ class MissingMemoryGrowth(Rule):
     code = "TFG401"
     name = "missing-memory-growth"
     severity = "advice"
+    least_tensorflow = (2, 0)
     near_markers = (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize(", b"assign_sub")
     fixable = "unsafe"
     skips_tests = True
@@ -53,7 +54,7 @@ class MissingMemoryGrowth(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first place at which a program trains, when nothing sets up its GPUs."""
-        if model.target.tensorflow < (2, 0) or model.runtime.is_graph_program(model.file):
+        if model.runtime.is_graph_program(model.file):
             return
         if not model.program.imports_tensorflow or model.program.uses_tpu:
             return

@@ -64,6 +64,7 @@ class TensorAccumulation(Rule):
     code = "TFG405"
     name = "tensor-accumulation"
     severity = "advice"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "), (b".append(", b"+= ["))
     near_markers = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
@@ -72,8 +73,6 @@ class TensorAccumulation(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield where a list gets a tensor of every step."""
-        if model.target.tensorflow < (2, 0):
-            return
         for kept in model.kept_results.all:
             yield Finding(
                 model.file,

@@ -44,14 +44,13 @@ class PythonLoopPreprocessing(Rule):
 
     code = "TFG310"
     name = "python-loop-preprocessing"
+    least_tensorflow = (2, 0)
     near_markers = (b"train_on_batch", b"GradientTape", b"from_generator", b"fit(", b"fit_generator", b"Sequence)")
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the outermost loops over elements that training runs again and again."""
-        if model.target.tensorflow < (2, 0):
-            return
         for found in model.preparations.repeated:
             inner = found.inner
             yield Finding(

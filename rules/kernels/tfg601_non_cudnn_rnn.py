@@ -38,6 +38,7 @@ class NonCudnnRnn(Rule):
 
     code = "TFG601"
     name = "non-cudnn-rnn"
+    least_tensorflow = (2, 0)
     markers = ((b"LSTM", b"GRU"),)
     skips_tests = True
     skips_graphs = True
@@ -45,7 +46,7 @@ class NonCudnnRnn(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the recurrent layers of this file that run on the generic implementation."""
-        if model.target.tensorflow < (2, 0) or model.program.uses_tpu:
+        if model.program.uses_tpu:
             return
         if any(word in model.source.text for word in ("jit_compile=True", "tf.lite", "TFLite")):
             return

@@ -50,6 +50,7 @@ class Use:
 class Renamed(Rule):
     """What all rules of the table have in common."""
 
+    least_tensorflow = (2, 0)
     skips_graphs = True
     row: dict[str, Any]
     renames: tuple[Rename, ...]
@@ -61,7 +62,7 @@ class Renamed(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the old names of the file; nothing in programs for TensorFlow 1, or that ask which version there is."""
-        if model.target.tensorflow < (2, 0) or model.is_for_tensorflow_1:
+        if model.is_for_tensorflow_1:
             return
         for use in (*self._names(model), *self._methods(model), *self._attributes(model)):
             state = use.rename.state(model)

@@ -54,6 +54,7 @@ class TracedSideEffect(Rule):
     code = "TFG103"
     name = "traced-side-effect"
     severity = "warning"
+    least_tensorflow = (2, 0)
     markers = (MARKERS,)
     near_markers = (
         *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
@@ -65,8 +66,6 @@ class TracedSideEffect(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first effect of each kind in each traced function; the others are notes."""
-        if model.target.tensorflow < (2, 0):
-            return
         for first, *others in model.side_effects.all:
             if model.is_for_tensorflow_1:
                 return

@@ -50,6 +50,7 @@ class VariableInCall(Rule):
     code = "TFG106"
     name = "variable-in-call"
     severity = "error"
+    least_tensorflow = (2, 0)
     markers = (MARKERS,)
     near_markers = (b"Variable(", b"layers", b"optimizers", b"metrics", b"Generator", b"add_weight", b"applications")
     skips_tests = True
@@ -58,8 +59,6 @@ class VariableInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first creation in each traced function; the others are notes."""
-        if model.target.tensorflow < (2, 0):
-            return
         for first, *others in model.created_state.in_every_call:
             if model.is_for_tensorflow_1:
                 return

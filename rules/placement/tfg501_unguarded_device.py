@@ -41,6 +41,7 @@ class UnguardedDevice(Rule):
     code = "TFG501"
     name = "unguarded-device"
     severity = "warning"
+    least_tensorflow = (2, 0)
     markers = ((b".device(", b" device(", b"OneDeviceStrategy("),)
     near_markers = (b"gpu", b"GPU", b"Gpu")
     skips_tests = True
@@ -48,8 +49,6 @@ class UnguardedDevice(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that stand under no question about GPUs."""
-        if model.target.tensorflow < (2, 0):
-            return
         strict = model.runtime.places_strictly()
         for call, device in model.runtime.device_strings(
             "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"

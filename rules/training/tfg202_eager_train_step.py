@@ -77,6 +77,7 @@ class EagerTrainStep(Rule):
 
     code = "TFG202"
     name = "eager-train-step"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "), (b"train", b"step", b"GradientTape", b"fit", b"optim"))
     near_markers = (b"GradientTape",)
     fixable = "unsafe"
@@ -85,8 +86,6 @@ class EagerTrainStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that a loop of this file runs eagerly."""
-        if model.target.tensorflow < (2, 0):
-            return
         for step in model.training_steps.eager:
             repair = _found_repair(model, step)
             yield Finding(

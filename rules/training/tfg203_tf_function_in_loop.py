@@ -51,14 +51,13 @@ class TfFunctionInLoop(Rule):
 
     code = "TFG203"
     name = "tf-function-in-loop"
+    least_tensorflow = (2, 0)
     markers = ((b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b"for ", b"while "),)
     near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the decorators and calls that make a `tf.function` in every turn of a loop."""
-        if model.target.tensorflow < (2, 0):
-            return
         for made in model.function_objects.short_lived():
             notes = [Note(made.loop_file, made.loop, "in every turn of this loop")]
             notes += [Note(step.file, step.node, step.text) for step in made.path]

@@ -51,6 +51,7 @@ class PythonArgumentRetrace(Rule):
 
     code = "TFG204"
     name = "python-argument-retrace"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "),)
     near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
     fixable = "unsafe"
@@ -59,8 +60,6 @@ class PythonArgumentRetrace(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that a loop changes."""
-        if model.target.tensorflow < (2, 0):
-            return
         for found in model.retracing.changing_arguments():
             loop = found.turning
             if model.traced_code.functions_run_eagerly or model.guards.is_for_debugging(found.file, found.call):

@@ -39,14 +39,13 @@ class EagerModeLeftOn(Rule):
 
     code = "TFG205"
     name = "eager-mode-left-on"
+    least_tensorflow = (2, 0)
     near_markers = MARKERS
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments, attributes and calls that switch eager execution on for good."""
-        if model.target.tensorflow < (2, 0):
-            return
         for mode in model.eager_modes.left_on:
             yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what])
 

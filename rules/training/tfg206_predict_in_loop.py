@@ -54,6 +54,7 @@ class PredictInLoop(Rule):
 
     code = "TFG206"
     name = "predict-in-loop"
+    least_tensorflow = (2, 0)
     near_markers = (b".predict(",)
     skips_tests = True
     skips_graphs = True
@@ -61,8 +62,6 @@ class PredictInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of Keras's `predict` that a loop runs on one row each."""
-        if model.target.tensorflow < (2, 0):
-            return
         for one in model.repetitions.of_methods("predict"):
             if not _is_prediction_of_a_row(model, one) or _is_meant(model, one):
                 continue

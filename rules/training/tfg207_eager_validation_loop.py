@@ -40,6 +40,7 @@ class EagerValidationLoop(Rule):
 
     code = "TFG207"
     name = "eager-validation-loop"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while ", *MARKERS),)
     near_markers = (*MARKERS, b"__iter__", b"__next__", b"__getitem__", b"yield", b"next(", b"training=")
     skips_tests = True
@@ -48,8 +49,6 @@ class EagerValidationLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the model calls that a loop over a dataset runs eagerly."""
-        if model.target.tensorflow < (2, 0):
-            return
         for forward in model.forward_passes.eager:
             notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
             notes += [Note(step.file, step.node, step.text) for step in forward.path]

@@ -50,6 +50,7 @@ class ModelInLoop(Rule):
     code = "TFG208"
     name = "model-in-loop"
     severity = "advice"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "),)
     near_markers = (b".fit(",)
     skips_tests = True
@@ -59,8 +60,6 @@ class ModelInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield each `fit` of a model that is new in every turn."""
-        if model.target.tensorflow < (2, 0):
-            return
         for found in model.fitted_models.dropped():
             one = found.repeated
             assert isinstance(one.call.func, cst.Attribute)

@@ -67,6 +67,7 @@ class SyncEveryStep(Rule):
     code = "TFG209"
     name = "sync-every-step"
     severity = "advice"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "), (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("))
     near_markers = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
@@ -75,8 +76,6 @@ class SyncEveryStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first value that each loop of training steps reads in every turn; the others are notes."""
-        if model.target.tensorflow < (2, 0):
-            return
         for found in model.host_reads.in_steps:
             if _is_meant(model, found.loop):
                 continue

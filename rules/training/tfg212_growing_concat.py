@@ -47,14 +47,13 @@ class GrowingConcat(Rule):
 
     code = "TFG212"
     name = "growing-concat"
+    least_tensorflow = (2, 0)
     near_markers = (may_grow,)
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first concatenation of each loop that makes something longer; the others are notes."""
-        if model.target.tensorflow < (2, 0):
-            return
         for first, others in _by_loop(model):
             copied = "copied to the host and joined by NumPy" if first.on_host else "copied"
             yield Finding(

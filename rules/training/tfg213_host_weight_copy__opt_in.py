@@ -53,6 +53,7 @@ class HostWeightCopy(Rule):
     code = "TFG213"
     name = "host-weight-copy"
     severity = "advice"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "),)
     near_markers = (b".set_weights(",)
     skips_tests = True
@@ -62,8 +63,6 @@ class HostWeightCopy(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the `set_weights` that every step of training runs."""
-        if model.target.tensorflow < (2, 0):
-            return
         for copy in model.weight_copies.in_steps():
             one = copy.repeated
             assert isinstance(one.call.func, cst.Attribute)

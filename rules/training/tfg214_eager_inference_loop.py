@@ -51,6 +51,7 @@ class EagerInferenceLoop(Rule):
 
     code = "TFG214"
     name = "eager-inference-loop"
+    least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "),)
     near_markers = tuple(
         b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
@@ -61,8 +62,6 @@ class EagerInferenceLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first model call of each loop that runs it eagerly again and again."""
-        if model.target.tensorflow < (2, 0):
-            return
         for step in model.inference_steps.eager:
             notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
             notes += [Note(one.file, one.node, one.text) for one in step.path]

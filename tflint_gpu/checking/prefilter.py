@@ -37,7 +37,9 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
 
 
 def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> bool:
-    """Whether each group of the rule's byte strings has a member in the file, or in one it imports."""
+    """Whether the target and the file are the rule's, and each group of its byte strings has a member there or near."""
+    if project.target.tensorflow < rule.least_tensorflow:
+        return False
     if rule.skips_tests and is_test_path(path):
         return False
     if rule.needs_gpu_memory and project.target.gpu_memory is None:
