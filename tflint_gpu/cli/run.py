@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.cli.verify import seconds
 from tflint_gpu.settings.config import SettingsError, SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.text.replacement import replace_file
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
@@ -118,7 +119,7 @@ class Run:
         ledger.finish()
         found = self._findings(resolver, ledger)
         notes = "; ".join(dict.fromkeys(filter(None, [choice.note, *watch.recording.notes])))
-        choice = type(choice)(choice.gpu, notes)
+        choice = replace(choice, note=notes)
         self._write(self._report(ledger, decoder, choice, began, code, found, ended))
         return end_as(code)
 
@@ -136,14 +137,16 @@ class Run:
 
     def _card(self) -> Choice:
         """The card on which TensorFlow puts things by itself: the first that it sees."""
-        from tflint_gpu.doctor.cards import choose, survey
+        from tflint_gpu.doctor.cards import Choice, choose, shown_devices, survey
 
         cards = survey(self.nvml)
-        visible, order = (os.environ.get(f"CUDA_{name}") for name in ("VISIBLE_DEVICES", "DEVICE_ORDER"))
-        choice = choose(cards, "gpu:0", visible, order)
-        if choice.gpu is not None and len(cards.gpus) > 1 and choose(cards, "gpu:1", visible, order).gpu is not None:
-            return type(choice)(choice.gpu, "of several visible GPUs the first was watched")
-        return choice if choice.gpu is not None else type(choice)(None, cards.note or choice.note)
+        try:
+            choice = choose(cards, "gpu:0", *shown_devices())
+        except ValueError as error:  # only CUDA knows which card it is
+            return Choice(None, str(error))
+        if choice.gpu is None:
+            return replace(choice, note=cards.note or choice.note)
+        return replace(choice, note="of several visible GPUs the first was watched") if choice.others else choice
 
     def _findings(self, resolver: SettingsResolver, ledger: Ledger) -> list[Diagnostic]:
         """What `check` finds in the files that ran."""
@@ -202,9 +205,7 @@ class Run:
             click.echo(f"\n{text}", nl=False, err=True)
             return
         try:
-            beside = file.with_name(f".{file.name}.{os.getpid()}")
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(file)
+            replace_file(file, text.encode("utf-8"))
         except OSError as error:
             # The program's own exit code matters more than ours.
             print(f"error: {file}: cannot be written: {error.strerror}", file=sys.stderr)

@@ -137,12 +137,11 @@ class Verify:
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
 
     def _choose_device(self) -> Choice:
-        from tflint_gpu.doctor.cards import choose, survey
+        from tflint_gpu.doctor.cards import choose, shown_devices, survey
 
         wanted = self.given["device"]
         try:
-            visible, order = (os.environ.get(f"CUDA_{name}") for name in ("VISIBLE_DEVICES", "DEVICE_ORDER"))
-            choice = choose(survey(), wanted, visible, order)
+            choice = choose(survey(), wanted, *shown_devices())
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):

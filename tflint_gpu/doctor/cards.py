@@ -9,6 +9,7 @@ stay as they are.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -137,6 +138,11 @@ def survey(nvml: Nvml | None = None) -> Survey:
     silent = [str(index) for index, gpu in enumerate(gpus) if gpu is None]
     note = f"no answer from GPU {', '.join(silent)}" if silent else ""
     return Survey("ready" if found else "lost", found, note)
+
+
+def shown_devices() -> tuple[str | None, str | None]:
+    """What this process's environment says of the cards that CUDA shows, as `choose` takes it."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
 
 
 def choose(found: Survey, device: str, visible: str | None = None, order: str | None = None) -> Choice:

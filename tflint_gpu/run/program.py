@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,15 +124,3 @@ def _read(pipe: int, take: Callable[[bytes], None], done: threading.Event) -> No
             take(line)
         if len(left) > _LONGEST_LINE:
             left = b""
-
-
-def found(target: str, is_module: bool) -> bool:
-    """Whether there is such a program; of a module only Python can tell."""
-    return is_module or Path(target).exists()
-
-
-def shown_command(arguments: Sequence[str]) -> str:
-    """The command as it was typed."""
-    import shlex
-
-    return shlex.join(["tflint-gpu", *arguments])
