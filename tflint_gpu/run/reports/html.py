@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from tflint_gpu import __version__
 from tflint_gpu.reports import View
-from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.locations import place as placed
+from tflint_gpu.reports.pages import as_text, drawings, head, page
 from tflint_gpu.run.reports import Report, plots, words
 from tflint_gpu.verify import reports as verify_reports
 
-# Not even a text that found a way past the escapes may load or run anything.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _MOST_LINES, _MOST_DRAWN = 25, 5
 
 
@@ -22,26 +19,18 @@ def render(report: Report, view: View) -> str:
     """The page, also for a program that ended at once."""
     sheets = (Path(verify_reports.__file__).with_name("page.css"), Path(__file__).with_name("page.css"))
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>tflint-gpu run: {_text(report.program)}</title>",
-        f"<style>\n{css}</style>\n</head>\n<body>",
-        *_head(report),
+    body = [
+        *head(words.verdict(report), words.remarks(report), _facts(report)),
         *_timeline(report, view),
         *_findings(report),
         *_lines(report, view),
         *_phases(report),
-        "</body>\n</html>",
     ]
-    return "\n".join(parts) + "\n"
+    return page(f"tflint-gpu run: {report.program}", css, body)
 
 
-def _head(report: Report) -> Iterator[str]:
-    yield f"<h1>{_text(words.verdict(report))}</h1>"
-    yield from (f'<p class="remark">{_text(remark)}</p>' for remark in words.remarks(report))
-    facts = {
+def _facts(report: Report) -> dict[str, str]:
+    return {
         "program": words.head(report),
         "device": words.device(report),
         "memory": words.memory(report).removeprefix("memory: "),
@@ -49,8 +38,6 @@ def _head(report: Report) -> Iterator[str]:
         "date": report.date,
         "tflint-gpu": __version__,
     }
-    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in facts.items() if what)
-    yield f"<dl>{rows}</dl>"
 
 
 def _timeline(report: Report, view: View) -> Iterator[str]:
@@ -63,9 +50,8 @@ def _timeline(report: Report, view: View) -> Iterator[str]:
             report, words.dearest(report)[:_MOST_DRAWN], lambda line: words.place(line.place, here)
         ),
     }
-    shown = [f"<figure><figcaption>{_text(name)}</figcaption>\n{svg}</figure>" for name, svg in drawn.items() if svg]
-    if shown:
-        yield f'<section>\n<h2>Timeline</h2>\n<div class="plots">{"".join(shown)}</div>\n</section>'
+    if shown := drawings(drawn):
+        yield f"<section>\n<h2>Timeline</h2>\n{shown}\n</section>"
 
 
 def _findings(report: Report) -> Iterator[str]:
@@ -75,7 +61,7 @@ def _findings(report: Report) -> Iterator[str]:
         share = words.percent(report.share(cost.idle))
         what = " (the function around it)" if cost.is_around else ""
         place = f"{placed(one.filename, one.location)} {one.code} {one.name}"
-        text = _text(one.message) + (f'<br><span class="faint">help: {_text(one.help)}</span>' if one.help else "")
+        text = as_text(one.message) + (f'<br><span class="faint">help: {as_text(one.help)}</span>' if one.help else "")
         rows.append((f"{share}{what}", words.seconds(cost.idle), place, text))
     yield from _table("What check finds there", ("mending gives at most", "of the run", "finding", ""), rows, 3)
 
@@ -86,7 +72,7 @@ def _lines(report: Report, view: View) -> Iterator[str]:
             words.percent(report.share(line.spent.idle)),
             words.seconds(line.spent.idle),
             words.place(line.place, view.working_directory),
-            _text(" ".join([words.way(line), words.codes(report, line)])),
+            as_text(" ".join([words.way(line), words.codes(report, line)])),
         )
         for line in words.dearest(report)[:_MOST_LINES]
     ]
@@ -110,10 +96,10 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], plain
     """A table whose first cells, `plain` of them, are text, and the rest HTML."""
     if not rows:
         return
-    yield f'<section>\n<h2>{_text(title)}</h2>\n<div class="wide"><table>'
-    yield "<thead><tr>" + "".join(f"<th>{_text(name)}</th>" for name in head) + "</tr></thead>\n<tbody>"
+    yield f'<section>\n<h2>{as_text(title)}</h2>\n<div class="wide"><table>'
+    yield "<thead><tr>" + "".join(f"<th>{as_text(name)}</th>" for name in head) + "</tr></thead>\n<tbody>"
     for row in rows:
-        cells = [_text(cell) if number < plain else cell for number, cell in enumerate(row)]
+        cells = [as_text(cell) if number < plain else cell for number, cell in enumerate(row)]
         yield (
             "<tr>"
             + "".join(
@@ -123,7 +109,3 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], plain
             + "</tr>"
         )
     yield "</tbody>\n</table></div>\n</section>"
-
-
-def _text(text: str) -> str:
-    return escape(printable(" ".join(text.split())))

@@ -9,36 +9,25 @@ from pathlib import Path
 from tflint_gpu import __version__
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
+from tflint_gpu.reports.pages import as_text, drawings, head, page
 from tflint_gpu.verify.reports import Report, figures, plots
 from tflint_gpu.verify.reports.listings import Line, listings
 from tflint_gpu.verify.verification import Verification
 
-# Not even a text that found a way past the escapes may load or run anything.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _CLASSES = {"refuted": "good", "inconclusive": "open", "not run": "none"}
 
 
 def render(report: Report, view: View) -> str:
     """The page, also for no results."""
     css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>tflint-gpu verify: {_text(figures.summary(report))}</title>",
-        f"<style>\n{css}</style>\n</head>\n<body>",
-        *_head(report),
-        *(_table(report) if report.results else ()),
-        *(part for number, result in enumerate(report.results, 1) for part in _section(result, number)),
-        "</body>\n</html>",
-    ]
-    return "\n".join(parts) + "\n"
+    title = f"tflint-gpu verify: {figures.summary(report)}"
+    sections = (part for number, result in enumerate(report.results, 1) for part in _section(result, number))
+    table = _table(report) if report.results else ()
+    return page(title, css, [*head(title, figures.remarks(report), _conditions(report)), *table, *sections])
 
 
-def _head(report: Report) -> Iterator[str]:
-    yield f"<h1>tflint-gpu verify: {_text(figures.summary(report))}</h1>"
-    yield from (f'<p class="remark">{_text(remark)}</p>' for remark in figures.remarks(report))
-    conditions = {
+def _conditions(report: Report) -> dict[str, str]:
+    return {
         "device": figures.device(report),
         "TensorFlow": report.tensorflow,
         "programs": report.sandbox,
@@ -47,8 +36,6 @@ def _head(report: Report) -> Iterator[str]:
         "took": figures.duration(report.seconds),
         "tflint-gpu": __version__,
     }
-    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in conditions.items() if what)
-    yield f"<dl>{rows}</dl>"
 
 
 def _table(report: Report) -> Iterator[str]:
@@ -65,8 +52,8 @@ def _table(report: Report) -> Iterator[str]:
             figures.median(result, result.after),
             *([figures.percent(result.before), figures.percent(result.after)] if watched else []),
         ]
-        cells = "".join(f'<td class="number">{_text(cell)}</td>' for cell in numbers)
-        place = f'<td><a class="place" href="#result-{number}">{_text(figures.finding(result))}</a></td>'
+        cells = "".join(f'<td class="number">{as_text(cell)}</td>' for cell in numbers)
+        place = f'<td><a class="place" href="#result-{number}">{as_text(figures.finding(result))}</a></td>'
         yield f"<tr>{place}{cells}<td>{_verdict(result)}</td></tr>"
     yield "</tbody>\n</table></div>"
 
@@ -75,18 +62,18 @@ def _verdict(result: Verification) -> str:
     name = result.verdict.verdict
     known = name in figures.CONFIRMED
     style = ("good" if result.case.prediction.kind == "no-effect" else "bad") if known else _CLASSES[name]
-    return f'<span class="verdict {style}">{_text(figures.verdict(result))}</span>'
+    return f'<span class="verdict {style}">{as_text(figures.verdict(result))}</span>'
 
 
 def _section(result: Verification, number: int) -> Iterator[str]:
     diagnostic, prediction = result.case.diagnostic, result.case.prediction
-    yield f'<section id="result-{number}">\n<h2>{_text(figures.finding(result))} &middot; {_verdict(result)}</h2>'
-    yield f"<p>{_text(diagnostic.message)}</p>"
-    yield f"<p>{_text(result.verdict.reason)}.</p>"
+    yield f'<section id="result-{number}">\n<h2>{as_text(figures.finding(result))} &middot; {_verdict(result)}</h2>'
+    yield f"<p>{as_text(diagnostic.message)}</p>"
+    yield f"<p>{as_text(result.verdict.reason)}.</p>"
     if prediction.basis:
         words = f"predicted: {figures.predicted(prediction)}; {prediction.basis}"
-        yield f'<p class="faint">{_text(words)}</p>'
-    yield from (f'<p class="faint">note: {_text(note)}</p>' for note in figures.gpu_notes(result))
+        yield f'<p class="faint">{as_text(words)}</p>'
+    yield from (f'<p class="faint">note: {as_text(note)}</p>' for note in figures.gpu_notes(result))
     yield from _plots(result, number)
     yield from _errors(result)
     yield from _programs(result)
@@ -101,11 +88,8 @@ def _plots(result: Verification, number: int) -> Iterator[str]:
         f"{what}, flagged and repaired code": plots.amounts(result, f"amounts-{number}"),
         "GPU utilisation over time": plots.utilisation(result, f"use-{number}"),
     }
-    shown = [
-        f"<figure><figcaption>{_text(caption)}</figcaption>\n{svg}</figure>" for caption, svg in drawn.items() if svg
-    ]
-    if shown:
-        yield f'<div class="plots">{"".join(shown)}</div>'
+    if shown := drawings(drawn):
+        yield shown
 
 
 def _errors(result: Verification) -> Iterator[str]:
@@ -136,11 +120,7 @@ def _program(name: str, variant: str, sign: str, lines: Sequence[Line]) -> str:
         f"<mark>{sign} {_code(line.text)}</mark>" if line.differs else f"<span>  {_code(line.text)}</span>"
         for line in lines
     )
-    return f'<div class="program {variant}"><h3>{_text(name)}, {variant}</h3><pre>{rows}</pre></div>'
-
-
-def _text(text: str) -> str:
-    return escape(printable(" ".join(text.split())))
+    return f'<div class="program {variant}"><h3>{as_text(name)}, {variant}</h3><pre>{rows}</pre></div>'
 
 
 def _code(text: str) -> str:
