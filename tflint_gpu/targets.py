@@ -97,7 +97,8 @@ def find_target(setting: str | None, directory: Path) -> Target:
     if setting is not None:
         major, minor = (int(part) for part in setting.split(".")[:2])
         return _target((1, 15) if major < 2 else (major, minor), "settings")
-    found, keras = _nearest_pin(directory, _TENSORFLOW), _nearest_pin(directory, _KERAS)
+    files = _pinning_files(directory)
+    found, keras = _first_pin(files, _TENSORFLOW), _first_pin(files, _KERAS)
     target = _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
     is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
     return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
@@ -113,22 +114,26 @@ class Pin:
 
 def pin_of(directory: Path) -> Pin | None:
     """The place that decides about the files of a directory, where no setting does: the first line with the name."""
-    found = _nearest_pin(directory, _TENSORFLOW)
+    found = _first_pin(_pinning_files(directory), _TENSORFLOW)
     if found is None:
         return None
     lines = found[0].read_text("utf-8-sig", "replace").splitlines()
     return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
 
 
-def _nearest_pin(directory: Path, package: _Package) -> tuple[Path, tuple[int, int]] | None:
+def _pinning_files(directory: Path) -> list[tuple[Path, _Reader]]:
+    """The files that may pin a version, up to the project's root, those that decide first."""
     above = [directory, *directory.parents]
     marked = [place for place in above if any((place / name).exists() for name in _ROOT_MARKERS)]
-    for place in above[: above.index(marked[0]) + 1] if marked else [directory]:
-        for pattern, read in _READERS:
-            for path in sorted(place.glob(pattern)):
-                release = _newest_pinned(path, read, package)
-                if release is not None:
-                    return path, release
+    places = above[: above.index(marked[0]) + 1] if marked else [directory]
+    return [(path, read) for place in places for pattern, read in _READERS for path in sorted(place.glob(pattern))]
+
+
+def _first_pin(files: Iterable[tuple[Path, _Reader]], package: _Package) -> tuple[Path, tuple[int, int]] | None:
+    for path, read in files:
+        release = _newest_pinned(path, read, package)
+        if release is not None:
+            return path, release
     return None
 
 
