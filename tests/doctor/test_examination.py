@@ -94,6 +94,14 @@ def test_a_python_that_hangs_gives_a_picture_all_the_same(tmp_path: Path) -> Non
     assert "out of time" in facts.tensorflow.error
 
 
+def test_nothing_of_the_users_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a folder with a `json.py` of its own, which is looked at and not run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise RuntimeError('the users own')\n")
+    facts = examine(Path("/no/such/python"))
+    assert "the cards" not in dict(facts.silent)
+
+
 def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
     """Protects what is read of files, with a root of our own."""
     for name, text in {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import subprocess
@@ -63,7 +62,8 @@ def examine(python: Path, settings: Sequence[Setting] = (), patience: Patience |
             silent.append((what, answer.reason))
         return answer
 
-    cards = ask("the cards", [sys.executable, "-m", "tflint_gpu.doctor.probes.cards"], limits.quick)
+    # By its path: with `-m` the user's folder comes first, and a `json.py` there would be imported.
+    cards = ask("the cards", [sys.executable, str(_PROBES / "cards.py")], limits.quick)
     packages = ask("the packages", [str(python), str(_PROBES / "packages.py")], limits.quick)
     imported = ask("TensorFlow", [str(python), str(_PROBES / "installed_tensorflow.py")], limits.tensorflow)
     found = _tensorflow(imported)
@@ -187,8 +187,3 @@ def _operations(answer: Answer) -> list[Operation]:
         status: Status = "out of time" if answer.status == "out of time" else "failed"
         done.append(Operation(last["device"], last["name"], status, message=answer.reason))
     return done
-
-
-def as_object(facts: Facts) -> dict[str, Any]:
-    """The facts as JSON has them."""
-    return dataclasses.asdict(facts)

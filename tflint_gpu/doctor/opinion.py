@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflint_gpu.doctor import machine, software
 from tflint_gpu.doctor.diagnosis import Check, Diagnosis
-from tflint_gpu.doctor.facts import Facts
+from tflint_gpu.doctor.facts import Facts, Operation
 
 WORKS, WRONG, FAILED, NO_GPU = 0, 1, 2, 3
 
@@ -26,7 +26,7 @@ _CHECKS: tuple[Check, ...] = (
     software.of_operations,
     machine.of_a_machine_without_cards,
 )
-_REASONS = frozenset(f"TFG{number}" for number in range(901, 930)) - {"TFG923"}
+_NO_REASON = "TFG923"  # TensorFlow lists no GPU, and nothing says why
 _RANKS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -47,28 +47,22 @@ class Opinion:
         """0 a GPU works, 1 something is wrong, 2 nothing could be seen, 3 there is no GPU and none was expected."""
         if any(one.severity == "error" for one in self.diagnoses):
             return WRONG
-        if self._used:
+        if self._done:
             return WORKS
-        return (
-            NO_GPU
-            if any(one.code == "TFG924" for one in self.diagnoses)
-            else WRONG
-            if self.facts.survey.gpus
-            else NO_GPU
-        )
+        return WRONG if self.facts.survey.gpus else NO_GPU
 
     @property
-    def _used(self) -> bool:
-        done = [one for one in self.facts.operations if one.status == "answered" and "GPU" in one.ran_on]
-        return bool(done)
+    def _done(self) -> list[Operation]:
+        """What ran on a card."""
+        return [one for one in self.facts.operations if one.status == "answered" and "GPU" in one.ran_on]
 
     @property
     def verdict(self) -> str:
         """One honest line on whether a GPU does TensorFlow's work."""
-        facts = self.facts
-        if self._used:
-            devices = sorted({one.device for one in facts.operations if "GPU" in one.ran_on})
-            names = ", ".join(dict.fromkeys(one.name for one in facts.operations if "GPU" in one.ran_on))
+        facts, done = self.facts, self._done
+        if done:
+            devices = sorted({one.device for one in done})
+            names = ", ".join(dict.fromkeys(one.name for one in done))
             return f"TensorFlow computes on {', '.join(devices)}: {names} ran there."
         if facts.tensorflow is None or not facts.tensorflow.version:
             return "TensorFlow cannot be imported, so it computes nowhere."
@@ -77,7 +71,7 @@ class Opinion:
     @property
     def next_step(self) -> str:
         """The one thing to do next."""
-        if not self.diagnoses or (self._used and self.diagnoses[0].severity == "info"):
+        if not self.diagnoses or (self._done and self.diagnoses[0].severity == "info"):
             return "Nothing is to be done here; `tflint-gpu check` looks at the code."
         first = self.diagnoses[0]
         what = first.command or first.remedy
@@ -88,8 +82,8 @@ class Opinion:
 def opinion(facts: Facts) -> Opinion:
     """Judge what was seen."""
     found = list(dict.fromkeys(_all(facts)))
-    if any(one.code in _REASONS and one.severity == "error" for one in found):
-        found = [one for one in found if one.code != "TFG923"]  # it has a reason
+    if any(one.severity == "error" and one.code != _NO_REASON for one in found):
+        found = [one for one in found if one.code != _NO_REASON]
     return Opinion(facts, tuple(sorted(found, key=lambda one: _RANKS[one.severity])))
 
 

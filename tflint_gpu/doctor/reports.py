@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 
 from tflint_gpu import __version__
 from tflint_gpu.doctor.diagnosis import Diagnosis
-from tflint_gpu.doctor.examination import as_object
 from tflint_gpu.doctor.facts import Facts
 from tflint_gpu.doctor.opinion import Opinion
 from tflint_gpu.reports.display import printable, styled
@@ -23,7 +23,7 @@ def as_json(opinion: Opinion) -> str:
         "exit_code": opinion.exit_code,
         "next_step": opinion.next_step,
         "diagnoses": [_object(one) for one in opinion.diagnoses],
-        "facts": as_object(opinion.facts),
+        "facts": dataclasses.asdict(opinion.facts),
     }
     return json.dumps(found, indent=2) + "\n"
 
