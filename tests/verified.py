@@ -9,11 +9,13 @@ from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.verify.verification import Case, Setup, Verification, plan, verify
 
+_MEMORY = "4GiB"  # the card of those who ask in `fixtures/`
+
 
 def cases_of(path: Path, *, synthetic: bool = False) -> list[Case]:
     """All experiments on the findings in a file or folder."""
     here = path if path.is_dir() else path.parent
-    resolver = SettingsResolver(Options(), None, True, here)
+    resolver = SettingsResolver(Options(gpu_memory=_MEMORY), None, True, here)
     engine = Engine(resolver, here)
     found, models = {}, []
     for file in Discovery(resolver, here).find([str(path)]):
