@@ -14,6 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.parsing import parse_module
 from tflint_gpu.model.python.scopes import Binding
+from tflint_gpu.model.python.sketches import Look, Sketch
 from tflint_gpu.text.bytesearch import Marker, Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -75,6 +76,7 @@ class Project:
         self._given: dict[Path, frozenset[str]] = {}
         self._importers: dict[Path, dict[Path, list[Path]]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
+        self._sketches: dict[Path, Sketch | None] = {}
 
     def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
@@ -97,7 +99,23 @@ class Project:
             if file is not None:
                 file.close()
         self._files.clear()
+        self._sketches.clear()
         self._kept_characters = 0
+
+    def look(self, source: SourceFile) -> Look | None:
+        """A first look at a file, which parses nothing with libcst; None where Python cannot parse it."""
+        own = Sketch.of(source.code)
+        return None if own is None else Look(own, lambda: self._sketches_near(source))
+
+    def _sketches_near(self, source: SourceFile) -> list[Sketch]:
+        """The sketches of the files that a file's imports reach and that a rule may look into."""
+        found = (self._sketch(path) for path in self.reached(source) if self._may_matter(path))
+        return [sketch for sketch in found if sketch is not None]
+
+    def _sketch(self, path: Path) -> Sketch | None:
+        if path not in self._sketches:
+            self._sketches[path] = Sketch.of(self._read(path) or b"")
+        return self._sketches[path]
 
     def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
         """The other files on which the answers about one file rest."""
