@@ -27,7 +27,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
     if any(rule.skips_graphs for rule in found) and not source.refusals and surely_runs_in_graphs(source.code):
         found = [rule for rule in found if not rule.skips_graphs]
-    return _asked(found, source, project)
+    return _asked(found, source, data, project)
 
 
 def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
@@ -37,11 +37,11 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     return list(rules)
 
 
-def _asked(rules: list[Rule], source: SourceFile, project: Project) -> list[Rule]:
+def _asked(rules: list[Rule], source: SourceFile, data: bytes, project: Project) -> list[Rule]:
     """The rules to whose questions a first look at the file says "perhaps"; all, where Python cannot parse it."""
     if not any(rule.questions for rule in rules):
         return rules
-    look = project.look(source)
+    look = project.look(source, data)
     if look is None:
         return rules
     answers: dict[Question, bool] = {}

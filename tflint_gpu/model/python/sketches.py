@@ -29,6 +29,7 @@ class SketchedCall:
         given: the last parts of the names among its arguments, also in lists and the like; literals are left out.
         keywords: the names of its arguments that have one; `?` for `**options`.
         texts: the strings among its arguments.
+        renews: whether what it gives is assigned to something that it is given: `x = join([x, y])`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class SketchedCall:
     given: tuple[str, ...]
     keywords: tuple[str, ...]
     texts: tuple[str, ...]
+    renews: bool = False
 
     @property
     def root(self) -> str:
@@ -88,6 +90,7 @@ class Sketch:
         bound: the names of variables and parameters anywhere in the file.
         stored: the attributes that are assigned, and the variables of classes.
         values: the names and attributes that are used otherwise than by being called.
+        texts: the short strings of the file.
     """
 
     def __init__(self, code: bytes | str) -> None:
@@ -106,7 +109,10 @@ class Sketch:
         self.bound: set[str] = set()
         self.stored: set[str] = set()
         self.values: set[str] = set()
+        self.texts: set[str] = set()
+        self._renewing: set[ast.expr] = set()
         self._walk(tree)
+        self._renewing.clear()
 
     @classmethod
     def of(cls, code: bytes | str) -> Sketch | None:
@@ -192,7 +198,10 @@ class Sketch:
         texts: list[str] = []
         for one in values:
             _name_given(one, given, texts)
-        region.calls.append(SketchedCall(dotted(node.func), len(values), loops, tuple(given), keywords, tuple(texts)))
+        renews = node in self._renewing
+        region.calls.append(
+            SketchedCall(dotted(node.func), len(values), loops, tuple(given), keywords, tuple(texts), renews)
+        )
         function: ast.expr = node.func
         words = [function.id] if isinstance(function, ast.Name) else []
         if isinstance(function, ast.Attribute):
@@ -203,6 +212,19 @@ class Sketch:
             region.in_loops.update(words)
         children = values if words and isinstance(node.func, ast.Name) else [function, *values]
         return [(one, region, loops, owner) for one in children]
+
+    def _on_assign(self, node: ast.Assign | ast.AnnAssign, region: Region, loops: int, owner: str) -> None:
+        targets, value = node.targets if isinstance(node, ast.Assign) else [node.target], node.value
+        if len(targets) != 1:
+            return
+        if isinstance(targets[0], ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = [*zip(targets[0].elts, value.elts, strict=False)]
+        else:
+            pairs = [] if value is None else [(targets[0], value)]
+        for target, one in pairs:
+            for call in (one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,):
+                if isinstance(call, ast.Call) and dotted(_container(target)) in map(dotted, _operands(call)):
+                    self._renewing.add(call)
 
     def _on_function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, region: Region, loops: int, owner: str
@@ -251,18 +273,23 @@ class Sketch:
             region.syntax.add(ast.Subscript)
 
     def _on_constant(self, node: ast.Constant, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        if isinstance(node.value, str) and len(node.value) <= _SHORT:
+            self.texts.add(node.value)
         return ()
 
 
 _Visit: TypeAlias = "tuple[ast.AST, Region, int, str]"
 _Handler: TypeAlias = Callable[[Sketch, Any, Region, int, str], "Iterable[_Visit] | None"]
 _LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp])
+_SHORT = 20
 _COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
 _EMPTY = frozenset([ast.Load, ast.Store, ast.Del])
 _HANDLERS: dict[type, _Handler] = {
     ast.Name: Sketch._on_name,
     ast.Attribute: Sketch._on_attribute,
     ast.Call: Sketch._on_call,
+    ast.Assign: Sketch._on_assign,
+    ast.AnnAssign: Sketch._on_assign,
     ast.FunctionDef: Sketch._on_function,
     ast.AsyncFunctionDef: Sketch._on_function,
     ast.Lambda: Sketch._on_lambda,
@@ -284,6 +311,20 @@ def dotted(node: ast.expr) -> str:
         node = node.value
     parts.append(node.id if isinstance(node, ast.Name) else UNNAMED)
     return ".".join(reversed(parts))
+
+
+def _container(node: ast.expr) -> ast.expr:
+    """`d` of `d[key]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _operands(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call is given, also in a list or tuple."""
+    for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for part in one.elts if isinstance(one, ast.List | ast.Tuple) else (one,):
+            yield _container(part)
 
 
 def _name_given(value: ast.expr, given: list[str], texts: list[str]) -> None:

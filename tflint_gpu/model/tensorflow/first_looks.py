@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tflint_gpu.model.python.sketches import UNNAMED, Look, Place, Region, Sketch, SketchedCall
 from tflint_gpu.model.tensorflow.counterparts import RAISES
 from tflint_gpu.model.tensorflow.created_state import CREATING_METHODS
+from tflint_gpu.model.tensorflow.datasets import SOURCES, SURE_SOURCES
+from tflint_gpu.model.tensorflow.devices import device_problem
 from tflint_gpu.model.tensorflow.element_loops import WORK
 from tflint_gpu.model.tensorflow.frozen_values import DRAWING, GENERATORS
+from tflint_gpu.model.tensorflow.precision import CASTS, FLOATX, POLICY_SETTERS, SPELLINGS, WEIGHTED
 from tflint_gpu.model.tensorflow.program import TRAINING_WORDS
 from tflint_gpu.model.tensorflow.side_effects import CHANGES
 
@@ -28,7 +31,10 @@ _RAISING = frozenset(name.rpartition(".")[2] for name in RAISES)
 _DRAWING_LIBRARIES = frozenset("numpy random time datetime uuid".split())
 _MODEL_METHODS = frozenset(["call", "__call__", "build"])
 _JOINING = frozenset("concat concatenate stack vstack hstack append".split())
+_DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
+_DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX | POLICY_SETTERS)
+_CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
 _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 
 
@@ -132,6 +138,28 @@ def grows_list_while_traced(look: Look) -> bool:
 # What loops repeat.
 
 
+def _repeated(look: Look, leaving: frozenset[str] = frozenset()) -> Iterator[tuple[Sketch, SketchedCall]]:
+    """The calls that a loop may repeat: in the file, in what its loops run, and in loops of what it calls elsewhere.
+
+    Arguments:
+        leaving: functions whose own loops do not count.
+    """
+    own, words = look.own, set[str]()
+    for region in own.regions:
+        if region.name not in leaving:
+            yield from ((own, call) for call in region.calls if call.loops)
+            words |= region.in_loops
+    for place in look.reached((), words):
+        yield from ((place.sketch, call) for call in place.region.calls)
+    words = set()
+    for place in look.reached(own.regions):
+        if place.sketch is not own and place.region.name not in leaving:
+            yield from ((place.sketch, call) for call in place.region.calls if call.loops)
+            words |= place.region.in_loops
+    for place in look.reached((), words):
+        yield from ((place.sketch, call) for call in place.region.calls)
+
+
 def makes_functions_again(look: Look) -> bool:
     """Whether a loop or a function makes objects of `tf.function`."""
     return any(_makes_functions_inside(sketch) for sketch in look.all)
@@ -148,23 +176,18 @@ def _makes_functions_inside(sketch: Sketch) -> bool:
 
 
 def hands_values_to_functions(look: Look) -> bool:
-    """Whether a function that may be under `tf.function` is called with something else than literals."""
+    """Whether a function that may be under `tf.function` is called with something else than literals, again and again."""
     traced = {region.name for sketch in look.all for region in sketch.functions if region.decorators}
-    for sketch in look.all:
-        for call in sketch.calls():
-            if call.last in _MAKERS or "function" in call.given or (call.given and call.last in traced):
-                return True
-    return False
+    if any(call.last in _MAKERS or "function" in call.given for sketch in look.all for call in sketch.calls()):
+        return True
+    return any(call.given and call.last in traced for _, call in _repeated(look))
 
 
 def joins_again(look: Look) -> bool:
-    """Whether a concatenation may be repeated: in a loop, in a method, or of a global name."""
+    """Whether something grows by a concatenation that a loop repeats."""
     return any(
-        call.last in _JOINING and (call.loops > 0 or bool(region.owner) or ast.Global in region.syntax)
-        for sketch in look.all
-        for region in sketch.regions
-        for call in region.calls
-        if call.last != "append" or _is_numpys(sketch, call)
+        call.renews and call.last in _JOINING and (call.last != "append" or _is_numpys(sketch, call))
+        for sketch, call in _repeated(look)
     )
 
 
@@ -172,27 +195,21 @@ def _is_numpys(sketch: Sketch, call: SketchedCall) -> bool:
     return call.root in ("np", "numpy") or sketch.library(call.name) == "numpy"
 
 
-def runs_models_in_loops(look: Look) -> bool:
-    """Whether a loop outside of models calls something that may be a model, itself or by functions that it calls."""
+def predicts_again(look: Look) -> bool:
+    """Whether a loop repeats a call of `predict`."""
+    return any(call.is_method and call.last == "predict" for _, call in _repeated(look))
+
+
+def takes_gradients_again(look: Look) -> bool:
+    """Whether a loop repeats a tape."""
+    return any(call.last == "GradientTape" for _, call in _repeated(look))
+
+
+def runs_models_again(look: Look) -> bool:
+    """Whether a loop outside of models repeats a call that may be one of a model."""
     stored = {name for sketch in look.all for name in sketch.stored}
     bound = {name for sketch in look.near for name in sketch.bound}
-    own = look.own
-
-    def is_model(sketch: Sketch, call: SketchedCall) -> bool:
-        return _may_be_model(sketch, call, stored, bound)
-
-    loops = [region for region in own.regions if region.name not in _MODEL_METHODS]
-    if any(call.loops > 0 and is_model(own, call) for region in loops for call in region.calls):
-        return True
-    words = {word for region in loops for word in region.in_loops}
-    if any(is_model(one.sketch, call) for one in look.reached((), words) for call in one.region.calls):
-        return True
-    return any(  # loops of other files, in functions that this one calls
-        call.loops > 0 and is_model(place.sketch, call)
-        for place in look.reached(own.regions)
-        if place.sketch is not own and place.region.name not in _MODEL_METHODS
-        for call in place.region.calls
-    )
+    return any(_may_be_model(sketch, call, stored, bound) for sketch, call in _repeated(look, _MODEL_METHODS))
 
 
 def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: set[str]) -> bool:
@@ -209,7 +226,7 @@ def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: s
     if sketch.library(call.name) in ("tensorflow", "keras", "numpy"):
         return False
     if call.is_method:
-        return call.last in stored or call.last in bound
+        return call.last in (bound if call.root in sketch.imports else stored)
     if call.name in _BUILTIN or call.name in sketch.classes:
         return False
     if call.name in sketch.imports:
@@ -220,6 +237,22 @@ def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: s
 def prepares_elements(look: Look) -> bool:
     """Whether a loop does to single elements what could be done to all of them."""
     return any(call.loops > 0 and call.last in WORK for sketch in look.all for call in sketch.calls())
+
+
+# Pipelines.
+
+
+def has_datasets(look: Look) -> bool:
+    """Whether something makes a dataset, or shows that a value is one."""
+    return any(_shows_dataset(sketch, call) for sketch in look.all for call in sketch.calls())
+
+
+def _shows_dataset(sketch: Sketch, call: SketchedCall) -> bool:
+    if call.last in SURE_SOURCES or "AUTOTUNE" in call.given or not _DATASET_OPTIONS.isdisjoint(call.keywords):
+        return True
+    if call.last in SOURCES and not {"Dataset", "experimental"}.isdisjoint(sketch.values):
+        return True
+    return call.root == "tfds" or sketch.library(call.name) == "tensorflow_datasets"
 
 
 # Calls of Keras and TensorFlow.
@@ -256,3 +289,36 @@ def calls_python_functions(look: Look) -> bool:
 def maps_rows(look: Look) -> bool:
     """Whether the file calls `tf.map_fn`."""
     return any(call.last == "map_fn" for call in look.own.calls())
+
+
+def chooses_doubles(look: Look) -> bool:
+    """Whether something in the file may be made to compute in float64."""
+    own = look.own
+    by_name = any(_has_double(sketch.values | sketch.texts) for sketch in look.all)
+    for call in own.calls():
+        if call.last in _DEFAULTS:
+            return True
+        if call.last in _CASTING:
+            is_named = len(call.given) > 1 and call.given[-1] in own.bound | own.stored | own.imports.keys()
+            if "double" in call.last or _has_double(call.given + call.texts) or (by_name and is_named):
+                return True
+        elif call.last in WEIGHTED or call.last == "__init__":
+            if by_name and not {"dtype", UNNAMED}.isdisjoint(call.keywords):
+                return True
+    return False
+
+
+def _has_double(words: Iterable[str]) -> bool:
+    return not SPELLINGS.isdisjoint(words)
+
+
+def names_bad_device(look: Look) -> bool:
+    """Whether a device is named otherwise than by a string that TensorFlow can parse."""
+    calls = [call for call in look.own.calls() if call.last in ("device", "OneDeviceStrategy")]
+    return any(call.given or any(device_problem(text) for text in call.texts) for call in calls)
+
+
+def uses_contrib(look: Look) -> bool:
+    """Whether the file names `tf.contrib`."""
+    own = look.own
+    return "contrib" in own.values or any("contrib" in target for target in own.imports.values())
