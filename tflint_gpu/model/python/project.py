@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.model.python.declarations import imported_names, libraries_handed_on, names_given
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.looks import Look
 from tflint_gpu.model.python.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.parsing import parse_module
 from tflint_gpu.model.python.scopes import Binding
-from tflint_gpu.model.python.sketches import Look, Sketch
+from tflint_gpu.model.python.sketches import Sketch
 from tflint_gpu.text.bytesearch import Marker, Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 

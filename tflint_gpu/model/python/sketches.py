@@ -1,15 +1,15 @@
 """What Python's own parser tells of a file: its functions, what each calls and which words stand in it.
 
-Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is asked of
-this sketch first, and most files that hold the right words need no more. A sketch knows names as they are written and
-nothing of what they mean: what it answers is "surely not" or "perhaps".
+Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is asked
+of this sketch first, and most files that hold the right words need no more. A sketch knows names as they are written
+and nothing of what they mean: what it answers is "surely not" or "perhaps".
 """
 
 from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -86,7 +86,7 @@ class Sketch:
     Attributes:
         module: the code outside of functions.
         functions: the others, in no particular order.
-        imports: for each imported name what it is the name of.
+        imports: for each imported name what it is the name of; `?` where that depends.
         bound: the names of variables and parameters anywhere in the file.
         stored: the attributes that are assigned, and the variables of classes.
         values: the names and attributes that are used otherwise than by being called.
@@ -259,14 +259,17 @@ class Sketch:
     def _on_import(self, node: ast.Import, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
-            self.imports[name] = alias.name if alias.asname else name
+            self._import(name, alias.name if alias.asname else name)
         return ()
 
     def _on_import_from(self, node: ast.ImportFrom, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
         package = "." * node.level + (node.module or "")
         for alias in node.names:
-            self.imports[alias.asname or alias.name] = f"{package}.{alias.name}"
+            self._import(alias.asname or alias.name, f"{package}.{alias.name}")
         return ()
+
+    def _import(self, name: str, target: str) -> None:
+        self.imports[name] = target if self.imports.get(name, target) == target else UNNAMED
 
     def _on_subscript(self, node: ast.Subscript, region: Region, loops: int, owner: str) -> None:
         if node.ctx.__class__ is not ast.Load:
@@ -346,71 +349,3 @@ def _name_given(value: ast.expr, given: list[str], texts: list[str]) -> None:
         _name_given(value.value, given, texts)
     else:
         given.append(dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else UNNAMED)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A region of one of the files that a look sees."""
-
-    sketch: Sketch
-    region: Region
-
-
-class Look:
-    """A first look at a file, and at those of the project that its imports reach.
-
-    Arguments:
-        own: the sketch of the file.
-        near: gives the sketches of the others.
-    """
-
-    def __init__(self, own: Sketch, near: Callable[[], Collection[Sketch]]) -> None:
-        self.own = own
-        self._near = near
-
-    @cached_property
-    def near(self) -> Collection[Sketch]:
-        """The sketches of the files that its imports reach."""
-        return self._near()
-
-    @cached_property
-    def all(self) -> list[Sketch]:
-        """Its sketch and theirs."""
-        return [self.own, *self.near]
-
-    def reached(self, regions: Iterable[Region], words: Iterable[str] = ()) -> Iterator[Place]:
-        """Some regions of the file, and every function whose name stands in one of them, or among some words, and so on.
-
-        The functions of the file come first, so that who finds what he looks for in them asks for no other file.
-        """
-        seen: set[int] = set()
-        heard: set[str] = set(words)
-        for region in regions:
-            seen.add(id(region))
-            heard |= region.words
-            yield Place(self.own, region)
-        fresh = set(heard)
-        while fresh:  # first in the file alone
-            found = list(self._called(self.own, fresh, seen))
-            yield from found
-            fresh = {word for place in found for word in place.region.words} - heard
-            heard |= fresh
-        fresh = set(heard)
-        while fresh:
-            found = [place for sketch in self.all for place in self._called(sketch, fresh, seen)]
-            yield from found
-            fresh = {word for place in found for word in place.region.words} - heard
-            heard |= fresh
-
-    @staticmethod
-    def _called(sketch: Sketch, words: set[str], seen: set[int]) -> Iterator[Place]:
-        by_name = sketch.by_name
-        for name in by_name.keys() & words:
-            for region in by_name[name]:
-                if id(region) not in seen:
-                    seen.add(id(region))
-                    yield Place(sketch, region)
-
-
-Question: TypeAlias = Callable[[Look], bool]
-"""What a rule asks of a first look: whether there may be something for it in the file."""

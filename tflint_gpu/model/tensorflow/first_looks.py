@@ -1,7 +1,8 @@
 """Whether there can be anything in a file that a rule would report: what a first look at its sketch tells.
 
-A rule names its questions in `Rule.questions`. Each gets the sketch of the file, and those of the files that its imports
-reach when it asks for them; "no" means: surely nothing. So each is wider than the rule, and tells by names alone.
+A rule names its questions in `Rule.questions`. Each gets the sketch of the file, and those of the files that its
+imports reach when it asks for them; "no" means: surely nothing. So each is wider than the rule, and tells by names
+alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
-from tflint_gpu.model.python.sketches import UNNAMED, Look, Place, Region, Sketch, SketchedCall
+from tflint_gpu.model.python.looks import Look, Place
+from tflint_gpu.model.python.sketches import UNNAMED, Region, Sketch, SketchedCall
 from tflint_gpu.model.tensorflow.counterparts import RAISES
 from tflint_gpu.model.tensorflow.created_state import CREATING_METHODS
 from tflint_gpu.model.tensorflow.datasets import SOURCES, SURE_SOURCES
@@ -35,6 +37,7 @@ _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
 _DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX | POLICY_SETTERS)
 _CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
+_LAYERS = WEIGHTED | {"__init__"}
 _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 
 
@@ -176,7 +179,7 @@ def _makes_functions_inside(sketch: Sketch) -> bool:
 
 
 def hands_values_to_functions(look: Look) -> bool:
-    """Whether a function that may be under `tf.function` is called with something else than literals, again and again."""
+    """Whether a loop may call a function that is under `tf.function` with something else than literals."""
     traced = {region.name for sketch in look.all for region in sketch.functions if region.decorators}
     if any(call.last in _MAKERS or "function" in call.given for sketch in look.all for call in sketch.calls()):
         return True
@@ -302,9 +305,8 @@ def chooses_doubles(look: Look) -> bool:
             is_named = len(call.given) > 1 and call.given[-1] in own.bound | own.stored | own.imports.keys()
             if "double" in call.last or _has_double(call.given + call.texts) or (by_name and is_named):
                 return True
-        elif call.last in WEIGHTED or call.last == "__init__":
-            if by_name and not {"dtype", UNNAMED}.isdisjoint(call.keywords):
-                return True
+        elif by_name and call.last in _LAYERS and not {"dtype", UNNAMED}.isdisjoint(call.keywords):
+            return True
     return False
 
 
