@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tflint_gpu.model.python.sketches import Region, Sketch
 
@@ -16,6 +16,28 @@ class Place:
 
     sketch: Sketch
     region: Region
+
+
+_T = TypeVar("_T")
+
+
+class Found(Iterable[_T]):
+    """What an iterator gives, as often as it is asked for, and no sooner."""
+
+    def __init__(self, more: Iterator[_T]) -> None:
+        self._more = more
+        self._kept: list[_T] = []
+
+    def __iter__(self) -> Iterator[_T]:
+        place = 0
+        while True:
+            if place == len(self._kept):
+                try:
+                    self._kept.append(next(self._more))
+                except StopIteration:
+                    return
+            yield self._kept[place]
+            place += 1
 
 
 class Look:
@@ -29,6 +51,7 @@ class Look:
     def __init__(self, own: Sketch, near: Callable[[], Collection[Sketch]]) -> None:
         self.own = own
         self._near = near
+        self._found: dict[str, Found[Any]] = {}
 
     @cached_property
     def near(self) -> Collection[Sketch]:
@@ -39,6 +62,12 @@ class Look:
     def all(self) -> list[Sketch]:
         """Its sketch and theirs."""
         return [self.own, *self.near]
+
+    def found(self, what: str, search: Callable[[], Iterator[_T]]) -> Found[_T]:
+        """What a search finds, which several questions ask for: it goes on from where the last one had enough."""
+        if what not in self._found:
+            self._found[what] = Found(search())
+        return self._found[what]
 
     def reached(self, regions: Iterable[Region], words: Iterable[str] = ()) -> Iterator[Place]:
         """Some regions of the file, and all functions whose names stand in one of them, or among some words, and so on.

@@ -44,10 +44,14 @@ _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 # What TensorFlow traces.
 
 
-def _traced(look: Look, *, by_keras: bool = True) -> Iterator[Place]:
+def _traced(look: Look, *, by_keras: bool = True) -> Iterable[Place]:
     """The functions that may run while TensorFlow traces what the file hands to it, or has in its layers."""
-    regions = list(_roots(look.own, by_keras=by_keras))
-    return (place for place in look.reached(regions) if place.region is not place.sketch.module)
+
+    def search() -> Iterator[Place]:
+        places = look.reached(list(_roots(look.own, by_keras=by_keras)))
+        return (place for place in places if place.region is not place.sketch.module)
+
+    return look.found("traced with Keras" if by_keras else "traced", search)
 
 
 def _roots(own: Sketch, *, by_keras: bool) -> Iterator[Region]:
@@ -141,12 +145,13 @@ def grows_list_while_traced(look: Look) -> bool:
 # What loops repeat.
 
 
-def _repeated(look: Look, leaving: frozenset[str] = frozenset()) -> Iterator[tuple[Sketch, SketchedCall]]:
-    """The calls that a loop may repeat: in the file, in what its loops run, and in loops of what it calls elsewhere.
+def _repeated(look: Look) -> Iterable[tuple[Sketch, SketchedCall]]:
+    """The calls that a loop may repeat: in the file, in what its loops run, and in loops of what it calls elsewhere."""
+    return look.found("repeated", lambda: _repetitions(look, frozenset()))
 
-    Arguments:
-        leaving: functions whose own loops do not count.
-    """
+
+def _repetitions(look: Look, leaving: frozenset[str]) -> Iterator[tuple[Sketch, SketchedCall]]:
+    """The calls that a loop may repeat, without those in functions of some names."""
     own, words = look.own, set[str]()
     for region in own.regions:
         if region.name not in leaving:
@@ -212,7 +217,7 @@ def runs_models_again(look: Look) -> bool:
     """Whether a loop outside of models repeats a call that may be one of a model."""
     stored = {name for sketch in look.all for name in sketch.stored}
     bound = {name for sketch in look.near for name in sketch.bound}
-    return any(_may_be_model(sketch, call, stored, bound) for sketch, call in _repeated(look, _MODEL_METHODS))
+    return any(_may_be_model(sketch, call, stored, bound) for sketch, call in _repetitions(look, _MODEL_METHODS))
 
 
 def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: set[str]) -> bool:
