@@ -152,7 +152,8 @@ def _repeated(look: Look) -> Iterable[tuple[Sketch, SketchedCall]]:
 
 def _repetitions(look: Look, leaving: frozenset[str]) -> Iterator[tuple[Sketch, SketchedCall]]:
     """The calls that a loop may repeat, without those in functions of some names."""
-    own, words = look.own, set[str]()
+    own = look.own
+    words = set(own.values)  # a function that is handed on may be run by any loop
     for region in own.regions:
         if region.name not in leaving:
             yield from ((own, call) for call in region.calls if call.loops)
@@ -163,7 +164,7 @@ def _repetitions(look: Look, leaving: frozenset[str]) -> Iterator[tuple[Sketch, 
     for place in look.reached(own.regions):
         if place.sketch is not own and place.region.name not in leaving:
             yield from ((place.sketch, call) for call in place.region.calls if call.loops)
-            words |= place.region.in_loops
+            words |= place.region.in_loops | place.sketch.values
     for place in look.reached((), words):
         yield from ((place.sketch, call) for call in place.region.calls)
 
@@ -209,13 +210,25 @@ def predicts_again(look: Look) -> bool:
 
 
 def takes_gradients_again(look: Look) -> bool:
-    """Whether a loop repeats a tape."""
-    return any(call.last == "GradientTape" for _, call in _repeated(look))
+    """Whether a loop repeats a tape, itself or by calling a model."""
+    if any(call.last == "GradientTape" for _, call in _repeated(look)):
+        return True
+    return any(
+        call.last == "GradientTape"
+        for sketch in look.all
+        for place in Look(sketch, lambda: ()).reached(_methods_of_models(sketch))
+        for call in place.region.calls
+    )
+
+
+def _methods_of_models(sketch: Sketch) -> list[Region]:
+    return [region for region in sketch.functions if region.owner and region.name in _KERAS_METHODS]
 
 
 def runs_models_again(look: Look) -> bool:
     """Whether a loop outside of models repeats a call that may be one of a model."""
     stored = {name for sketch in look.all for name in sketch.stored}
+    stored.update(name for sketch in look.all for call in sketch.calls() for name in call.keywords)
     bound = {name for sketch in look.near for name in sketch.bound}
     return any(_may_be_model(sketch, call, stored, bound) for sketch, call in _repetitions(look, _MODEL_METHODS))
 
@@ -224,7 +237,7 @@ def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: s
     """Whether a call may be one of a model.
 
     Arguments:
-        stored: the attributes that some file assigns.
+        stored: the attributes that some file assigns, or that some object may have from a keyword.
         bound: the variables of the other files.
     """
     if not call.size or call.name == UNNAMED:
