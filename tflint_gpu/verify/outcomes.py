@@ -29,7 +29,8 @@ class Run:
     """What one process of one variant showed; what was not looked at stays None.
 
     Arguments:
-        seconds: the median of its steps, in seconds. Only finite positive numbers count.
+        seconds: of a step: the median of its blocks, or of its steps. Only finite positive numbers count.
+        blocks: seconds of a step in each block that it measured when its turn was; none where it took no turns.
         crash: the exception that the user's code ended with.
         failure: why the run says nothing on the prediction (out of time, killed), as part of a sentence.
         memory: bytes that the process held on the card.
@@ -39,6 +40,7 @@ class Run:
     """
 
     seconds: float | None = None
+    blocks: tuple[float, ...] = ()
     crash: Crash | None = None
     failure: str | None = None
     memory: int | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,12 +25,15 @@ from tflint_gpu.verify.inputs import InputError
 from tflint_gpu.verify.outputs import Outputs
 from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
-from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
+from tflint_gpu.verify.turns import run_in_turns
+from tflint_gpu.verify.worker import Outcome, Round, Running, run_program, run_rounds, running
 
 ROUNDS = 5
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _TIMED = ("slowdown", "no-effect", "memory")
+_OF_STEPS = ("slowdown", "no-effect")
 _WORTH_TELLING = 0.05
+_OUT_OF_MEMORY = {"killed", "out of memory"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +225,8 @@ class _Bench:
         usual = ROUNDS if prediction.kind in _TIMED else MINIMUM_REPEATS
         count = self.setup.runs or usual
         samples: list[tuple[Sample, Sample]] = []
-        for found in run_rounds(before, after, count, seconds, self.setup.limits, run=self.run):
-            if found.after is None or found.budget_spent:
+        for found in self._measured(before, after, count, seconds):
+            if found.before is None or found.after is None or found.budget_spent:
                 yield self._cut(samples, count)
                 return
             pair = (self._sampled(found.before), self._sampled(found.after))
@@ -233,6 +238,26 @@ class _Bench:
             yield self._judged(samples)
         if not samples:
             yield self._cut(samples, count)
+
+    def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
+        """Rounds in turns where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
+        end = time.monotonic() + seconds
+        if self.device == "cpu" and self.case.prediction.kind in _OF_STEPS:
+            with contextlib.closing(
+                run_in_turns(before, after, count, seconds, self.setup.limits, self._start)
+            ) as rounds:
+                for found in rounds:
+                    if {one.status for one in (found.before, found.after) if one} & _OUT_OF_MEMORY:
+                        break
+                    yield found
+                    count -= 1
+                else:
+                    return
+        yield from run_rounds(before, after, count, end - time.monotonic(), self.setup.limits, run=self.run)
+
+    def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
+        self.on_run(script.relative_to(self.folder).parts[0])
+        return running(script, limits, python=self.setup.python, sandbox=self.setup.sandbox, takes_turns=True)
 
     def _cut(self, samples: list[tuple[Sample, Sample]], count: int) -> Verification:
         """What is known when the budget ends."""
@@ -326,7 +351,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     result = outcome.result
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     return outcomes.Run(
-        seconds=statistics.median(result.steps) if result.steps else None,
+        seconds=statistics.median(result.blocks or result.steps) if result.blocks or result.steps else None,
+        blocks=result.blocks,
         outputs=_outputs(outcome),
         wrong=wrong if isinstance(wrong, str) else None,
         placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
