@@ -15,14 +15,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tflint_gpu.verify.sandbox import Limits
 from tflint_gpu.verify.worker import Outcome, Round, Running
 
-FEWEST_PAIRS, MOST_PAIRS = 5, 20
+FEWEST_PAIRS, MOST_PAIRS = 5, 40
 LEAST_SECONDS, MOST_SECONDS = 2.0, 12.0
 _POLL_SECONDS = 0.002
 
@@ -31,7 +31,7 @@ Start = Callable[[Path, Limits], AbstractContextManager[Running]]
 
 def run_in_turns(
     before: Path, after: Path, rounds: int, budget_seconds: float, limits: Limits, start: Start
-) -> Iterator[Round]:
+) -> Generator[Round, None, None]:
     """Run two programs at the same time, of which never more than one computes, and yield each round.
 
     In a round each program warms up, then each measures a block, in the order before, after, after, before; the next

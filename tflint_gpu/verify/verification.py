@@ -28,9 +28,9 @@ from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Ver
 from tflint_gpu.verify.turns import run_in_turns
 from tflint_gpu.verify.worker import Outcome, Round, Running, run_program, run_rounds, running
 
-ROUNDS = 5
+ROUNDS_OF_MEMORY = 5
+MOST_ROUNDS = 40
 OUT_OF_BUDGET = "the budget ended before a round was whole"
-_TIMED = ("slowdown", "no-effect", "memory")
 _OF_STEPS = ("slowdown", "no-effect")
 _WORTH_TELLING = 0.05
 _OUT_OF_MEMORY = {"killed", "out of memory"}
@@ -60,7 +60,8 @@ class Setup:
     Arguments:
         gpu: the card; None: the CPU.
         others: numbers of the other cards that there are.
-        runs: rounds for each experiment; None: as many as its kind of prediction needs.
+        runs: rounds for each experiment; None: for times as many as it takes until the verdict is there, else as
+            many as the kind of prediction needs.
         synthetic: run the rules' own workloads and no code of the user.
         keep: folder for the programs; None: they vanish.
     """
@@ -222,8 +223,9 @@ class _Bench:
 
     def _rounds(self, before: Path, after: Path, seconds: float) -> Iterator[Verification]:
         prediction = self.case.prediction
-        usual = ROUNDS if prediction.kind in _TIMED else MINIMUM_REPEATS
-        count = self.setup.runs or usual
+        until_decided = self.setup.runs is None and prediction.kind in _OF_STEPS
+        usual = ROUNDS_OF_MEMORY if prediction.kind == "memory" else MINIMUM_REPEATS
+        count = self.setup.runs or (MOST_ROUNDS if until_decided else usual)
         samples: list[tuple[Sample, Sample]] = []
         for found in self._measured(before, after, count, seconds):
             if found.before is None or found.after is None or found.budget_spent:
@@ -235,7 +237,10 @@ class _Bench:
             if fault is not None:
                 yield fault
                 return
-            yield self._judged(samples)
+            known = self._judged(samples)
+            yield known
+            if until_decided and known.verdict.verdict != "inconclusive":
+                return
         if not samples:
             yield self._cut(samples, count)
 
@@ -264,13 +269,16 @@ class _Bench:
         if not samples:
             return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device)
         known = self._judged(samples)
-        reason = f"{known.verdict.reason}; the budget ended after {len(samples)} of {count} rounds"
+        rounds = "1 round" if len(samples) == 1 else f"{len(samples)} rounds"
+        of_all = f"{len(samples)} of {count} rounds" if self.setup.runs else rounds
+        reason = f"{known.verdict.reason}; the budget ended after {of_all}"
         return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason))
 
     def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         assert self.case.experiment is not None
         rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
-        verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
+        exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
+        verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
         verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
         before, after = zip(*samples, strict=True)
         return Verification(self.case, verdict, self.device, before, after)
