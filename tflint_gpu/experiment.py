@@ -71,6 +71,7 @@ class Experiment:
     Arguments:
         file: of `node`.
         node: what the program must reach: a loop, a call, or a function that must be called.
+        keeps: what must run before, in the same file, though nothing that is used comes of it.
         probes: edits in both programs: they measure, and end the program when that is done.
         flaw: edits in the flagged program only, for a probe that must look different there.
         repair: edits in the repaired program only.
@@ -88,6 +89,7 @@ class Experiment:
 
     file: File
     node: CSTNode
+    keeps: tuple[CSTNode, ...] = ()
     probes: tuple[Change, ...] = ()
     flaw: tuple[Change, ...] = ()
     repair: tuple[Change, ...] = ()

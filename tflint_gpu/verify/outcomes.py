@@ -10,10 +10,17 @@ from tflint_gpu.verify.outputs import Outputs
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """An exception that ended a run: the name of its type, with or without its module, and its text."""
+    """An exception that ended a run.
+
+    Arguments:
+        exception: the name of its type, with or without its module.
+        text: its own.
+        during: what `verify` did when it was raised, as part of a sentence; empty where the program ran by itself.
+    """
 
     exception: str
     text: str = ""
+    during: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +87,14 @@ def _device(name: str) -> tuple[str, str | None]:
     return match[1], None if match[2] == "*" else match[2]
 
 
+_STYLE = re.compile(r"\x1b\[\d*m")
+
+
 def _telling_line(text: str) -> str:
-    """The first line; the last one where AutoGraph puts the way to the error before it."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The first line; the last one where AutoGraph puts the way to the error before it, the one that Keras quotes."""
+    lines = [line.strip() for line in _STYLE.sub("", text).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
+        return _telling_line("\n".join(lines[1:]))
     if not lines or not lines[0].startswith("in user code"):
         return lines[0] if lines else ""
     return re.sub(r"^[\w.]+(?:Error|Exception)?: ", "", lines[-1])

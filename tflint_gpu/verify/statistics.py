@@ -147,7 +147,7 @@ def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Co
         return Verdict(
             "inconclusive", f"the flagged code raised in {len(crashes)} of {len(rounds)} rounds{_remarks(rounds)}"
         )
-    text = f"the flagged code raised {rounds[0].before.fault} in all {len(rounds)} rounds"
+    text = f"the flagged code raised {rounds[0].before.fault}{crashes[0].during} in all {len(rounds)} rounds"
     if not _is_predicted({_type_name(crash.exception) for crash in crashes}, exceptions):
         return Verdict("inconclusive", f"{text}, which is not the predicted error")
     faults = [item.after.fault for item in rounds if item.after.fault is not None]

@@ -15,8 +15,10 @@ end of that import, before anything of the program ran.
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures
 import functools
+import gc
 import inspect
 import itertools
 import json
@@ -501,45 +503,136 @@ def _logged_placement() -> list[str]:
 
 
 def examine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that TensorFlow traces: at its first call, run it eagerly, with gradients, and traced.
+    """Stand for a function that TensorFlow traces: at its first call it is run eagerly, with gradients.
 
-    What tracing raises ends the program, as it would end `fit`. Where the first call is traced already, it is the
-    trace; where it is eager, `tf.function` traces the same call.
+    Where that call is symbolic it is then traced, as it is, and the program ends there if that works. Where it raises,
+    the error takes its way: mostly it ends the program. Keras catches some while it builds a model; then the program
+    goes on to what it does with the model, and at its end a model that holds the layer is fitted. Where the program
+    calls the function with values only, `tf.function` traces it in the end. The note `raised_in` tells both.
     """
-
-    known = inspect.signature(function).parameters
-    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+    examination = _Examination(function)
 
     @functools.wraps(function)
-    def examined(*args: Any, **kwargs: Any) -> NoReturn:
-        # Keras 2 gives `training` to whatever takes any keyword.
-        kwargs = {name: value for name, value in kwargs.items() if takes_any or name in known}
-        # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
-        outside = concurrent.futures.ThreadPoolExecutor(1).submit
-        arguments, times, outputs, notes = outside(_run_eagerly, function, args, kwargs).result()
-        if notes["eager"] != "works" and isinstance(args[0], tf.keras.layers.Layer):
-            # While Keras builds a model its variables have no values yet: take a layer like it.
-            fresh = outside(_built_like, args[0], args[1]).result()
-            arguments, times, outputs, notes = outside(_run_eagerly, function, (fresh, *args[1:]), kwargs).result()
-        _write(times, outputs, (), notes)
-        try:
-            if any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
-                function(*args, **kwargs)
-            else:
-                _trace(function, arguments)
-        except Exception:
-            _end_with_error()
-        finish(times, outputs, **notes, traced="works")
+    def examined(*args: Any, **kwargs: Any) -> Any:
+        return examination.call(args, kwargs)
 
     return examined
 
 
-def _end_with_error() -> NoReturn:
-    """End the program as an error does that nobody catches: Keras catches some, and tries again."""
-    traceback.print_exc()
+class _Examination:
+    """What is known of one function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.parameters = inspect.signature(function).parameters
+        self.takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in self.parameters.values())
+        self.calls = 0
+        self.times: list[float] = []
+        self.outputs: Any = None
+        self.notes: dict[str, Any] = {}
+        self.layer: Any = None
+        self.arguments: Any = None
+        self.error: Exception | None = None
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # Keras 2 gives `training` to whatever takes any keyword.
+        kwargs = {name: value for name, value in kwargs.items() if self.takes_any or name in self.parameters}
+        self.calls += 1
+        if self.calls == 1:
+            self._run_eagerly(args, kwargs)
+            _at_the_end(self._end)
+        if not any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
+            if self.calls > MOST_EAGER_CALLS:
+                self._end()
+            return self.function(*args, **kwargs)
+        try:
+            self.function(*args, **kwargs)
+        except Exception as error:
+            self.error = error
+            raise
+        self._finish(traced="works")
+
+    def _run_eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
+        outside = concurrent.futures.ThreadPoolExecutor(1).submit
+        known = outside(_run_eagerly, self.function, args, kwargs).result()
+        if isinstance(args[0], tf.keras.layers.Layer):
+            self.layer = args[0]
+            if known[-1]["eager"] != "works":
+                # While Keras builds a model its variables have no values yet: take a layer like it.
+                fresh = outside(_built_like, args[0], args[1]).result()
+                known = outside(_run_eagerly, self.function, (fresh, *args[1:]), kwargs).result()
+        self.arguments, self.times, self.outputs, self.notes = known
+        _write(self.times, self.outputs, (), self.notes)
+
+    def _finish(self, **notes: Any) -> NoReturn:
+        finish(self.times, self.outputs, **self.notes, **notes)
+
+    def _end(self) -> NoReturn:
+        """The program has not ended by an error of the function: trace it as training does."""
+        where = "tf.function" if self.error is None else "fit"
+        try:
+            if self.error is None:
+                _trace(self.function, self.arguments)
+            else:
+                _fit_around(self.layer)
+        except Exception as error:
+            self._raise(error, where)
+        if self.error is not None:
+            self._raise(self.error, "caught")
+        self._finish(traced="works")
+
+    def _raise(self, error: Exception, where: str) -> NoReturn:
+        _write(self.times, self.outputs, (), {**self.notes, "raised_in": where})
+        _end_with_error(error)
+
+
+MOST_EAGER_CALLS = 3
+
+
+def _at_the_end(function: Callable[[], Any]) -> None:
+    """Call a function when the program has run through: not when an error ends it."""
+    ended_by_error = sys.excepthook
+
+    def excepthook(*error: Any) -> None:
+        atexit.unregister(function)
+        ended_by_error(*error)
+
+    sys.excepthook = excepthook
+    atexit.register(function)
+
+
+def _fit_around(layer: Any) -> None:
+    """Fit a model that holds a layer, on random numbers, for one step; without one nothing happens."""
+    models = (one for one in gc.get_objects() if isinstance(one, tf.keras.Model) and one is not layer)
+    for model in models:
+        if any(one is layer for one in model._flatten_layers()):
+            first = next(iter(model.layers), None) if not getattr(model, "inputs", None) else None
+            shapes = [one.shape for one in (model.inputs if first is None else [first.input])]
+            rows = [random_tensor([4, *(side or 4 for side in shape[1:])]) for shape in shapes]
+            model.compile("sgd", lambda truth, predicted: tf.reduce_mean(predicted))
+            model.fit(rows if len(rows) > 1 else rows[0], tf.zeros((4, 1)), batch_size=4, verbose=0)
+            return
+
+
+def _end_with_error(error: BaseException) -> NoReturn:
+    """End the program as an error does that nobody catches."""
+    traceback.print_exception(type(error), error, error.__traceback__)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
+
+
+def uncaught(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function; an error of it ends the program, also where the program would catch it."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            _end_with_error(error)
+
+    return called
 
 
 def _built_like(layer: Any, inputs: Any) -> Any:

@@ -33,6 +33,12 @@ MOST_ROUNDS = 40
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _OF_STEPS = ("slowdown", "no-effect")
 _WORTH_TELLING = 0.05
+# What the programs note as `raised_in` (`tflint_measure.examine`).
+_DURING = {
+    "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",
+    "fit": " when a model with it was fitted (Keras caught it while the program built the model),",
+    "caught": " and the program caught it,",
+}
 _OUT_OF_MEMORY = {"killed", "out of memory"}
 
 
@@ -350,7 +356,9 @@ def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
 def _as_run(outcome: Outcome) -> outcomes.Run:
     """What a run showed, in the terms of the judge."""
     if outcome.status == "raised":
-        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text)
+        where = outcome.result.notes.get("raised_in") if outcome.result is not None else None
+        during = _DURING.get(where, "") if isinstance(where, str) else ""
+        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during)
         return outcomes.Run(crash=crash, outputs=_outputs(outcome))
     if outcome.status == "no result" and outcome.exit_code == 0:
         return outcomes.Run(failure="the program ended without reaching what was flagged")
