@@ -91,9 +91,9 @@ _STYLE = re.compile(r"\x1b\[\d*m")
 
 
 def _telling_line(text: str) -> str:
-    """The first line; the last one where AutoGraph puts the way to the error before it, the one that Keras quotes."""
+    """The first line; the last one where AutoGraph puts the way to the error before it, and what Keras quotes."""
     lines = [line.strip() for line in _STYLE.sub("", text).splitlines() if line.strip()]
-    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
+    if len(lines) > 1 and (lines[0].startswith("Exception encountered when") or lines[0].endswith("encountered:")):
         return _telling_line("\n".join(lines[1:]))
     if not lines or not lines[0].startswith("in user code"):
         return lines[0] if lines else ""

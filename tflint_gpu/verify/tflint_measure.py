@@ -607,8 +607,9 @@ def _fit_around(layer: Any) -> None:
     models = (one for one in gc.get_objects() if isinstance(one, tf.keras.Model) and one is not layer)
     for model in models:
         if any(one is layer for one in model._flatten_layers()):
-            first = next(iter(model.layers), None) if not getattr(model, "inputs", None) else None
-            shapes = [one.shape for one in (model.inputs if first is None else [first.input])]
+            shapes = [one.shape for one in getattr(model, "inputs", None) or ()]
+            # A Sequential model whose building failed knows its input layer only.
+            shapes = shapes or [one.batch_shape for one in model._flatten_layers() if hasattr(one, "batch_shape")]
             rows = [random_tensor([4, *(side or 4 for side in shape[1:])]) for shape in shapes]
             model.compile("sgd", lambda truth, predicted: tf.reduce_mean(predicted))
             model.fit(rows if len(rows) > 1 else rows[0], tf.zeros((4, 1)), batch_size=4, verbose=0)

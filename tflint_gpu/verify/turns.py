@@ -23,7 +23,7 @@ from tflint_gpu.verify.sandbox import Limits
 from tflint_gpu.verify.worker import Outcome, Round, Running
 
 FEWEST_PAIRS, MOST_PAIRS = 5, 40
-LEAST_SECONDS, MOST_SECONDS = 2.0, 12.0
+LEAST_SECONDS, MOST_SECONDS = 3.0, 12.0
 _POLL_SECONDS = 0.002
 
 Start = Callable[[Path, Limits], AbstractContextManager[Running]]
