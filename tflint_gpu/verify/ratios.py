@@ -3,8 +3,9 @@
 A round gives one ratio: the median of before/after over its blocks, which lie side by side in time, or, where it has
 none, before/after itself. What several rounds give together is their weighted median. Its interval is that of the sign
 test (Dixon and Mood 1946), which asks nothing of the noise but that a round lies above the true ratio as often as below
-it, whatever its weight: a bound is where so few rounds lie beyond it that coins in their place would do so in 2.5% of
-all cases. Nothing is drawn at random, so the same rounds give the same interval.
+it, whatever its weight: a bound is where so few rounds lie beyond it that coins in their place would do so in 1.75% of
+all cases. That would be 96.5%; 95% are left where a round is somewhat like the one before it. Nothing is drawn at
+random, so the same rounds give the same interval.
 
 With three to five rounds the sign test has no bounds. There it is Student's interval of the mean of the logarithms,
 with 99.3% instead of 95%, as it supposes normal noise and there is none: `tests/benchmarks/coverage.py` prints how
@@ -26,7 +27,7 @@ CONFIDENCE = 0.95
 FEWEST_FOR_INTERVAL = 3
 _MOST_FOR_STUDENT = 5
 FEWEST_PAIRS_OF_BLOCKS = 3
-_CONFIDENCE_OF_FEW = 0.993
+_CONFIDENCE_OF_FEW, _CONFIDENCE_OF_SIGNS = 0.993, 0.965
 _MOST_DOUBT = 0.1  # standard errors of a round's own logarithm: above it counts once, below the half of it three times
 # The standard error of a median, and the standard deviation by the median deviation, of normal numbers.
 _OF_MEDIAN, _OF_DEVIATION = math.sqrt(math.pi / 2), 1.4826
@@ -103,7 +104,7 @@ def fixed_interval(rounds: Sequence[Ratio]) -> Interval:
     chances = {0: 1.0}
     for one in rounds:
         chances = _tossed(chances, one.weight)
-    return _around(rounds, *_by_signs(rounds, _largest_sum(chances, (1 - CONFIDENCE) / 2)))
+    return _around(rounds, *_by_signs(rounds, _largest_sum(chances, (1 - _CONFIDENCE_OF_SIGNS) / 2)))
 
 
 def sequential_interval(rounds: Sequence[Ratio]) -> Interval:
