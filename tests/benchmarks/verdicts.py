@@ -6,7 +6,7 @@
 Without `--known` each line is a finding of a fixture, on the CPU with the installed TensorFlow: how often which verdict,
 and the smallest, median and largest of the factors that were measured. With it the programs do a piece of work n and m
 times a step, so that the true factor is n / m; 1 is a program against itself. `--samples` writes what the rounds
-measured, for `coverage.py`, one JSON object a line.
+measured, for `intervals.py`, one JSON object a line.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ all cases. That would be 96.5%; 95% are left where a round is somewhat like the 
 random, so the same rounds give the same interval.
 
 With three to five rounds the sign test has no bounds. There it is Student's interval of the mean of the logarithms,
-with 99.3% instead of 95%, as it supposes normal noise and there is none: `tests/benchmarks/coverage.py` prints how
+with 99.3% instead of 95%, as it supposes normal noise and there is none: `tests/benchmarks/intervals.py` prints how
 often it holds the true ratio under noise of other kinds. One or two rounds have no interval.
 
 Who looks after each round and stops when the answer is there looks often, and would be wrong oftener than in 5%. For
@@ -23,11 +23,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-CONFIDENCE = 0.95
 FEWEST_FOR_INTERVAL = 3
 _MOST_FOR_STUDENT = 5
 FEWEST_PAIRS_OF_BLOCKS = 3
-_CONFIDENCE_OF_FEW, _CONFIDENCE_OF_SIGNS = 0.993, 0.965
+# More than 95%: what is left is for rounds that are somewhat like the one before them.
+_CONFIDENCE_OF_FEW, _CONFIDENCE_OF_SIGNS, _CONFIDENCE_OF_LOOKS = 0.993, 0.965, 0.957
 _MOST_DOUBT = 0.1  # standard errors of a round's own logarithm: above it counts once, below the half of it three times
 # The standard error of a median, and the standard deviation by the median deviation, of normal numbers.
 _OF_MEDIAN, _OF_DEVIATION = math.sqrt(math.pi / 2), 1.4826
@@ -111,8 +111,8 @@ def sequential_interval(rounds: Sequence[Ratio]) -> Interval:
     """The median of the rounds until now, and its interval for somebody who looks after each round.
 
     All intervals together hold the true ratio in 95% of all cases: each of the three by Student fails in 0.7%, those by
-    signs together in 2.9%, which are counted exactly: the sum of the weights on one side is a walk of coins, and a
-    bound is what such a walk crosses, now or after an earlier round, in no more than 1.45% of all cases.
+    signs together in 2.2%, which are counted exactly: the sum of the weights on one side is a walk of coins, and a
+    bound is what such a walk crosses, now or after an earlier round, in no more than 1.1% of all cases.
 
     Arguments:
         rounds: in their order, at least one.
@@ -136,10 +136,10 @@ def sequential_interval(rounds: Sequence[Ratio]) -> Interval:
 
 
 def _allowed(number: int) -> float:
-    """How much of the error on one side may be spent until some round: half until the 7th, the rest bit by bit."""
+    """How much of the error on one side may be spent until some round: most until the 7th, the rest bit by bit."""
     looks_by_student = _MOST_FOR_STUDENT - FEWEST_FOR_INTERVAL + 1
-    share = (1 - CONFIDENCE - looks_by_student * (1 - _CONFIDENCE_OF_FEW)) / 2
-    return share * max(0.0, 1 - (4.7 / number) ** 2)
+    share = (1 - _CONFIDENCE_OF_LOOKS - looks_by_student * (1 - _CONFIDENCE_OF_FEW)) / 2
+    return share * max(0.0, 1 - (3.7 / number) ** 2)
 
 
 def _tossed(chances: dict[int, float], weight: int) -> dict[int, float]:

@@ -1,6 +1,6 @@
 """How often do the intervals of `verify` hold the true factor, and how often are its verdicts right?
 
-    python tests/benchmarks/coverage.py [--repeat 4000] [--samples FILE] [--seed 1]
+    python tests/benchmarks/intervals.py [--repeat 4000] [--samples FILE] [--seed 1]
 
 Simulated: the time of each run of either program gets noise on its logarithm; the programs take turns as in `verify`
 (before after, after before). First the intervals: the share that holds the true factor, for each number of rounds that
