@@ -116,7 +116,9 @@ def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
     }  # fmt: skip
     assert (first["verdict"], first["gpu"]["before"]) == ("confirmed", 35.0)
     assert len(first["samples"]["before"][0]["gpu"]["samples"]) == 20 and len(first["key"]) == 32
-    assert second["samples"]["before"][0]["crash"] == {"exception": "builtins.ValueError", "text": "no such device"}
+    assert second["samples"]["before"][0]["crash"] == {
+        "exception": "builtins.ValueError", "text": "no such device", "during": "",
+    }  # fmt: skip
 
 
 def test_json_has_no_number_that_json_has_not() -> None:

@@ -138,16 +138,17 @@ def run_rounds(
     limits = limits or Limits()
     run = run or run_program
     end = time.monotonic() + budget_seconds
+    scripts = (before, after)
     for number in range(rounds):
-        outcomes: dict[Path, Outcome] = {}
-        for script in (before, after) if number % 2 == 0 else (after, before):
+        outcomes: dict[int, Outcome] = {}
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
             remaining = end - time.monotonic()
             if remaining > 0:
-                outcomes[script] = run(script, _within(limits, remaining))
+                outcomes[which] = run(scripts[which], _within(limits, remaining))
         if not outcomes:
             return
         cut = any(outcome.status == "timed out" for outcome in outcomes.values()) and time.monotonic() >= end
-        yield Round(outcomes.get(before), outcomes.get(after), budget_spent=cut or len(outcomes) < 2)
+        yield Round(outcomes.get(0), outcomes.get(1), budget_spent=cut or len(outcomes) < 2)
 
 
 def _within(limits: Limits, seconds: float) -> Limits:
