@@ -40,6 +40,8 @@ for setting in sys.argv[2:rest]:
     resource.setrlimit(kind, (within, within if name != "RLIMIT_CPU" else ceiling))
 try:
     os.setpriority(os.PRIO_PROCESS, 0, -10)
+    with open("/proc/self/autogroup", "w") as file:  # where Linux weighs sessions and not processes
+        file.write("-10")
 except OSError:
     pass
 if sys.platform == "linux":
