@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tflint_gpu.verify.extract import harness_text
 from tflint_gpu.verify.outcomes import Crash, Run
+from tflint_gpu.verify.ratios import round_ratio
 from tflint_gpu.verify.worker import Outcome, run_program
 
 Measure = Callable[[str], Any]
@@ -50,6 +52,46 @@ def test_steps_that_trace_a_new_shape_are_not_timed(measure: Measure) -> None:
     assert sorted(outcome.steps)[len(outcome.steps) // 2] < 0.3
     assert outcome.result is not None
     assert outcome.result.notes["once"] > 6 * 0.3
+
+
+SHAPES = {
+    "kept batches of eight shapes": "batches = [tf.ones((n, 8)) for n in range(3, 11)]\nreads = False\n",
+    "a dataset with a last partial batch": (
+        "batches = tf.data.Dataset.from_tensor_slices(tf.ones((27, 8))).batch(4)\nreads = True\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("batches", SHAPES.values(), ids=SHAPES.keys())
+def test_a_real_slowdown_is_not_refuted_where_shapes_vary(batches: str, measure: Measure) -> None:
+    """Protects repaired steps from being charged with their tracing: 27 times as long was refuted as 0.17."""
+    code = (
+        "def step(x):\n    for _ in range(60):\n        x = tf.tanh(x) + 1.0\n    return x\nDECORATED"
+        f"{batches}for x in tflint_measure.steps(batches, reads=reads):\n    step(x)\n"
+    )
+    flagged = measure(code.replace("DECORATED", ""))
+    repaired = measure(code.replace("DECORATED", "step = tf.function(step)\n"))
+    assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
+    ratio = round_ratio(flagged.result.blocks, repaired.result.blocks).logarithm
+    assert ratio > math.log(1.5)
+    assert repaired.result.notes["once"] > flagged.result.notes["once"], "tracing is told apart"
+
+
+def test_a_step_is_warm_when_it_is_no_longer_faster(measure: Measure) -> None:
+    """Protects against kernels that are chosen, or code that is compiled, in the first dozen steps."""
+    outcome = measure(
+        "slow = iter([0.1 * 0.8**n for n in range(16)])\nfor x in tflint_measure.steps([1, 2, 3]):\n    time.sleep(next(slow, 0.001))\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.result.blocks[0] < 0.02 and outcome.result.notes["once"] > 0.3
+
+
+def test_a_block_is_judged_and_not_a_step(measure: Measure) -> None:
+    """Protects costs that not every step has: what each fourth step takes is in every block, and in no median of steps."""
+    outcome = measure("for x in tflint_measure.steps(range(4)):\n    time.sleep(0.02 if x == 3 else 0.001)\n")
+    assert outcome.status == "finished", outcome.stderr
+    assert sorted(outcome.result.blocks)[len(outcome.result.blocks) // 2] > 0.004
+    assert sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02
 
 
 def test_times_are_per_sample(measure: Measure) -> None:
