@@ -71,7 +71,6 @@ class Experiment:
     Arguments:
         file: of `node`.
         node: what the program must reach: a loop, a call, or a function that must be called.
-        keeps: what must run before, in the same file, though nothing that is used comes of it.
         probes: edits in both programs: they measure, and end the program when that is done.
         flaw: edits in the flagged program only, for a probe that must look different there.
         repair: edits in the repaired program only.
@@ -84,12 +83,12 @@ class Experiment:
         opening_of_repair: one more, for the repaired program only.
         workload: the same without the user's code, for `--synthetic`.
         only_workload: the finding does not depend on the user's code, so the workload says all.
+        keeps: what must run before, in the same file, though nothing that is used comes of it.
         calibrates: the program measures first how long its producer takes, and is told in later runs.
     """
 
     file: File
     node: CSTNode
-    keeps: tuple[CSTNode, ...] = ()
     probes: tuple[Change, ...] = ()
     flaw: tuple[Change, ...] = ()
     repair: tuple[Change, ...] = ()
@@ -102,6 +101,7 @@ class Experiment:
     opening_of_repair: str = ""
     workload: Workload | None = None
     only_workload: bool = False
+    keeps: tuple[CSTNode, ...] = ()
     calibrates: bool = False
 
 

@@ -1,6 +1,6 @@
 """How often do the intervals of `verify` hold the true factor, and how often are its verdicts right?
 
-    python tests/benchmarks/intervals.py [--repeat 4000] [--samples FILE] [--seed 1]
+    python tests/benchmarks/intervals.py [--repeat 2000] [--samples FILE [--programs 400]] [--seed 1]
 
 Simulated: the time of each run of either program gets noise on its logarithm; the programs take turns as in `verify`
 (before after, after before). First the intervals: the share that holds the true factor, for each number of rounds that
@@ -165,7 +165,8 @@ def verdict(
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--repeat", type=int, default=4000)
+    parser.add_argument("--repeat", type=int, default=2000)
+    parser.add_argument("--programs", type=int, default=400)
     parser.add_argument("--samples", type=Path, metavar="FILE")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -183,13 +184,13 @@ def main() -> None:
     if options.samples is None:
         return
     known = recorded(options.samples)
-    print(f"\nverdicts over the noise of {len(known)} measured rounds, {options.repeat // 10} simulated programs each")
-    for most in (6, 8, 10, 13, 20, 40):
-        for factor, kind in ((1.5, "slowdown"), (1.2, "slowdown"), (1.0, "slowdown"), (1.0, "no-effect")):
+    print(f"\nverdicts over the noise of {len(known)} measured rounds, {options.programs} simulated programs each")
+    for factor, kind in ((1.5, "slowdown"), (1.2, "slowdown"), (1.0, "slowdown"), (1.0, "no-effect")):
+        for most in (7, 13, 40):
             draw = random.Random(options.seed)
-            said = Counter(verdict(draw, known, factor, kind, most) for _ in range(options.repeat // 10))
-            shares = ", ".join(f"{name} {count / (options.repeat // 10):.1%}" for name, count in said.most_common())
-            print(f"at most {most:2} rounds, factor {factor}, {kind}: {shares}", flush=True)
+            said = Counter(verdict(draw, known, factor, kind, most) for _ in range(options.programs))
+            shares = ", ".join(f"{name} {count / options.programs:.1%}" for name, count in said.most_common())
+            print(f"factor {factor}, {kind}, at most {most:2} rounds: {shares}", flush=True)
 
 
 if __name__ == "__main__":

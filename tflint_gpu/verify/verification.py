@@ -32,7 +32,6 @@ ROUNDS_OF_MEMORY = 5
 MOST_ROUNDS = 40
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _OF_STEPS = ("slowdown", "no-effect")
-_WORTH_TELLING = 0.05
 # What the programs note as `raised_in` (`tflint_measure.examine`).
 _DURING = {
     "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",
@@ -381,21 +380,13 @@ def _outputs(outcome: Outcome) -> Outputs | None:
 
 
 def _aside(before: Sample, after: Sample) -> str:
-    """What else a program found out: what it costs once, and how a function does that was also run eagerly."""
+    """What else a program found out: how a function does that was also run eagerly."""
     if before.notes.get("eager") != "works":
-        return _once(before, after)
+        return ""
     text = "; run eagerly it works"
     if before.steps and after.steps:
         text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
     return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
-
-
-def _once(before: Sample, after: Sample) -> str:
-    """Tracing and the like, which a user pays too, where it is long enough to be told from noise."""
-    flagged, repaired = before.notes.get("once"), after.notes.get("once")
-    if not isinstance(flagged, float) or not isinstance(repaired, float) or max(flagged, repaired) < _WORTH_TELLING:
-        return ""
-    return f"; tracing and the like take {flagged:.1f} s once, and {repaired:.1f} s with the repair"
 
 
 def _remedy(sample: Sample) -> str:
