@@ -83,6 +83,7 @@ class Experiment:
         opening_of_repair: one more, for the repaired program only.
         workload: the same without the user's code, for `--synthetic`.
         only_workload: the finding does not depend on the user's code, so the workload says all.
+        keeps: what must run before, in the same file, though nothing that is used comes of it.
         calibrates: the program measures first how long its producer takes, and is told in later runs.
     """
 
@@ -100,6 +101,7 @@ class Experiment:
     opening_of_repair: str = ""
     workload: Workload | None = None
     only_workload: bool = False
+    keeps: tuple[CSTNode, ...] = ()
     calibrates: bool = False
 
 

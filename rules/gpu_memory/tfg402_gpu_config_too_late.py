@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument, dotted_name
 from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE
-from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 _WHAT = {
     **dict.fromkeys(GROWTH, "Physical"),
@@ -64,14 +64,18 @@ class GpuConfigTooLate(Rule):
                 yield from _both_ways(model, call)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The program up to the call, as it is and with the call left out."""
+        """The program up to the call, with what makes it too late, as it is and with the call left out."""
         assert isinstance(finding.node, cst.Call)
         statement = model.file.tree.statement(finding.node)
         several = "two or more" in (_machine(model, finding.node) or "")
         yield Experiment(
             model.file,
             finding.node,
-            probes=(Change(model.file, statement, "tflint_measure.reached()", "below"),),
+            keeps=tuple(note.node for note in finding.notes if note.file is model.file),
+            probes=(
+                *wrap(model.file, finding.node.func, "uncaught"),
+                Change(model.file, statement, "tflint_measure.reached()", "below"),
+            ),
             repair=(Change(model.file, finding.node, "None"),),
             exceptions=("RuntimeError", "ValueError"),
             requires="two GPUs" if several else "a GPU",

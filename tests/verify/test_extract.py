@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from checks import NEWEST
+from verified import cases_of
 
 from tflint_gpu.experiment import Change, Experiment, Workload, wrap
 from tflint_gpu.model import Model, Project
@@ -400,3 +401,25 @@ def test_workload_whose_change_is_not_there_once() -> None:
     with pytest.raises(ValueError, match="stands 2 times"):
         Workload("f(1)\nf(1)", (("f(1)", "f(2)"),)).text(repaired=True)
     assert Workload("f(1)\nf(1)", (("f(1)", "f(2)"),)).text(repaired=False) == "f(1)\nf(1)\n"
+
+
+TOO_LATE = {
+    "at the top": "tf.constant(1.0)\nCALL\n",
+    "in a function": "def main():\n    tf.constant(1.0)\n    CALL\nmain()\n",
+    "under a condition": "tf.constant(1.0)\nif gpus:\n    try:\n        CALL\n    except RuntimeError as e:\n        print(e)\n",
+}
+
+
+@pytest.mark.parametrize("code", TOO_LATE.values(), ids=TOO_LATE.keys())
+def test_what_makes_a_call_too_late_comes_along(code: str, tmp_path: Path) -> None:
+    """Protects TFG402: without the operation that came first the flagged program does not raise, and is `refuted`."""
+    path = tmp_path / "train.py"
+    head = "import tensorflow as tf\ngpus = tf.config.list_physical_devices('GPU')\n"
+    path.write_text(head + code.replace("CALL", "tf.config.experimental.set_visible_devices(gpus, 'GPU')"))
+    path.write_text(path.read_text().replace("(gpus, 'GPU')", "(gpus[:1], 'GPU')"))
+    (case,) = [one for one in cases_of(path) if one.diagnostic.code == "TFG402"]
+    assert case.pair is not None, case.reason
+    for program in (case.pair.before, case.pair.after):
+        assert "tf.constant(1.0)" in program.files[program.entry]
+    assert "tflint_measure.uncaught(tf.config." in case.pair.before.files[case.pair.before.entry]
+    assert "uncaught" not in case.pair.after.files[case.pair.after.entry]

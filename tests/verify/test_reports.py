@@ -90,6 +90,17 @@ def test_a_factor_is_shown_with_its_interval_and_times_with_their_unit(output_fo
 
 
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
+def test_what_is_paid_once_has_a_line_of_its_own(output_format: str) -> None:
+    """Protects readers of a factor: a repair that traces for seconds costs them, and a user pays that too."""
+    result = slow()
+    before = tuple(replace(one, notes={"once": 0.2}) for one in result.before)
+    after = tuple(replace(one, notes={"once": 3.0}) for one in result.after)
+    text = rendered(output_format, replace(result, before=before, after=after))
+    assert "once: tracing, compiling and the like take 200 ms, with the repair 3 s" in text
+    assert "once:" not in rendered(output_format, result)
+
+
+@pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
 def test_on_the_cpu_every_line_says_so_and_on_a_card_none(output_format: str) -> None:
     on_cpu = rendered(output_format, slow(), crashed())
     assert "confirmed (CPU)" in on_cpu and "crash confirmed (CPU)" in on_cpu and "nothing about a GPU" in on_cpu
@@ -116,7 +127,9 @@ def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
     }  # fmt: skip
     assert (first["verdict"], first["gpu"]["before"]) == ("confirmed", 35.0)
     assert len(first["samples"]["before"][0]["gpu"]["samples"]) == 20 and len(first["key"]) == 32
-    assert second["samples"]["before"][0]["crash"] == {"exception": "builtins.ValueError", "text": "no such device"}
+    assert second["samples"]["before"][0]["crash"] == {
+        "exception": "builtins.ValueError", "text": "no such device", "during": "",
+    }  # fmt: skip
 
 
 def test_json_has_no_number_that_json_has_not() -> None:

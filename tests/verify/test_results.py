@@ -22,6 +22,7 @@ from tflint_gpu.verify.results import Result, read_result
         ('{"steps": [true]}', "`steps`"),
         ('{"steps": [-1]}', "`steps`"),
         ('{"steps": [NaN]}', "`steps`"),
+        ('{"steps": [], "blocks": ["1"]}', "`blocks`"),
         ('{"steps": ["1"]}', "`steps`"),
         ('{"steps": [], "outputs": "text"}', "`outputs`"),
         ('{"steps": [], "dtype": 32}', "`dtype`"),

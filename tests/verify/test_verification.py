@@ -46,6 +46,24 @@ def test_what_is_known_is_told_after_every_round() -> None:
     assert known[0].verdict.verdict == "inconclusive", "never from one run"
 
 
+def test_rounds_go_on_until_they_decide(tmp_path: Path) -> None:
+    """Protects both time and power: no round more than a verdict needs, and as many as it needs."""
+    clear = verdict(case(program(step=0.1), program(step=0.01)))
+    assert (clear.verdict.verdict, len(clear.before)) == ("confirmed", 3)
+    count = f"file = open({str(tmp_path / 'count')!r}, 'a'); file.write('x'); file.flush(); odd = file.tell() % 2"
+    code = program(step=0.04, line=count).files["p.py"]
+    swaying = code.replace("}')", "}'.replace('0.04', '0.02' if odd else '0.005'))")
+    unclear = verdict(case(Program("p.py", {"p.py": swaying}), program(step=0.01)), seconds=3.0)
+    assert unclear.verdict.verdict == "inconclusive" and "the budget ended" in unclear.verdict.reason
+
+
+def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
+    """Protects verdicts on a machine with little memory: what died beside the other is run alone."""
+    line = "('TFLINT_GPU_TURNS' in os.environ) and os.kill(os.getpid(), 9)"
+    alone = verdict(case(program(step=0.1, line=line), program(step=0.01)), Setup(runs=3))
+    assert (alone.verdict.verdict, len(alone.before)) == ("confirmed", 3)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -111,7 +129,7 @@ def test_what_a_case_requires(requires: str, cards: int, runs: int, monkeypatch:
 
 
 class Growing(FakeNvml):
-    """A card on which each second process (the flagged one first) takes 60 GiB, the others 2; whose they are is hidden."""
+    """A card on which the flagged processes (the 1st, 4th, 5th) take 60 GiB, the others 2; whose they are is hidden."""
 
     opened = 0
     samples = 0
@@ -123,7 +141,7 @@ class Growing(FakeNvml):
 
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> object:
         self.samples += 1
-        held = 0 if self.samples == 1 else (60 if self.opened % 2 else 2) * GIB
+        held = 0 if self.samples == 1 else (60 if self.opened % 4 in (0, 1) else 2) * GIB
         return dataclasses.replace(MEMORY, used=5 * GIB + held)
 
 

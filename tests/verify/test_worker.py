@@ -291,18 +291,18 @@ def test_a_callback_that_fails_leaves_no_process(write: Write, token: str) -> No
     assert not alive(token)
 
 
-def test_rounds_take_turns(write: Write, tmp_path: Path) -> None:
-    """Protects the pairing: before, after, before, after; every outcome in the round that it was measured in."""
+def test_rounds_swap_the_order(write: Write, tmp_path: Path) -> None:
+    """Protects the pairing: before, after, after, before; every outcome in the round that it was measured in."""
     log = tmp_path / "log"
     before, after = (
         write(f"open({str(log)!r}, 'a').write('{name} '); finish(notes={{'name': '{name}'}})", f"{name}.py")
         for name in ("before", "after")
     )
     rounds = list(run_rounds(before, after, 3, 60))
-    assert log.read_text() == "before after " * 3
+    assert log.read_text() == "before after after before before after "
     for measured in rounds:
         assert not measured.budget_spent
-        assert measured.after is not None
+        assert measured.before is not None and measured.after is not None
         assert [names(measured.before), names(measured.after)] == ["before", "after"]
 
 
@@ -333,7 +333,7 @@ def test_the_budget_runs_out_between_programs(write: Write) -> None:
         return outcome
 
     rounds = list(run_rounds(program, program, 5, budget_seconds=1, run=run))
-    assert rounds == [Round(outcome, outcome), Round(outcome, None, budget_spent=True)]
+    assert rounds == [Round(outcome, outcome), Round(None, outcome, budget_spent=True)]
     assert list(run_rounds(program, program, 5, budget_seconds=0)) == []
 
 

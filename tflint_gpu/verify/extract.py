@@ -201,7 +201,8 @@ class _Cut:
             if change.file is file:
                 names = names | set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
-        return _Part(file, tree, slice_file(tree, ways, names), replaced)
+        keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
+        return _Part(file, tree, slice_file(tree, ways, names, keeps), replaced)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.file.span(stop.node)

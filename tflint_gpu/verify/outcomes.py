@@ -10,10 +10,17 @@ from tflint_gpu.verify.outputs import Outputs
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """An exception that ended a run: the name of its type, with or without its module, and its text."""
+    """An exception that ended a run.
+
+    Arguments:
+        exception: the name of its type, with or without its module.
+        text: its own.
+        during: what `verify` did when it was raised, as part of a sentence; empty where the program ran by itself.
+    """
 
     exception: str
     text: str = ""
+    during: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,8 @@ class Run:
     """What one process of one variant showed; what was not looked at stays None.
 
     Arguments:
-        seconds: the median of its steps, in seconds. Only finite positive numbers count.
+        seconds: of a step: the median of its blocks, or of its steps. Only finite positive numbers count.
+        blocks: seconds of a step in each block that it measured when its turn was; none where it took no turns.
         crash: the exception that the user's code ended with.
         failure: why the run says nothing on the prediction (out of time, killed), as part of a sentence.
         memory: bytes that the process held on the card.
@@ -39,6 +47,7 @@ class Run:
     """
 
     seconds: float | None = None
+    blocks: tuple[float, ...] = ()
     crash: Crash | None = None
     failure: str | None = None
     memory: int | None = None
@@ -78,9 +87,14 @@ def _device(name: str) -> tuple[str, str | None]:
     return match[1], None if match[2] == "*" else match[2]
 
 
+_STYLE = re.compile(r"\x1b\[\d*m")
+
+
 def _telling_line(text: str) -> str:
-    """The first line; the last one where AutoGraph puts the way to the error before it."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The first line; the last one where AutoGraph puts the way to the error before it, and what Keras quotes."""
+    lines = [line.strip() for line in _STYLE.sub("", text).splitlines() if line.strip()]
+    if len(lines) > 1 and (lines[0].startswith("Exception encountered when") or lines[0].endswith("encountered:")):
+        return _telling_line("\n".join(lines[1:]))
     if not lines or not lines[0].startswith("in user code"):
         return lines[0] if lines else ""
     return re.sub(r"^[\w.]+(?:Error|Exception)?: ", "", lines[-1])

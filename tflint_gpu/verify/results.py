@@ -19,6 +19,7 @@ class Result:
 
     Arguments:
         steps: seconds of each step, in order.
+        blocks: seconds of a step in each block of steps, in order; none where there were no blocks.
         outputs: nested lists, a number or None.
         dtype: of the outputs, if there are any.
         devices: where operations ran, as TensorFlow names devices.
@@ -26,6 +27,7 @@ class Result:
     """
 
     steps: tuple[float, ...] = ()
+    blocks: tuple[float, ...] = ()
     outputs: Any = None
     dtype: str | None = None
     devices: tuple[str, ...] = ()
@@ -69,6 +71,9 @@ def _validated(data: dict[str, Any]) -> tuple[Result | None, str]:
     devices, notes = data.get("devices", []), data.get("notes", {})
     if not isinstance(steps, list) or not all(_is_duration(step) for step in steps):
         return None, "its result has no list of seconds as `steps`"
+    blocks = data.get("blocks", [])
+    if not isinstance(blocks, list) or not all(_is_duration(block) for block in blocks):
+        return None, "its result has no list of seconds as `blocks`"
     if not (outputs is None or isinstance(outputs, (list, int, float))):
         return None, "its result has neither nested lists nor null as `outputs`"
     if not (dtype is None or isinstance(dtype, str)):
@@ -77,7 +82,8 @@ def _validated(data: dict[str, Any]) -> tuple[Result | None, str]:
         return None, "its result has no list of texts as `devices`"
     if not isinstance(notes, dict):
         return None, "its result has no object as `notes`"
-    return Result(tuple(float(step) for step in steps), outputs, dtype, tuple(devices), notes), ""
+    times = tuple(float(step) for step in steps)
+    return Result(times, tuple(float(block) for block in blocks), outputs, dtype, tuple(devices), notes), ""
 
 
 def _is_duration(value: object) -> bool:

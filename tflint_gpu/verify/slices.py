@@ -39,7 +39,9 @@ class Way:
     forward: bool = False
 
 
-def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = ()) -> frozenset[int]:
+def slice_file(
+    tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = (), kept: Iterable[int] = ()
+) -> frozenset[int]:
     """Find the rows (from 1) that can go.
 
     Arguments:
@@ -47,16 +49,18 @@ def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = 
         ways: the places to reach, in the order in which they are reached: in functions, and at most one in the
             module's own statements, behind which nothing is run any more.
         exported: names that are wanted of the file besides.
+        kept: rows (from 1) of statements that stay, where they are in the way.
     """
     cut = _Cut(tree)
+    kept_around = [(_function_around(tree, row), Way(row)) for row in kept]
     needed = set(exported)
     around = [(_function_around(tree, way.row), way) for way in ways]
     inside = {function: way for function, way in around if function is not None}
     for function in reversed(inside):
-        several = [way for one, way in around if one is function]
+        several = [way for one, way in (*around, *kept_around) if one is function]
         cut.trim(function.body, several, set())
     outside = [way for function, way in around if function is None]
-    cut.trim(tree.body, outside[:1], needed)
+    cut.trim(tree.body, [*outside[:1], *(way for function, way in kept_around if function is None)], needed)
     return cut.dropped_rows()
 
 

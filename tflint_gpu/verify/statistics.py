@@ -1,13 +1,12 @@
 """From paired runs to a verdict: every rule by which `verify` judges stands here.
 
-A round is one process of the flagged code (`before`) and one of the repaired code (`after`), run one after the
-other. No prediction of a time or an amount is confirmed or refuted by fewer than `MINIMUM_ROUNDS` usable rounds, none
-of something that happens or not by fewer than `MINIMUM_REPEATS`, and none by a minority of the rounds; no usable round
-at all is `not run`.
+A round is one process of the flagged code (`before`) and one of the repaired code (`after`), which take turns or are
+run one after the other. No prediction of a time or an amount is confirmed or refuted by fewer than `MINIMUM_ROUNDS`
+usable rounds, none of something that happens or not by fewer than `MINIMUM_REPEATS`, and none by a minority of the
+rounds; no usable round at all is `not run`. Times and amounts are judged by the interval of their ratio (`ratios`):
+that for a number of rounds that was fixed, or the one for somebody who goes on until it decides.
 
-slowdown: confirmed when the interval of before/after lies above the noise floor, refuted when it lies below
-`SMALLEST_SLOWDOWN`. The noise floor is `SMALLEST_SLOWDOWN` or the factor by which two runs of the same program
-typically differ (A/A), whichever is larger: noise makes it harder to confirm and never easier to refute.
+slowdown: confirmed when the interval of before/after lies above `SMALLEST_SLOWDOWN`, refuted when it lies below.
 
 no-effect: confirmed when the interval lies within 1/`SAME` to `SAME`, refuted when it lies wholly outside.
 
@@ -29,6 +28,7 @@ does not decide: the range was measured on another machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -36,7 +36,15 @@ from typing import Literal
 from tflint_gpu.diagnostics import Prediction, PredictionKind
 from tflint_gpu.verify.outcomes import Round, Run, landed_as_asked
 from tflint_gpu.verify.outputs import compare_outputs
-from tflint_gpu.verify.ratios import Interval, is_positive, paired_ratio, typical_spread
+from tflint_gpu.verify.ratios import (
+    Interval,
+    Ratio,
+    fixed_interval,
+    is_positive,
+    paired_ratio,
+    round_ratio,
+    sequential_interval,
+)
 
 VerdictName = Literal[
     "confirmed", "refuted", "inconclusive", "crash confirmed", "wrong result confirmed", "memory confirmed", "not run"
@@ -66,7 +74,9 @@ class Verdict:
     high: float | None = None
 
 
-def judge(prediction: Prediction, rounds: Sequence[Round], *, exceptions: Collection[str] = ()) -> Verdict:
+def judge(
+    prediction: Prediction, rounds: Sequence[Round], *, exceptions: Collection[str] = (), until_decided: bool = False
+) -> Verdict:
     """Say whether the rounds confirm the prediction, by the rules at the head of this module.
 
     Arguments:
@@ -74,38 +84,41 @@ def judge(prediction: Prediction, rounds: Sequence[Round], *, exceptions: Collec
         rounds: the pairs of runs in the order they were made, those that failed among them.
         exceptions: for a crash, the names of the exception types that were predicted; none: any type,
             the same in every round, that does not come from cutting the program out of its file.
+        until_decided: whoever asks goes on until the verdict is there, and did not fix the number of rounds.
     """
     if not rounds:
         return Verdict("not run", "no round was run")
+    if prediction.kind in ("slowdown", "no-effect"):
+        return _judge_times(prediction, rounds, until_decided)
     return _JUDGES[prediction.kind](prediction, rounds, exceptions)
 
 
-def _judge_slowdown(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
-    pairs = [pair for item in rounds if (pair := _seconds(item)) is not None]
-    if (verdict := _too_few(pairs, rounds, "step times")) is not None:
+def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided: bool) -> Verdict:
+    ratios = [ratio for item in rounds if (ratio := _ratio(item)) is not None]
+    if (verdict := _too_few(ratios, rounds, "step times")) is not None:
         return verdict
-    interval = paired_ratio(pairs)
-    floor = max(SMALLEST_SLOWDOWN, typical_spread(pairs))
-    text = f"the flagged code takes {interval} times as long in {len(pairs)} rounds"
-    if interval.low > floor:
-        return _with_interval("confirmed", f"{text}{_against_range(interval, prediction)}{_remarks(rounds)}", interval)
+    interval = sequential_interval(ratios) if until_decided else fixed_interval(ratios)
+    text = f"the flagged code takes {interval} times as long in {len(ratios)} rounds"
+    judge_one = _judge_slowdown if prediction.kind == "slowdown" else _judge_no_effect
+    name, more = judge_one(prediction, interval)
+    return _with_interval(name, f"{text}{more}{_remarks(rounds)}", interval)
+
+
+def _judge_slowdown(prediction: Prediction, interval: Interval) -> tuple[VerdictName, str]:
+    if interval.low > SMALLEST_SLOWDOWN:
+        return "confirmed", _against_range(interval, prediction)
     if interval.high < SMALLEST_SLOWDOWN:
-        return _with_interval("refuted", f"{text}, which is no slowdown{_remarks(rounds)}", interval)
-    return _with_interval("inconclusive", f"{text}; the noise floor is {floor:.3g}{_remarks(rounds)}", interval)
+        return "refuted", ", which is no slowdown"
+    return "inconclusive", f": {SMALLEST_SLOWDOWN:.3g} lies in between"
 
 
-def _judge_no_effect(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
-    pairs = [pair for item in rounds if (pair := _seconds(item)) is not None]
-    if (verdict := _too_few(pairs, rounds, "step times")) is not None:
-        return verdict
-    interval = paired_ratio(pairs)
-    text = f"the flagged code takes {interval} times as long in {len(pairs)} rounds"
+def _judge_no_effect(prediction: Prediction, interval: Interval) -> tuple[VerdictName, str]:
     bounds = f"{1 / SAME:.3g} to {SAME:.3g}"
     if interval.low >= 1 / SAME and interval.high <= SAME:
-        return _with_interval("confirmed", f"{text}, within {bounds}{_remarks(rounds)}", interval)
+        return "confirmed", f", within {bounds}"
     if interval.low > SAME or interval.high < 1 / SAME:
-        return _with_interval("refuted", f"{text}, outside {bounds}: there is an effect{_remarks(rounds)}", interval)
-    return _with_interval("inconclusive", f"{text}, partly outside {bounds}{_remarks(rounds)}", interval)
+        return "refuted", f", outside {bounds}: there is an effect"
+    return "inconclusive", f", partly outside {bounds}"
 
 
 def _judge_memory(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
@@ -134,7 +147,7 @@ def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Co
         return Verdict(
             "inconclusive", f"the flagged code raised in {len(crashes)} of {len(rounds)} rounds{_remarks(rounds)}"
         )
-    text = f"the flagged code raised {rounds[0].before.fault} in all {len(rounds)} rounds"
+    text = f"the flagged code raised {rounds[0].before.fault}{crashes[0].during} in all {len(rounds)} rounds"
     if not _is_predicted({_type_name(crash.exception) for crash in crashes}, exceptions):
         return Verdict("inconclusive", f"{text}, which is not the predicted error")
     faults = [item.after.fault for item in rounds if item.after.fault is not None]
@@ -192,8 +205,6 @@ def _judge_wrong_device(prediction: Prediction, rounds: Sequence[Round], excepti
 
 
 _JUDGES: dict[PredictionKind, Callable[[Prediction, Sequence[Round], Collection[str]], Verdict]] = {
-    "slowdown": _judge_slowdown,
-    "no-effect": _judge_no_effect,
     "memory": _judge_memory,
     "crash": _judge_crash,
     "wrong-result": _judge_wrong_result,
@@ -201,11 +212,18 @@ _JUDGES: dict[PredictionKind, Callable[[Prediction, Sequence[Round], Collection[
 }
 
 
-def _seconds(item: Round) -> tuple[float, float] | None:
+def _ratio(item: Round) -> Ratio | None:
+    """Of a round in which both variants ran to their end: by their blocks where they took turns."""
     before, after = item.before, item.after
-    if before.fault is not None or after.fault is not None or before.seconds is None or after.seconds is None:
+    if before.fault is not None or after.fault is not None:
         return None
-    return (before.seconds, after.seconds) if is_positive(before.seconds) and is_positive(after.seconds) else None
+    if before.blocks and after.blocks and all(map(is_positive, (*before.blocks, *after.blocks))):
+        return round_ratio(before.blocks, after.blocks)
+    if before.seconds is None or after.seconds is None:
+        return None
+    if not is_positive(before.seconds) or not is_positive(after.seconds):
+        return None
+    return Ratio(math.log(before.seconds) - math.log(after.seconds))
 
 
 def _bytes(item: Round) -> tuple[float, float] | None:

@@ -4,14 +4,21 @@ A program is a piece of your own code in which a few calls of this module were p
 pipeline that a finding is about. They run it for a while, take the times, write them, and end the program there. Run
 by hand (`python program.py`) it prints what it would have written.
 
-Times are taken with the device's work finished: a result is fetched before each clock is read. The first steps are
-dropped. Seeds are set, so that both variants of a program see the same numbers.
+Times are those of blocks of steps: the device's work is finished (a result is fetched) when a block begins and when it
+ends, and within it the program goes on as it always does. Steps are dropped until every shape was seen and they no
+longer become faster. Seeds are set, so that both variants of a program see the same numbers.
+
+While `verify` compares two programs on a CPU, both live at the same time and take turns, a block each, so that what
+else the machine does meets both. TensorFlow is imported once for several rounds: each is a fork of the process at the
+end of that import, before anything of the program ran.
 """
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures
 import functools
+import gc
 import inspect
 import itertools
 import json
@@ -33,12 +40,50 @@ import numpy
 import tensorflow as tf
 
 SEED = 1
-WARM_UP = 3
-FEWEST_STEPS, MOST_STEPS = 10, 200
-LEAST_SECONDS, MOST_SECONDS = 0.5, 8.0
+WARM_UP = 5
+LEAST_FALL = 0.95  # of the steps before: as long as steps become faster than that, the program warms up
+MOST_SECONDS_OF_WARM_UP, MOST_SECONDS_OF_SHAPES = 6.0, 20.0
+BLOCK_SECONDS, MOST_SECONDS_OF_PASS = 0.05, 4.0
+FEWEST_STEPS, STEPS_OF_EPOCH = 10, 200
+FEWEST_BLOCKS, MOST_BLOCKS = 5, 40
+LEAST_SECONDS, MOST_SECONDS = 1.0, 8.0
 MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
 ROWS = 1024
 SHORTEST_CONSUMER = 0.002
+
+TURNS = os.environ.get("TFLINT_GPU_TURNS")
+
+
+def _ask(what: str) -> str:
+    """Ask `verify` through the folder of turns, and wait for what it says."""
+    number = time.monotonic_ns()
+    told = f"{TURNS}/told-{number}"
+    with open(f"{told}.new", "w") as file:
+        file.write(f"{number} {what}")
+    os.replace(f"{told}.new", f"{TURNS}/asked")
+    while not os.path.exists(told):
+        time.sleep(0.001)
+    with open(told) as file:
+        return file.read()
+
+
+def _fork_rounds() -> None:
+    """Return in a fork of this process for each round; this process itself ends as the last of them did."""
+    assert tf.keras.layers  # Keras is imported when it is first asked for
+    while _ask("round") == "go":
+        child = os.fork()
+        if child == 0:
+            return
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status):
+            os.kill(os.getpid(), os.WTERMSIG(status))
+        if os.WEXITSTATUS(status):
+            os._exit(os.WEXITSTATUS(status))
+    os._exit(0)
+
+
+if TURNS:
+    _fork_rounds()
 
 random.seed(SEED)
 numpy.random.seed(SEED)
@@ -46,18 +91,27 @@ tf.keras.utils.set_random_seed(SEED)
 sys.argv[1:] = []
 
 
-def finish(times: Sequence[float] = (), outputs: Any = None, devices: Sequence[str] = (), **notes: Any) -> NoReturn:
+def finish(
+    times: Sequence[float] = (),
+    outputs: Any = None,
+    devices: Sequence[str] = (),
+    blocks: Sequence[float] = (),
+    **notes: Any,
+) -> NoReturn:
     """Write what was measured, in seconds, and end the program: what comes after is not needed."""
-    _write(times, _FIRST.get("outputs") if outputs is None else outputs, devices, notes)
+    _write(times, _FIRST.get("outputs") if outputs is None else outputs, devices, notes, blocks)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
-def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: dict[str, Any]) -> None:
+def _write(
+    times: Sequence[float], outputs: Any, devices: Sequence[str], notes: dict[str, Any], blocks: Sequence[float] = ()
+) -> None:
     array = None if outputs is None else numpy.asarray(outputs)
     result = {
         "steps": [float(t) for t in times],
+        "blocks": [float(t) for t in blocks],
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
@@ -67,9 +121,10 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
         with open(RESULT, "w") as file:
             json.dump(result, file)
         return
-    if result["steps"]:
-        print(f"median of {len(times)} steps: {statistics.median(times) * 1000:.4g} ms")
-    print({key: value for key, value in result.items() if key not in ("steps", "dtype") and value})
+    if blocks or times:
+        of, what = (blocks, "blocks of steps") if blocks else (times, "steps")
+        print(f"median of {len(of)} {what}: {statistics.median(of) * 1000:.4g} ms a step")
+    print({key: value for key, value in result.items() if key not in ("steps", "blocks", "dtype") and value})
 
 
 def synchronize() -> None:
@@ -80,40 +135,105 @@ def synchronize() -> None:
 
 
 class _Clock:
-    """Takes the times of steps until there are enough of them."""
+    """Takes the times of steps: first until they are warm, then in blocks, until there are enough.
 
-    def __init__(self, samples: int = 1) -> None:
-        self.samples, self.seen = samples, 0
-        self.times: list[float] = []
-        self.began: float | None = None
-        self.last: float | None = None
+    Arguments:
+        samples: how many one step handles; times are per sample.
+        least: steps that there must be before anything is measured.
+    """
+
+    def __init__(self, samples: int = 1, least: int = 0) -> None:
+        self.samples, self.least = samples, max(least, WARM_UP)
+        self.alternates = 1  # steps until the same shapes come again
+        self.warm: list[float] = []
         self.dropped: list[float] = []
+        self.since_new = 0  # steps since a shape came that had not been seen
+        self.times: list[float] = []
+        self.blocks: list[float] = []
+        self.size = self.done = 0  # steps of a block: none while warming up; and those that it has
+        self.spent = self.measuring = 0.0  # seconds of this block, and of all
+        self.is_remote = bool(tf.config.list_logical_devices("GPU"))
+        self.singles = FEWEST_STEPS if self.is_remote else 0
+        self.last: float | None = None
 
-    def tick(self, counts: bool = True) -> bool:
-        """A step is over. Those that do not count are kept apart: the first ones, and those that trace a new shape."""
-        synchronize()
+    def tick(self, counts: bool = True, cut: bool = False) -> bool:
+        """A step is over; return whether there were enough.
+
+        Arguments:
+            counts: False sets the step apart: the first one, or one that traces a new shape.
+            cut: the next one will not count.
+        """
+        if self.done + 1 >= self.size or cut or not counts or self.singles:
+            synchronize()
         now = time.perf_counter()
-        if self.last is not None:
-            self.seen += counts
-            if counts and self.seen > WARM_UP:
-                self.began = self.last if self.began is None else self.began
-                self.times.append((now - self.last) / self.samples)
-            else:
-                self.dropped.append(now - self.last)
+        seconds = None if self.last is None else now - self.last
+        self.last = now
+        if seconds is None:
+            return False
+        if not counts:
+            self.dropped.append(seconds)
+            return False
+        self.since_new += 1
+        return self._rest() if self._ends_block(seconds) else False
+
+    def _ends_block(self, seconds: float) -> bool:
+        """Count a step, and return whether the next one begins a block."""
+        if not self.size:
+            self.warm.append(seconds)
+            if self._is_warm():
+                self._set_size()
+            return self.size > 0
+        if self.singles or not self.is_remote:
+            # Where a card computes, the time of a step without a fetch is that of starting it.
+            self.times.append(seconds / self.samples)
+        if self.singles:
+            self.singles -= 1
+            return False
+        self.done += 1
+        self.spent += seconds
+        if self.done < self.size:
+            return False
+        self.blocks.append(self.spent / self.done / self.samples)
+        self.measuring += self.spent
+        self.done, self.spent = 0, 0.0
+        return True
+
+    def _is_warm(self) -> bool:
+        """Whether all that must be seen was seen, and steps take no less time than those before them."""
+        spent, seen = sum(self.warm) + sum(self.dropped), len(self.warm)
+        window = max(WARM_UP, self.alternates)
+        if seen + len(self.dropped) < self.least or self.since_new < window:
+            return spent > MOST_SECONDS_OF_SHAPES
+        if spent > MOST_SECONDS_OF_WARM_UP or seen < 2 * window:
+            return spent > MOST_SECONDS_OF_WARM_UP
+        latest, before = self.warm[-window:], self.warm[-2 * window : -window]
+        return statistics.median(latest) >= LEAST_FALL * statistics.median(before)
+
+    def _set_size(self) -> None:
+        step = statistics.fmean(self.warm[-max(WARM_UP, self.alternates) :])
+        self.size = max(1, round(BLOCK_SECONDS / max(step, 1e-9)))
+        if self.alternates * step <= MOST_SECONDS_OF_PASS:
+            self.size = -(-self.size // self.alternates) * self.alternates
+
+    def _rest(self) -> bool:
+        """Between two blocks: wait for the next turn, or end."""
+        if TURNS:
+            is_over = _ask("turn") != "go"
+        else:
+            enough = len(self.blocks) >= FEWEST_BLOCKS and self.measuring > LEAST_SECONDS
+            is_over = enough or len(self.blocks) >= MOST_BLOCKS or self.measuring > MOST_SECONDS
         self.last = time.perf_counter()
-        return self.is_done(now)
+        return is_over
+
+    def finish(self, **notes: Any) -> NoReturn:
+        """End the program with the times of its blocks."""
+        finish(self.times, blocks=self.blocks, once=self.once, **notes)
 
     @property
     def once(self) -> float:
         """Seconds that the steps before took longer than later ones: tracing, compiling, looking for kernels."""
-        usual = self.samples * statistics.median(self.times) if self.times else 0.0
-        return sum(max(0.0, seconds - usual) for seconds in self.dropped)
-
-    def is_done(self, now: float) -> bool:
-        if self.began is None:
-            return False
-        spent, count = now - self.began, len(self.times)
-        return count >= MOST_STEPS or spent > MOST_SECONDS or (count >= FEWEST_STEPS and spent > LEAST_SECONDS)
+        usual = self.samples * statistics.median(self.times) if self.times else statistics.median(self.warm or [0.0])
+        return sum(max(0.0, seconds - usual) for seconds in (*self.warm, *self.dropped))
 
 
 def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Iterator[Any]:
@@ -123,16 +243,28 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
         samples: how many one turn handles; times are per sample.
         reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
     """
-    clock = _Clock(samples)
+    kept = 0
+    if not reads:
+        iterable = list(itertools.islice(iterable, KEPT))
+        kept = len(iterable)
+        if not kept:
+            raise ValueError("the loop has no element to run over")
+    clock = _Clock(samples, kept)
     known: set[Any] = set()
-    is_known = True
+    counts = False
     for element, is_first in _endless(iterable, reads):
-        if clock.tick(is_known and not is_first):
-            finish(clock.times, once=clock.once)
         shapes = _shapes(element)
-        is_known = shapes in known or len(known) >= MOST_SHAPES
+        is_new = shapes not in known and len(known) < MOST_SHAPES
         known.add(shapes)
+        if clock.tick(counts, cut=is_new or is_first):
+            clock.finish()
+        clock.alternates = kept if kept and len(known) > 1 else 1
+        counts = not (is_new or is_first)
+        clock.since_new = 0 if is_new else clock.since_new
         yield element
+
+
+KEPT = 8
 
 
 def _shapes(element: Any) -> Any:
@@ -143,13 +275,13 @@ def _shapes(element: Any) -> Any:
 
 def turn(samples: int = 1) -> bool:
     """The condition of a `while` loop whose turns are timed."""
-    clock = _TURNS.setdefault(samples, _Clock(samples))
+    clock = _WHILE.setdefault(samples, _Clock(samples))
     if clock.tick():
-        finish(clock.times)
+        clock.finish()
     return True
 
 
-_TURNS: dict[int, _Clock] = {}
+_WHILE: dict[int, _Clock] = {}
 
 
 def endless(iterable: Any) -> Any:
@@ -170,9 +302,7 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
             for index, element in enumerate(iterable):
                 yield element, index == 0
     else:
-        kept = list(itertools.islice(iterable, 8))
-        if not kept:
-            raise ValueError("the loop has no element to run over")
+        kept = list(itertools.islice(iterable, KEPT))
         for index in itertools.count():
             yield kept[index % len(kept)], index == 0
 
@@ -216,8 +346,9 @@ def fit(method: Callable[..., Any], samples: int = 1) -> Callable[..., Any]:
         kwargs.update(zip(names, args))
         for name in ("validation_split", "validation_data", "validation_steps", "validation_freq", "initial_epoch"):
             kwargs.pop(name, None)
+        clock = _clock_of_batches(samples, kwargs.get("x"))
         _lengthen(kwargs)
-        kwargs.update(epochs=10_000, verbose=0, callbacks=[_clock_of_batches(samples)])
+        kwargs.update(epochs=10_000, verbose=0, callbacks=[clock])
         method(**kwargs)
 
     return measured_fit
@@ -228,7 +359,7 @@ def _lengthen(kwargs: dict[str, Any]) -> None:
     data = kwargs.get("x")
     if isinstance(data, tf.data.Dataset):
         kwargs["x"] = data.repeat()
-        kwargs["steps_per_epoch"] = MOST_STEPS + WARM_UP + 1
+        kwargs["steps_per_epoch"] = STEPS_OF_EPOCH
         return
     for name in ("x", "y", "sample_weight"):
         if isinstance(kwargs.get(name), (numpy.ndarray, tf.Tensor)):
@@ -236,15 +367,25 @@ def _lengthen(kwargs: dict[str, Any]) -> None:
             kwargs[name] = numpy.concatenate([numpy.asarray(kwargs[name])] * max(1, -(-ROWS // max(rows, 1))))
 
 
-def _clock_of_batches(samples: int) -> Any:
-    clock = _Clock(samples)
+def _clock_of_batches(samples: int, data: Any) -> Any:
+    clock = _Clock(samples, _least(data))
 
     class Clock(tf.keras.callbacks.Callback):
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            if clock.tick(batch != 0):
-                finish(clock.times)
+            count = (self.params or {}).get("steps")
+            if clock.tick(counts=batch != 0 or count == 1, cut=batch + 1 == count):
+                clock.finish()
 
     return Clock()
+
+
+def _least(data: Any) -> int:
+    """Elements of a dataset that must be seen before all shapes were: none where only the last batch differs."""
+    if not isinstance(data, tf.data.Dataset):
+        return 0
+    shapes = [getattr(part, "shape", None) for part in tf.nest.flatten(data.element_spec)]
+    is_known = all(shape is not None and shape.rank and shape[1:].is_fully_defined() for shape in shapes)
+    return 0 if is_known else max(0, int(data.cardinality()))
 
 
 def brief(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -285,8 +426,7 @@ def consume(dataset: Any, optimized: bool = True) -> NoReturn:
             time.sleep(CONSUMER_SECONDS)
         if clock.tick():
             break
-    produced = statistics.median(clock.times)
-    finish(clock.times, producer=max(produced, SHORTEST_CONSUMER))
+    clock.finish(producer=max(statistics.median(clock.blocks or clock.warm), SHORTEST_CONSUMER))
 
 
 def placed(scope: Callable[[str], Any]) -> type:
@@ -363,45 +503,137 @@ def _logged_placement() -> list[str]:
 
 
 def examine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that TensorFlow traces: at its first call, run it eagerly, with gradients, and traced.
+    """Stand for a function that TensorFlow traces: at its first call it is run eagerly, with gradients.
 
-    What tracing raises ends the program, as it would end `fit`. Where the first call is traced already, it is the
-    trace; where it is eager, `tf.function` traces the same call.
+    Where that call is symbolic it is then traced, as it is, and the program ends there if that works. Where it raises,
+    the error takes its way: mostly it ends the program. Keras catches some while it builds a model; then the program
+    goes on to what it does with the model, and at its end a model that holds the layer is fitted. Where the program
+    calls the function with values only, `tf.function` traces it in the end. The note `raised_in` tells both.
     """
-
-    known = inspect.signature(function).parameters
-    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+    examination = _Examination(function)
 
     @functools.wraps(function)
-    def examined(*args: Any, **kwargs: Any) -> NoReturn:
-        # Keras 2 gives `training` to whatever takes any keyword.
-        kwargs = {name: value for name, value in kwargs.items() if takes_any or name in known}
-        # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
-        outside = concurrent.futures.ThreadPoolExecutor(1).submit
-        arguments, times, outputs, notes = outside(_run_eagerly, function, args, kwargs).result()
-        if notes["eager"] != "works" and isinstance(args[0], tf.keras.layers.Layer):
-            # While Keras builds a model its variables have no values yet: take a layer like it.
-            fresh = outside(_built_like, args[0], args[1]).result()
-            arguments, times, outputs, notes = outside(_run_eagerly, function, (fresh, *args[1:]), kwargs).result()
-        _write(times, outputs, (), notes)
-        try:
-            if any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
-                function(*args, **kwargs)
-            else:
-                _trace(function, arguments)
-        except Exception:
-            _end_with_error()
-        finish(times, outputs, **notes, traced="works")
+    def examined(*args: Any, **kwargs: Any) -> Any:
+        return examination.call(args, kwargs)
 
     return examined
 
 
-def _end_with_error() -> NoReturn:
-    """End the program as an error does that nobody catches: Keras catches some, and tries again."""
-    traceback.print_exc()
+class _Examination:
+    """What is known of one function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.parameters = inspect.signature(function).parameters
+        self.takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in self.parameters.values())
+        self.calls = 0
+        self.times: list[float] = []
+        self.outputs: Any = None
+        self.notes: dict[str, Any] = {}
+        self.layer: Any = None
+        self.arguments: Any = None
+        self.error: Exception | None = None
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # Keras 2 gives `training` to whatever takes any keyword.
+        kwargs = {name: value for name, value in kwargs.items() if self.takes_any or name in self.parameters}
+        self.calls += 1
+        if self.calls == 1:
+            self._run_eagerly(args, kwargs)
+            _at_the_end(self._end)
+        if not any(_is_symbolic(part) for part in tf.nest.flatten((args, kwargs))):
+            if self.calls > MOST_EAGER_CALLS:
+                self._end()
+            return self.function(*args, **kwargs)
+        try:
+            self.function(*args, **kwargs)
+        except Exception as error:
+            self.error = error
+            raise
+        self._finish(traced="works")
+
+    def _run_eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
+        outside = concurrent.futures.ThreadPoolExecutor(1).submit
+        known = outside(_run_eagerly, self.function, args, kwargs).result()
+        if isinstance(args[0], tf.keras.layers.Layer):
+            self.layer = args[0]
+            if known[-1]["eager"] != "works":
+                # While Keras builds a model its variables have no values yet: take a layer like it.
+                fresh = outside(_built_like, args[0], args[1]).result()
+                known = outside(_run_eagerly, self.function, (fresh, *args[1:]), kwargs).result()
+        self.arguments, self.times, self.outputs, self.notes = known
+        _write(self.times, self.outputs, (), self.notes)
+
+    def _finish(self, **notes: Any) -> NoReturn:
+        finish(self.times, self.outputs, **self.notes, **notes)
+
+    def _end(self) -> NoReturn:
+        """The program has not ended by an error of the function: trace it as training does."""
+        where = "tf.function" if self.error is None else "fit"
+        try:
+            if self.error is None:
+                _trace(self.function, self.arguments)
+            else:
+                _fit_around(self.layer)
+        except Exception as error:
+            self._raise(error, where)
+        if self.error is not None:
+            self._raise(self.error, "caught")
+        self._finish(traced="works")
+
+    def _raise(self, error: Exception, where: str) -> NoReturn:
+        _write(self.times, self.outputs, (), {**self.notes, "raised_in": where})
+        _end_with_error(error)
+
+
+MOST_EAGER_CALLS = 3
+
+
+def _at_the_end(function: Callable[[], Any]) -> None:
+    """Call a function when the program has run through: not when an error ends it."""
+    ended_by_error = sys.excepthook
+
+    def excepthook(*error: Any) -> None:
+        atexit.unregister(function)
+        ended_by_error(*error)
+
+    sys.excepthook = excepthook
+    atexit.register(function)
+
+
+def _fit_around(layer: Any) -> None:
+    """Fit a model that holds a layer, on random numbers, for one step; without one nothing happens."""
+    models = (one for one in gc.get_objects() if isinstance(one, tf.keras.Model) and one is not layer)
+    for model in models:
+        if any(one is layer for one in model._flatten_layers()):
+            shapes = [one.shape for one in getattr(model, "inputs", None) or ()]
+            # A Sequential model whose building failed knows its input layer only.
+            shapes = shapes or [one.batch_shape for one in model._flatten_layers() if hasattr(one, "batch_shape")]
+            rows = [random_tensor([4, *(side or 4 for side in shape[1:])]) for shape in shapes]
+            model.compile("sgd", lambda truth, predicted: tf.reduce_mean(predicted))
+            model.fit(rows if len(rows) > 1 else rows[0], tf.zeros((4, 1)), batch_size=4, verbose=0)
+            return
+
+
+def _end_with_error(error: BaseException) -> NoReturn:
+    """End the program as an error does that nobody catches."""
+    traceback.print_exception(type(error), error, error.__traceback__)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
+
+
+def uncaught(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function; an error of it ends the program, also where the program would catch it."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            _end_with_error(error)
+
+    return called
 
 
 def _built_like(layer: Any, inputs: Any) -> Any:

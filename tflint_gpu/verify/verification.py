@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,12 +25,20 @@ from tflint_gpu.verify.inputs import InputError
 from tflint_gpu.verify.outputs import Outputs
 from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
-from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
+from tflint_gpu.verify.turns import run_in_turns
+from tflint_gpu.verify.worker import Outcome, Round, Running, run_program, run_rounds, running
 
-ROUNDS = 5
+ROUNDS_OF_MEMORY = 5
+MOST_ROUNDS = 40
 OUT_OF_BUDGET = "the budget ended before a round was whole"
-_TIMED = ("slowdown", "no-effect", "memory")
-_WORTH_TELLING = 0.05
+_OF_STEPS = ("slowdown", "no-effect")
+# What the programs note as `raised_in` (`tflint_measure.examine`).
+_DURING = {
+    "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",
+    "fit": " when a model with it was fitted (Keras caught it while the program built the model),",
+    "caught": " and the program caught it,",
+}
+_OUT_OF_MEMORY = {"killed", "out of memory"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,8 @@ class Setup:
     Arguments:
         gpu: the card; None: the CPU.
         others: numbers of the other cards that there are.
-        runs: rounds for each experiment; None: as many as its kind of prediction needs.
+        runs: rounds for each experiment; None: for times as many as it takes until the verdict is there, else as
+            many as the kind of prediction needs.
         synthetic: run the rules' own workloads and no code of the user.
         keep: folder for the programs; None: they vanish.
     """
@@ -217,11 +228,12 @@ class _Bench:
 
     def _rounds(self, before: Path, after: Path, seconds: float) -> Iterator[Verification]:
         prediction = self.case.prediction
-        usual = ROUNDS if prediction.kind in _TIMED else MINIMUM_REPEATS
-        count = self.setup.runs or usual
+        until_decided = self.setup.runs is None and prediction.kind in _OF_STEPS
+        usual = ROUNDS_OF_MEMORY if prediction.kind == "memory" else MINIMUM_REPEATS
+        count = self.setup.runs or (MOST_ROUNDS if until_decided else usual)
         samples: list[tuple[Sample, Sample]] = []
-        for found in run_rounds(before, after, count, seconds, self.setup.limits, run=self.run):
-            if found.after is None or found.budget_spent:
+        for found in self._measured(before, after, count, seconds):
+            if found.before is None or found.after is None or found.budget_spent:
                 yield self._cut(samples, count)
                 return
             pair = (self._sampled(found.before), self._sampled(found.after))
@@ -230,22 +242,48 @@ class _Bench:
             if fault is not None:
                 yield fault
                 return
-            yield self._judged(samples)
+            known = self._judged(samples)
+            yield known
+            if until_decided and known.verdict.verdict != "inconclusive":
+                return
         if not samples:
             yield self._cut(samples, count)
+
+    def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
+        """Rounds in turns where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
+        end = time.monotonic() + seconds
+        if self.device == "cpu" and self.case.prediction.kind in _OF_STEPS:
+            with contextlib.closing(
+                run_in_turns(before, after, count, seconds, self.setup.limits, self._start)
+            ) as rounds:
+                for found in rounds:
+                    if {one.status for one in (found.before, found.after) if one} & _OUT_OF_MEMORY:
+                        break
+                    yield found
+                    count -= 1
+                else:
+                    return
+        yield from run_rounds(before, after, count, end - time.monotonic(), self.setup.limits, run=self.run)
+
+    def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
+        self.on_run(script.relative_to(self.folder).parts[0])
+        return running(script, limits, python=self.setup.python, sandbox=self.setup.sandbox, takes_turns=True)
 
     def _cut(self, samples: list[tuple[Sample, Sample]], count: int) -> Verification:
         """What is known when the budget ends."""
         if not samples:
             return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device)
         known = self._judged(samples)
-        reason = f"{known.verdict.reason}; the budget ended after {len(samples)} of {count} rounds"
+        rounds = "1 round" if len(samples) == 1 else f"{len(samples)} rounds"
+        of_all = f"{len(samples)} of {count} rounds" if self.setup.runs else rounds
+        reason = f"{known.verdict.reason}; the budget ended after {of_all}"
         return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason))
 
     def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         assert self.case.experiment is not None
         rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
-        verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
+        exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
+        verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
         verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
         before, after = zip(*samples, strict=True)
         return Verification(self.case, verdict, self.device, before, after)
@@ -317,7 +355,9 @@ def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
 def _as_run(outcome: Outcome) -> outcomes.Run:
     """What a run showed, in the terms of the judge."""
     if outcome.status == "raised":
-        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text)
+        where = outcome.result.notes.get("raised_in") if outcome.result is not None else None
+        during = _DURING.get(where, "") if isinstance(where, str) else ""
+        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during)
         return outcomes.Run(crash=crash, outputs=_outputs(outcome))
     if outcome.status == "no result" and outcome.exit_code == 0:
         return outcomes.Run(failure="the program ended without reaching what was flagged")
@@ -326,7 +366,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     result = outcome.result
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     return outcomes.Run(
-        seconds=statistics.median(result.steps) if result.steps else None,
+        seconds=statistics.median(result.blocks or result.steps) if result.blocks or result.steps else None,
+        blocks=result.blocks,
         outputs=_outputs(outcome),
         wrong=wrong if isinstance(wrong, str) else None,
         placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
@@ -339,21 +380,13 @@ def _outputs(outcome: Outcome) -> Outputs | None:
 
 
 def _aside(before: Sample, after: Sample) -> str:
-    """What else a program found out: what it costs once, and how a function does that was also run eagerly."""
+    """What else a program found out: how a function does that was also run eagerly."""
     if before.notes.get("eager") != "works":
-        return _once(before, after)
+        return ""
     text = "; run eagerly it works"
     if before.steps and after.steps:
         text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
     return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
-
-
-def _once(before: Sample, after: Sample) -> str:
-    """Tracing and the like, which a user pays too, where it is long enough to be told from noise."""
-    flagged, repaired = before.notes.get("once"), after.notes.get("once")
-    if not isinstance(flagged, float) or not isinstance(repaired, float) or max(flagged, repaired) < _WORTH_TELLING:
-        return ""
-    return f"; tracing and the like take {flagged:.1f} s once, and {repaired:.1f} s with the repair"
 
 
 def _remedy(sample: Sample) -> str:

@@ -3,7 +3,7 @@
 A program is a script. It finds the path of its result file in the environment variable `TFLINT_GPU_RESULT` and
 writes there, at its end, one JSON object:
 
-    {"steps": [seconds, ...], "outputs": nested lists or null, "dtype": text or null,
+    {"steps": [seconds, ...], "blocks": [seconds, ...], "outputs": nested lists or null, "dtype": text or null,
      "devices": [text, ...], "notes": {...}}
 
 What it raises it does not catch: the type and the text are read from the traceback. A program that hangs, is killed,
@@ -37,6 +37,9 @@ from tflint_gpu.verify.sandbox import NO_SANDBOX, RESULT_VARIABLE, Limits, Sandb
 from tflint_gpu.verify.tracebacks import exception_in
 
 Status = Literal["finished", "raised", "timed out", "killed", "out of memory", "no result"]
+
+TURNS_VARIABLE = "TFLINT_GPU_TURNS"
+"""The environment variable that tells a program where it is told when its turn is."""
 
 _POLL_SECONDS = 0.05
 _SECONDS_TO_REAP = 5.0
@@ -89,16 +92,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Both programs, run once each, one after the other.
+    """Both programs, run once each, one after the other or in turns.
 
     Arguments:
-        before: of the flagged code.
-        after: of the repaired code; None if the budget was spent before it could start.
+        before: of the flagged code; None if the budget was spent before it could start.
+        after: of the repaired code, likewise.
         budget_spent: whether the last of both was still running when the budget ended, or the other could not start:
             a "timed out" then says nothing about that program.
     """
 
-    before: Outcome
+    before: Outcome | None
     after: Outcome | None
     budget_spent: bool = False
 
@@ -115,7 +118,9 @@ def run_rounds(
     *,
     run: Run | None = None,
 ) -> Iterator[Round]:
-    """Run two programs in turn, before and after and before again, and yield each round when it was measured.
+    """Run two programs one after the other, and yield each round when it was measured.
+
+    Who comes first changes from round to round, so that what changes steadily favours neither.
 
     Ctrl-C raises KeyboardInterrupt here and leaves no process behind; the caller has all rounds that were whole.
 
@@ -133,17 +138,17 @@ def run_rounds(
     limits = limits or Limits()
     run = run or run_program
     end = time.monotonic() + budget_seconds
-    for _ in range(rounds):
-        outcomes: list[Outcome] = []
-        for script in (before, after):
+    scripts = (before, after)
+    for number in range(rounds):
+        outcomes: dict[int, Outcome] = {}
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
             remaining = end - time.monotonic()
             if remaining > 0:
-                outcomes.append(run(script, _within(limits, remaining)))
+                outcomes[which] = run(scripts[which], _within(limits, remaining))
         if not outcomes:
             return
-        cut = any(outcome.status == "timed out" for outcome in outcomes) and time.monotonic() >= end
-        last = outcomes[1] if len(outcomes) > 1 else None
-        yield Round(outcomes[0], last, budget_spent=cut or last is None)
+        cut = any(outcome.status == "timed out" for outcome in outcomes.values()) and time.monotonic() >= end
+        yield Round(outcomes.get(0), outcomes.get(1), budget_spent=cut or len(outcomes) < 2)
 
 
 def _within(limits: Limits, seconds: float) -> Limits:
@@ -175,15 +180,45 @@ def run_program(
         ValueError: if the device is neither "cpu" nor "gpu:N".
         KeyboardInterrupt: on Ctrl-C, after all processes were killed.
     """
+    with running(script, limits, python=python, device=device, sandbox=sandbox, on_start=on_start) as program:
+        while not program.look():
+            pass
+        program.end()
+        return program.outcome()
+
+
+@contextlib.contextmanager
+def running(
+    script: Path,
+    limits: Limits | None = None,
+    *,
+    python: str = sys.executable,
+    device: str = "cpu",
+    sandbox: Sandbox = NO_SANDBOX,
+    on_start: Callable[[int], object] | None = None,
+    takes_turns: bool = False,
+) -> Iterator[Running]:
+    """Start a program, and leave neither a process nor a file of it at the end of the block.
+
+    Arguments and errors are those of `run_program`, and:
+        takes_turns: it runs one round after the other and does its part of each when it is told to (`turns`).
+    """
     script = Path(script).resolve(strict=True)
     limits = limits or Limits()
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder).resolve()
-        result_file = scratch / "result.json"
+        result_file, turns = scratch / "result.json", scratch / "turns"
         environment = clean_environment(scratch, result_file, device)
+        if takes_turns:
+            turns.mkdir()
+            environment[TURNS_VARIABLE] = str(turns)
         command = launch_command(sandbox.wrap([python, str(script)], scratch, device), limits, python)
-        end = _run_to_the_end(command, scratch, environment, limits, on_start)
-        return _judge(end, limits, result_file, in_bubblewrap=sandbox.kind == "bwrap")
+        program = Running(limits, result_file, turns, in_bubblewrap=sandbox.kind == "bwrap")
+        try:
+            program.start(command, environment, on_start)
+            yield program
+        finally:
+            program.end()
 
 
 @dataclass(slots=True)
@@ -198,21 +233,26 @@ class _End:
     peak_memory: int = 0
 
 
-def _run_to_the_end(
-    command: list[str],
-    scratch: Path,
-    environment: dict[str, str],
-    limits: Limits,
-    on_start: Callable[[int], object] | None,
-) -> _End:
-    end = _End()
-    process: subprocess.Popen[bytes] | None = None
-    started = time.monotonic()
-    try:
+class Running:
+    """A program from its start to its end."""
+
+    def __init__(self, limits: Limits, result_file: Path, turns: Path, *, in_bubblewrap: bool) -> None:
+        self.limits, self.turns = limits, turns
+        self._result_file, self._in_bubblewrap = result_file, in_bubblewrap
+        self._end = _End()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._selector = selectors.DefaultSelector()
+        self._started = time.monotonic()
+        self._deadline = self._started + limits.seconds
+        self._next_look = 0.0
+        self._is_over = False
+
+    def start(self, command: list[str], environment: dict[str, str], on_start: Callable[[int], object] | None) -> None:
+        """Start the process; `end` must follow, whatever happens."""
         with _interrupts_deferred():  # between the start of a process and its name in hand it could get lost
-            process = subprocess.Popen(
+            self._process = process = subprocess.Popen(
                 command,
-                cwd=scratch,
+                cwd=self._result_file.parent,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -220,47 +260,76 @@ def _run_to_the_end(
                 bufsize=0,
                 start_new_session=True,
             )
-            family = Family(process.pid, f"{RESULT_VARIABLE}={environment[RESULT_VARIABLE]}")
+            self._family = Family(process.pid, f"{RESULT_VARIABLE}={environment[RESULT_VARIABLE]}")
         if on_start is not None:
             on_start(process.pid)
-        _watch(process, family, limits, started, end)
-    finally:
-        if process is not None:
-            with _interrupts_deferred():
-                family.kill()
-                _reap(process, end, time.monotonic() + _SECONDS_TO_REAP)
-                _close_outputs(process, end, limits)
-                end.seconds = end.seconds or time.monotonic() - started
-    return end
-
-
-def _watch(process: subprocess.Popen[bytes], family: Family, limits: Limits, started: float, end: _End) -> None:
-    """Read what a process says until it ends or a limit is reached."""
-    assert process.stdout is not None and process.stderr is not None
-    next_look = 0.0
-    with selectors.DefaultSelector() as selector:
-        for stream, kept in ((process.stdout, end.stdout), (process.stderr, end.stderr)):
+        assert process.stdout is not None and process.stderr is not None
+        for stream, kept in ((process.stdout, self._end.stdout), (process.stderr, self._end.stderr)):
             os.set_blocking(stream.fileno(), False)
-            selector.register(stream, selectors.EVENT_READ, kept)
-        while not _has_ended(process, end):
-            if selector.get_map():
-                for key, _ in selector.select(_POLL_SECONDS):
-                    if _read(key.fd, key.data, limits) == b"":
-                        selector.unregister(key.fileobj)
-            else:
-                time.sleep(_POLL_SECONDS / 20)  # both outputs are closed: mostly it has ended, too
-            now = time.monotonic()
-            if now - started > limits.seconds:
-                end.stopped = "timed out"
-                return
-            if now >= next_look:
-                next_look = now + _POLL_SECONDS
-                memory = family.memory() or 0
-                end.peak_memory = max(end.peak_memory, memory)
-                if limits.memory_bytes is not None and memory > limits.memory_bytes:
-                    end.stopped = "out of memory"
-                    return
-        end.seconds = time.monotonic() - started
+            self._selector.register(stream, selectors.EVENT_READ, kept)
+
+    def look(self, wait: float = _POLL_SECONDS) -> bool:
+        """Read what it says, for some seconds at most, and return whether it has ended or must be ended."""
+        assert self._process is not None
+        if _has_ended(self._process, self._end):
+            self._end.seconds = self._end.seconds or time.monotonic() - self._started
+            return True
+        if self._selector.get_map():
+            for key, _ in self._selector.select(wait):
+                if _read(key.fd, key.data, self.limits) == b"":
+                    self._selector.unregister(key.fileobj)
+        else:
+            time.sleep(min(wait, _POLL_SECONDS / 20))  # both outputs are closed: mostly it has ended, too
+        now = time.monotonic()
+        if now > self._deadline:
+            self._end.stopped = "timed out"
+        elif now >= self._next_look:
+            self._next_look = now + _POLL_SECONDS
+            memory = self._family.memory() or 0
+            self._end.peak_memory = max(self._end.peak_memory, memory)
+            if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes:
+                self._end.stopped = "out of memory"
+        return self._end.stopped is not None
+
+    def pause(self) -> float:
+        """Stop the process group, and return how many of its seconds are left."""
+        self._signal(signal.SIGSTOP)
+        return self._deadline - time.monotonic()
+
+    def resume(self, seconds: float) -> None:
+        """Let it go on for some seconds."""
+        self._deadline = time.monotonic() + seconds
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def end(self) -> None:
+        """Kill what is left of it; a second time does nothing."""
+        if self._process is None or self._is_over:
+            return
+        with _interrupts_deferred():
+            self._is_over = True
+            self._selector.close()
+            self._family.kill()
+            _reap(self._process, self._end, time.monotonic() + _SECONDS_TO_REAP)
+            _close_outputs(self._process, self._end, self.limits)
+            self._end.seconds = self._end.seconds or time.monotonic() - self._started
+
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        return _judge(self._end, self.limits, self._result_file, in_bubblewrap=self._in_bubblewrap)
+
+    def round_outcome(self) -> Outcome:
+        """How a round of it ended while the process lives on, and begin the next one."""
+        now = time.monotonic()
+        end = dataclasses.replace(self._end, exit_code=0, seconds=now - self._started)
+        outcome = _judge(end, self.limits, self._result_file, in_bubblewrap=False)
+        self._result_file.unlink(missing_ok=True)
+        self._started, self._end.peak_memory = now, 0
+        return outcome
 
 
 def _read(descriptor: int, kept: bytearray, limits: Limits) -> bytes | None:

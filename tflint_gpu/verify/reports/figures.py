@@ -17,6 +17,7 @@ CPU_MARK = "(CPU)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
 CONFIRMED = ("confirmed", "crash confirmed", "wrong result confirmed", "memory confirmed")
 _ORDER = (*CONFIRMED, "refuted", "inconclusive", "not run")
+_WORTH_TELLING = 0.05  # seconds
 _MEBIBYTE = 1 << 20
 _GIBIBYTE = 1 << 30
 
@@ -116,6 +117,19 @@ def gpu_notes(result: Verification) -> list[str]:
     """What could not be seen of the card, each once."""
     samples = (*result.before, *result.after)
     return list(dict.fromkeys(note for one in samples if one.recording is not None for note in one.recording.notes))
+
+
+def costs(result: Verification) -> list[str]:
+    """What each process pays once, such as tracing and compiling, where it is long enough to be told from noise."""
+    flagged, repaired = (_once(samples) for samples in (result.before, result.after))
+    if flagged is None or repaired is None or max(flagged, repaired) < _WORTH_TELLING:
+        return []
+    return [f"once: tracing, compiling and the like take {duration(flagged)}, with the repair {duration(repaired)}"]
+
+
+def _once(samples: Sequence[Sample]) -> float | None:
+    known = [once for sample in samples if isinstance(once := sample.notes.get("once"), float)]
+    return statistics.median(known) if known else None
 
 
 def device(report: Report) -> str:

@@ -49,6 +49,8 @@ def _table(report: Report, view: View) -> Iterator[str]:
         line = _joined(row[:-1], [first, *widths[:-1]], last=False)
         yield line + styled(row[-1], _style(result), view.colour)
         yield from _wrapped(result.verdict.reason, view, _INDENT)
+        for cost in figures.costs(result):
+            yield from _wrapped(cost, view, _INDENT)
         for note in figures.gpu_notes(result):
             yield from _wrapped(f"note: {note}", view, _INDENT)
 

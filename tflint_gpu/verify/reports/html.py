@@ -73,6 +73,7 @@ def _section(result: Verification, number: int) -> Iterator[str]:
     if prediction.basis:
         words = f"predicted: {figures.predicted(prediction)}; {prediction.basis}"
         yield f'<p class="faint">{as_text(words)}</p>'
+    yield from (f'<p class="faint">{as_text(cost)}</p>' for cost in figures.costs(result))
     yield from (f'<p class="faint">note: {as_text(note)}</p>' for note in figures.gpu_notes(result))
     yield from _plots(result, number)
     yield from _errors(result)

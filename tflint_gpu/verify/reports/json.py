@@ -87,6 +87,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
     return {
         "value": sample.value,
         "steps": sample.steps,
+        "blocks": run.blocks,
         "seconds": sample.seconds,
         "crash": None if run.crash is None else asdict(run.crash),
         "failure": run.failure,

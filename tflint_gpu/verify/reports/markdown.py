@@ -58,5 +58,5 @@ def _finding(result: Verification, view: View) -> str:
 
 
 def _reason(result: Verification, view: View) -> str:
-    notes = "".join(f"; {note}" for note in figures.gpu_notes(result))
+    notes = "".join(f"; {note}" for note in (*figures.costs(result), *figures.gpu_notes(result)))
     return f"- {_finding(result, view)}: {prose(result.verdict.reason + notes)}\n"
