@@ -138,7 +138,7 @@ MEMORY = _Memory(80 * GIB, 70 * GIB, 0)
 
 
 def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = Gpu(0, "Fake", "GPU-0", "580", 80 * GIB, 70 * GIB)
+    card = Gpu(0, "Fake", "GPU-000-abc", "580", 80 * GIB, 70 * GIB)
     nvml = Growing(processes=())
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
     one = case(program(), program(), Prediction("memory"), unit="bytes", requires="a GPU")
