@@ -77,6 +77,12 @@ def test_fit_runs_long_enough_whatever_the_program_says(measure: Measure) -> Non
     )
     assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
     assert "Epoch" not in outcome.stdout
+    assert outcome.result is not None
+    told = outcome.result.notes
+    assert list(told["ran_on"]) == ["CPU:0"] and told["gpus"] == [], "weights tell where the training ran"
+    assert {"python", "tensorflow", "keras", "numpy"} <= told["versions"].keys() and told["seed"] == 1
+    began, ended = told["measured"]
+    assert sum(8 * step for step in outcome.steps) <= ended - began < outcome.seconds
 
 
 def test_the_consumer_waits_and_the_first_numbers_are_kept(measure: Measure) -> None:

@@ -158,7 +158,7 @@ class Verify:
             raise click.ClickException(f"--sandbox bwrap: {error}") from error
         return Setup(
             gpu=choice.gpu,
-            others=tuple(card.index for card in choice.others),
+            others=choice.others,
             runs=self.given["runs"],
             synthetic=self.given["synthetic"],
             sandbox=sandbox,
