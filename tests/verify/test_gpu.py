@@ -173,6 +173,8 @@ class TestChoose:
         with pytest.raises(ValueError, match="CUDA_DEVICE_ORDER=PCI_BUS_ID"):
             choose(self.GPUS, "auto", "1")
         assert choose(self.GPUS, "auto", "GPU-222").gpu == self.GPUS.gpus[2]
+        assert "CUDA counts the fastest first" in choose(self.GPUS, "gpu:1").note
+        assert "CUDA counts" not in choose(self.GPUS, "gpu:1", order="PCI_BUS_ID").note + choose(self.GPUS, "auto").note
         alike = Survey("ready", tuple(replace(gpu, name="Fake") for gpu in self.GPUS.gpus))
         assert choose(alike, "auto", "1").gpu == alike.gpus[1]
 

@@ -198,8 +198,9 @@ def choose(found: Survey, device: str, visible: str | None = None, order: str | 
         raise ValueError(f"unknown device {device!r}: use auto, cpu, gpu or gpu:N")
     if device == "cpu":
         return Choice(None)
+    is_ordered = order == "PCI_BUS_ID" or len({gpu.name for gpu in found.gpus}) == 1
     is_counted = any(part.strip().isdigit() for part in (visible or "").split(","))
-    if is_counted and order != "PCI_BUS_ID" and len({gpu.name for gpu in found.gpus}) > 1:
+    if is_counted and not is_ordered:
         raise ValueError(
             f"CUDA_VISIBLE_DEVICES={visible} counts the cards in CUDA's own order, the fastest first, and they are of "
             "several kinds: set CUDA_DEVICE_ORDER=PCI_BUS_ID too, or name them by UUID"
@@ -214,8 +215,13 @@ def choose(found: Survey, device: str, visible: str | None = None, order: str | 
     else:
         return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
     others = tuple(gpu for gpu in gpus if gpu != chosen and gpu.part is None) if chosen.part is None else ()
-    note = f"{chosen.title} is not at rest: {'; '.join(chosen.burdens)}" if chosen.burdens else ""
-    return Choice(chosen, note, others)
+    notes = [f"{chosen.title} is not at rest: {'; '.join(chosen.burdens)}"] if chosen.burdens else []
+    if match[1] is not None and visible is None and not is_ordered:
+        notes.append(
+            f"{chosen.title} is NVML's, a {chosen.name}: the cards are of several kinds, and CUDA counts the fastest "
+            "first unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set"
+        )
+    return Choice(chosen, "; ".join(notes), others)
 
 
 def _why_none(gpus: Sequence[Gpu], visible: str | None) -> str:
