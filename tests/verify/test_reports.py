@@ -15,6 +15,7 @@ import pytest
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment
+from tflint_gpu.narrowing.measurements import read_measurements
 from tflint_gpu.reports import View
 from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.gpu import Recording
@@ -169,6 +170,16 @@ def test_a_card_that_no_program_used_is_not_what_was_measured_on(output_format: 
         assert json.loads(text)["results"][0]["device"] == "cpu"
     else:
         assert "no program used it" in text and "(CPU)" in text
+
+
+def test_what_the_cpu_did_beside_a_card_is_not_told_as_the_card_s(tmp_path: Path) -> None:
+    """Protects `check --verified` from the card's name at a time that only the CPU took."""
+    (tmp_path / "r.json").write_text(rendered("json", slow(watched(40)), gpu=CARD))
+    (on_card,) = read_measurements(tmp_path / "r.json").values()
+    assert on_card.text == "20 times (18.5 to 22.2) on NVIDIA Test"
+    (tmp_path / "r.json").write_text(rendered("json", replace(slow(watched(40)), device="cpu"), gpu=CARD))
+    (on_cpu,) = read_measurements(tmp_path / "r.json").values()
+    assert on_cpu.text == "20 times (18.5 to 22.2) on the CPU"
 
 
 def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
