@@ -30,12 +30,18 @@ def measure(tmp_path: Path) -> Measure:
 
 def test_a_loop_is_timed_and_the_program_ends_there(measure: Measure) -> None:
     outcome = measure(
+        "halves = [tf.config.LogicalDeviceConfiguration()] * 2\n"
+        "tf.config.set_logical_device_configuration(tf.config.list_physical_devices('CPU')[0], halves)\n"
+        "with tf.device('/CPU:1'):\n    weights = tf.Variable([1.0, 2.0])\n"
         "for x in tflint_measure.steps([1, 2]):\n    time.sleep(0.01)\n"
         "open('after', 'w').close()\nraise AssertionError('the program goes on')\n"
     )
     assert outcome.status == "finished", outcome.stderr
     assert len(outcome.steps) >= 10
     assert 0.009 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.1
+    assert outcome.result is not None and outcome.result.notes["ran_on"]["CPU:1"] == 1, (
+        "where it is, as TensorFlow says"
+    )
 
 
 def test_steps_that_trace_a_new_shape_are_not_timed(measure: Measure) -> None:
