@@ -21,9 +21,20 @@ class FakeError(Exception):
         self.value = value
 
 
+Handle = int | tuple[int, int]
+
+
+def _refuse_a_part(handle: Handle) -> None:
+    if isinstance(handle, tuple):
+        raise FakeError(NOT_SUPPORTED)
+
+
 @dataclass
 class FakeNvml:
-    """A machine: its cards' free memory, what its queries refuse (name -> code), and when a card falls off the bus."""
+    """A machine: its cards' free memory, what its queries refuse (name -> code), and when a card falls off the bus.
+
+    A part of a card on which MIG is on has the handle (card, part), a tenth of the memory, and no utilisation.
+    """
 
     free: tuple[int, ...] = (70 * GIB,)
     refuses: dict[str, int] = field(default_factory=dict)
@@ -31,6 +42,7 @@ class FakeNvml:
     lost_after: int | None = None
     processes: tuple[tuple[int, int | None], ...] = ((4711, 3 * GIB),)
     mig: int = 0
+    parts: dict[int, tuple[int, ...]] = field(default_factory=dict)
     throttle: int = 0
     open: int = 0
     rounds: int = 0
@@ -65,24 +77,46 @@ class FakeNvml:
             raise FakeError(LOST)
         return index
 
-    def nvmlDeviceGetName(self, handle: int) -> str:
-        self._enter("name")
-        return f"Fake H{handle}00"
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Handle:
+        self._enter("handle")
+        parts = [(index, part) for index, known in self.parts.items() for part in known]
+        for handle in (*range(len(self.free)), *parts):
+            if self.nvmlDeviceGetUUID(handle) == uuid:
+                return handle if isinstance(handle, tuple) else self.nvmlDeviceGetHandleByIndex(handle)
+        raise FakeError(NOT_FOUND)
 
-    def nvmlDeviceGetUUID(self, handle: int) -> str:
+    def nvmlDeviceGetName(self, handle: Handle) -> str:
+        self._enter("name")
+        return f"Fake H{handle[0]}00 MIG 1g.8gb" if isinstance(handle, tuple) else f"Fake H{handle}00"
+
+    def nvmlDeviceGetUUID(self, handle: Handle) -> str:
         self._enter("uuid")
-        return f"GPU-{handle}{handle}{handle}-abc"
+        return f"MIG-{handle[0]}{handle[1]}-abc" if isinstance(handle, tuple) else f"GPU-{handle}{handle}{handle}-abc"
 
     def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:
         self._enter("mig")
-        return [self.mig, self.mig]
+        return [self.mig or int(handle in self.parts)] * 2
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: int) -> int:
+        self._enter("parts")
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: int, index: int) -> tuple[int, int]:
+        self._enter("parts")
+        if index not in self.parts.get(handle, ()):
+            raise FakeError(NOT_FOUND)
+        return handle, index
+
+    def nvmlDeviceGetMemoryInfo(self, handle: Handle) -> Any:
         self._enter("memory")
+        if isinstance(handle, tuple):
+            return SimpleNamespace(total=8 * GIB, free=8 * GIB - handle[1], used=handle[1] + self.rounds)
         return SimpleNamespace(total=80 * GIB, free=self.free[handle], used=80 * GIB - self.free[handle] + self.rounds)
 
-    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:
+    def nvmlDeviceGetUtilizationRates(self, handle: Handle) -> Any:
         """The first query of a sample."""
+        if isinstance(handle, tuple):
+            raise FakeError(NOT_SUPPORTED)
         self.rounds += 1
         self.on_round(self.rounds)
         if self.lost_after is not None and self.rounds > self.lost_after:
@@ -90,32 +124,37 @@ class FakeNvml:
         self._enter("utilisation")
         return SimpleNamespace(gpu=10 * self.rounds, memory=5)
 
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle) -> list[Any]:
         self._enter("processes")
         return [SimpleNamespace(pid=pid, usedGpuMemory=held) for pid, held in self.processes]
 
-    def nvmlDeviceGetPowerUsage(self, handle: int) -> int:
+    def nvmlDeviceGetPowerUsage(self, handle: Handle) -> int:
         self._enter("power")
+        _refuse_a_part(handle)
         return 250_500
 
-    def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:
+    def nvmlDeviceGetClockInfo(self, handle: Handle, kind: int) -> int:
         self._enter("clock")
+        _refuse_a_part(handle)
         assert kind == 1
         return 1980
 
-    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> list[int]:
+    def nvmlDeviceGetCudaComputeCapability(self, handle: Handle) -> list[int]:
         self._enter("capability")
+        _refuse_a_part(handle)
         return [9, 0]
 
-    def nvmlDeviceGetPersistenceMode(self, handle: int) -> int:
+    def nvmlDeviceGetPersistenceMode(self, handle: Handle) -> int:
         self._enter("persistence")
         return 1
 
-    def nvmlDeviceGetTotalEccErrors(self, handle: int, kind: int, counter: int) -> int:
+    def nvmlDeviceGetTotalEccErrors(self, handle: Handle, kind: int, counter: int) -> int:
         self._enter("ecc")
+        _refuse_a_part(handle)
         assert (kind, counter) == (1, 0)
         return 0
 
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Handle) -> int:
         self._enter("throttle")
+        _refuse_a_part(handle)
         return self.throttle

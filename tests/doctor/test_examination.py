@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,9 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fake_nvml import FakeNvml
 
+from tflint_gpu.doctor import examination
+from tflint_gpu.doctor.cards import survey
 from tflint_gpu.doctor.compatibility import builds, release, runs_on
-from tflint_gpu.doctor.examination import Patience, examine, run
+from tflint_gpu.doctor.examination import Answer, Patience, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.surroundings import look
 
@@ -164,3 +168,10 @@ def test_what_a_program_sets_is_read_and_not_run(tmp_path: Path, doctor: Doctor)
         ("tf.config.set_visible_devices", "[]", 8),
     ]
     assert "TFG922" in [one["code"] for one in json.loads(done.stdout)["diagnoses"]]
+
+
+def test_parts_of_a_card_come_through_the_probe() -> None:
+    """Protects doctor's cards from being others than verify's: both are the same facts, once over JSON."""
+    seen = survey(FakeNvml(free=(5, 9), parts={1: (0, 2)}))
+    line = json.loads(json.dumps(dataclasses.asdict(seen)))
+    assert examination._survey(Answer("answered", (line,))) == seen

@@ -1,27 +1,61 @@
 """Protects `verify` on every machine: whatever NVML answers, nothing raises, samples are kept and a reader learns why."""
 
+# ruff: noqa: N802 - the fake has NVML's own names.
+
 from __future__ import annotations
 
+import contextlib
 import itertools
+import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from fake_nvml import GIB, LOST, MISMATCH, NO_DRIVER, NO_LIBRARY, NOT_FOUND, NOT_SUPPORTED, UNKNOWN, FakeNvml
+from fake_nvml import GIB, LOST, MISMATCH, NO_DRIVER, NO_LIBRARY, NOT_FOUND, NOT_SUPPORTED, UNKNOWN, FakeNvml, Handle
 
 from tflint_gpu.doctor.cards import Choice, Gpu, Nvml, Survey, choose, load_nvml, survey
 from tflint_gpu.verify.gpu import Recording, Sample, Watch
+from tflint_gpu.verify.processes import Family, descendants, numbers
+
+NOBODY = 1 << 30
+"""A number that no process here can have: Linux ends at 4,194,304."""
+NAMESPACES = subprocess.run(["unshare", "--user", "--pid", "--fork", "true"], capture_output=True).returncode == 0
 
 
-def record(nvml: FakeNvml, samples: int = 3, pids: tuple[int, ...] = (4711,)) -> Recording:
-    """Watch the first card until the fake has been asked for so many samples; the clock counts them."""
+class Later(FakeNvml):
+    """A card whose processes come after the first sample."""
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle) -> list[Any]:
+        return super().nvmlDeviceGetComputeRunningProcesses(handle) if self.rounds > 1 else []
+
+
+@contextlib.contextmanager
+def nested_process(command: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The numbers of a process and of the one that it starts."""
+    with subprocess.Popen(command, start_new_session=True) as process:
+        while not (inner := descendants(process.pid) - {process.pid}):
+            assert process.poll() is None
+        yield process.pid, next(iter(inner))
+        Family(process.pid, "no mark").kill()
+
+
+def record(nvml: FakeNvml, samples: int = 3, pids: tuple[int, ...] = (4711,), *, at_rest: bool = False) -> Recording:
+    """Watch the first card until the fake has been asked for so many samples; the clock counts them.
+
+    Arguments:
+        at_rest: name the processes after the first sample, as `verify` does.
+    """
     enough = threading.Event()
     nvml.on_round = lambda count: enough.set() if count >= samples else None
     seconds = itertools.count()
     watch = Watch(CARD, interval=0.0, nvml=nvml, clock=lambda: float(next(seconds)))
-    watch.follow(pids)
+    if not at_rest:
+        watch.follow(pids)
     with watch:
+        watch.follow(pids)
         assert watch.recording.state != "ready" or enough.wait(30)
     return watch.recording
 
@@ -139,6 +173,8 @@ class TestChoose:
         with pytest.raises(ValueError, match="CUDA_DEVICE_ORDER=PCI_BUS_ID"):
             choose(self.GPUS, "auto", "1")
         assert choose(self.GPUS, "auto", "GPU-222").gpu == self.GPUS.gpus[2]
+        assert "CUDA counts the fastest first" in choose(self.GPUS, "gpu:1").note
+        assert "CUDA counts" not in choose(self.GPUS, "gpu:1", order="PCI_BUS_ID").note + choose(self.GPUS, "auto").note
         alike = Survey("ready", tuple(replace(gpu, name="Fake") for gpu in self.GPUS.gpus))
         assert choose(alike, "auto", "1").gpu == alike.gpus[1]
 
@@ -147,6 +183,56 @@ class TestChoose:
         assert [gpu.index for gpu in choose(self.GPUS, "gpu:0", "3,1", "PCI_BUS_ID").others] == [1]
         assert choose(self.GPUS, "gpu:0", "3", "PCI_BUS_ID").others == ()
         assert [gpu.index for gpu in choose(self.GPUS, "gpu:0").others] == [1, 2, 3]
+
+    PARTED = survey(FakeNvml(free=(5, 9, 7), parts={1: (0, 2)}))
+
+    @pytest.mark.parametrize(
+        ("device", "visible", "uuid"),
+        [
+            ("gpu:0", None, "GPU-000-abc"),
+            ("gpu:1", None, "MIG-10-abc"),
+            ("gpu:2", None, "MIG-12-abc"),
+            ("gpu:3", None, "GPU-222-abc"),
+            ("auto", "MIG-12", "MIG-12-abc"),
+            ("gpu:0", "1", "MIG-10-abc"),
+            ("gpu:0", "GPU-111", "MIG-10-abc"),
+            ("gpu:0", "MIG-1", None),
+            ("gpu:0", "MIG-GPU-111/1/0", None),
+            ("gpu:1", "MIG-10-abc,GPU-222-abc", "GPU-222-abc"),
+        ],
+    )
+    def test_parts_of_a_card_are_chosen_as_cuda_shows_them(
+        self, device: str, visible: str | None, uuid: str | None
+    ) -> None:
+        """Protects a MIG user from a measurement that names a card which CUDA does not give to anybody as a whole."""
+        gpu = choose(self.PARTED, device, visible, "PCI_BUS_ID").gpu
+        assert (gpu and gpu.uuid) == uuid
+
+    def test_cuda_shows_a_part_alone(self) -> None:
+        """Protects "needs two GPUs" from a part, beside which a process sees no other device."""
+        assert choose(self.PARTED, "gpu:1").others == ()
+        assert [gpu.index for gpu in choose(self.PARTED, "gpu:0").others] == [2]
+
+    def test_mig_without_a_part_is_no_gpu(self) -> None:
+        """Protects from a run on a card that CUDA does not show: MIG is on and nothing is set up."""
+        choice = choose(survey(FakeNvml(mig=1)), "auto")
+        assert choice.gpu is None and "no part" in choice.note
+
+    @pytest.mark.parametrize(
+        ("nvml", "note"),
+        [
+            (FakeNvml(processes=()), "10.0 GiB of its memory are in use"),
+            (FakeNvml(), "another process is on it with 3.0 GiB of its memory"),
+            (FakeNvml(processes=((1, None), (2, None))), "2 other processes are on it"),
+            (FakeNvml(free=(79 * GIB,), processes=(), throttle=0x40), "its clocks are held down: heat"),
+            (FakeNvml(free=(79 * GIB,), processes=()), ""),
+        ],
+        ids=["memory", "process", "processes", "heat", "at rest"],
+    )
+    def test_a_busy_card_is_told(self, nvml: FakeNvml, note: str) -> None:
+        """Protects a figure from a neighbour that nobody mentions, before anything is run."""
+        choice = choose(survey(nvml), "auto")
+        assert choice.note == (f"GPU 0 is not at rest: {note}" if note else "")
 
     @pytest.mark.parametrize(
         ("device", "visible", "note"),
@@ -211,12 +297,40 @@ class TestWatch:
         nvml = FakeNvml(processes=((1, GIB), (2, 2 * GIB), (3, 4 * GIB)))
         assert record(nvml, pids=(1, 3)).memory == 5 * GIB
 
-    @pytest.mark.parametrize("processes", [(), ((1, GIB),), ((4711, None),)])
-    def test_a_process_that_is_not_on_the_list(self, processes: tuple[tuple[int, int | None], ...]) -> None:
-        """In a container: None and a note, never 0 bytes; the growth of the card remains."""
+    @pytest.mark.parametrize(
+        "processes", [(), ((NOBODY, GIB),), ((4711, None),), ((4711, 0),)], ids=["empty", "host's", "unsaid", "zero"]
+    )
+    def test_where_a_container_hides_the_process_the_card_s_growth_is_taken_and_said(
+        self, processes: tuple[tuple[int, int | None], ...]
+    ) -> None:
+        """Never 0 bytes: drivers that know a process in a container tell 0 of it, others tell nothing or the host's."""
         recording = record(FakeNvml(processes=processes))
-        assert recording.memory is None and recording.card_growth is not None
-        assert len(recording.notes) == 1 and "never told the memory of the process" in recording.notes[0]
+        assert recording.is_hidden and recording.memory == recording.card_growth
+        assert len(recording.notes) == 1 and "the card's use rose" in recording.notes[0]
+
+    def test_where_the_list_is_open_a_process_that_is_not_on_it_held_nothing(self) -> None:
+        """Protects a memory verdict from someone else's growth: the process is not hidden, it is not there."""
+        recording = record(FakeNvml(processes=((1, GIB),)))
+        assert recording.memory is None and recording.card_growth is not None and not recording.is_hidden
+        assert len(recording.notes) == 1 and "held none" in recording.notes[0]
+        assert "another process was on the card with 1.0 GiB" in recording.disturbances[0]
+
+    def test_the_program_in_bubblewrap_is_the_process_that_holds_the_memory(self) -> None:
+        """Protects memory in the sandbox: the process that is started holds none, its grandchild does."""
+        with nested_process(("sh", "-c", "sleep 60 & wait")) as (leader, inner):
+            assert inner != leader
+            recording = record(FakeNvml(processes=((inner, 2 * GIB), (1, GIB))), pids=(leader,))
+        assert recording.memory == 2 * GIB and recording.samples[0].others == 1
+
+    @pytest.mark.skipif(not NAMESPACES, reason="no user namespaces here")
+    def test_a_driver_that_tells_the_number_in_the_inner_namespace_is_understood(self) -> None:
+        """Protects memory in bubblewrap where NVML tells the innermost number, and a stranger of that number from it."""
+        with nested_process(("unshare", "--user", "--pid", "--fork", "sleep", "60")) as (leader, inner):
+            assert numbers(inner)[0] == inner and numbers(inner)[-1] == 1
+            own = record(Later(processes=((1, 2 * GIB),)), pids=(leader,), at_rest=True)
+            stranger = record(FakeNvml(processes=((1, GIB),)), pids=(leader,), at_rest=True)
+        assert (own.memory, own.samples[-1].others) == (2 * GIB, 0)
+        assert (stranger.memory, stranger.samples[-1].others) == (None, 1)
 
     @pytest.mark.parametrize(
         ("query", "missing", "note"),
@@ -235,11 +349,39 @@ class TestWatch:
         assert (recording.state, absent) == ("ready", {missing})
         assert recording.notes[0] == note and recording.notes.count(note) == 1
 
-    def test_mig_is_said(self) -> None:
-        """A reader learns why the utilisation is missing."""
-        with Watch(Gpu(0, "", "", "", None, None, mig=True), nvml=FakeNvml(mig=1)) as watch:
+    def test_a_part_of_a_card_is_watched_and_not_all_of_it(self) -> None:
+        """Protects a MIG user from the neighbours' memory; a reader learns why the utilisation is missing."""
+        nvml = FakeNvml(parts={0: (3,)})
+        with Watch(survey(nvml).gpus[0].parts[0], nvml=nvml) as watch:
             pass
+        first = watch.recording.samples[0]
+        assert first.card_memory == 3 and (first.utilisation, first.power, first.clock) == (None, 250.5, 1980)
         assert "MIG is on" in watch.recording.notes[0]
+
+    def test_a_card_is_found_again_by_its_uuid(self) -> None:
+        """Protects from the neighbour's figures where a card is lost between choosing and watching: numbers move up."""
+        moved = replace(survey(FakeNvml(free=(1, 2))).gpus[1], index=0)
+        nvml = FakeNvml(free=(1 * GIB, 2 * GIB))
+        with Watch(moved, nvml=nvml) as watch:
+            pass
+        assert watch.recording.samples[0].card_memory == 78 * GIB + 1
+
+    def test_only_the_time_of_measuring_counts(self) -> None:
+        """Protects the utilisation from import, tracing and the end of a program."""
+        samples = tuple(Sample(float(second), 90 if 3 < second <= 5 else 0) for second in range(10))
+        recording = Recording("ready", samples, began=100.0)
+        assert recording.within(103.0, 105.0).utilisation == 90
+        assert recording.within(103.1, 103.2).utilisation == 90, "shorter than that from one sample to the next"
+        assert recording.utilisation == 18
+
+    def test_clocks_that_are_held_down_are_told_with_their_share(self) -> None:
+        """Protects a ratio from a card that got hot in the second half, unless a reader knows."""
+        assert record(FakeNvml(throttle=0x40)).disturbances == (
+            "the clocks were held down: heat (100% of the samples)",
+        )
+        assert record(FakeNvml()).disturbances == ()
+        hot = tuple(Sample(float(second), slowed=("heat",) if second > 7 else ()) for second in range(10))
+        assert Recording("ready", hot).disturbances == ("the clocks were held down: heat (20% of the samples)",)
 
     def test_no_gpu_to_watch(self) -> None:
         """On the CPU the same code runs and records nothing."""

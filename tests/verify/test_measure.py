@@ -33,12 +33,18 @@ def measure(tmp_path: Path) -> Measure:
 
 def test_a_loop_is_timed_and_the_program_ends_there(measure: Measure) -> None:
     outcome = measure(
+        "halves = [tf.config.LogicalDeviceConfiguration()] * 2\n"
+        "tf.config.set_logical_device_configuration(tf.config.list_physical_devices('CPU')[0], halves)\n"
+        "with tf.device('/CPU:1'):\n    weights = tf.Variable([1.0, 2.0])\n"
         "for x in tflint_measure.steps([1, 2]):\n    time.sleep(0.01)\n"
         "open('after', 'w').close()\nraise AssertionError('the program goes on')\n"
     )
     assert outcome.status == "finished", outcome.stderr
     assert len(outcome.steps) >= 10
     assert 0.009 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.1
+    assert outcome.result is not None and outcome.result.notes["ran_on"]["CPU:1"] == 1, (
+        "where it is, as TensorFlow says"
+    )
 
 
 def test_steps_that_trace_a_new_shape_are_not_timed(measure: Measure) -> None:
@@ -120,6 +126,12 @@ def test_fit_runs_long_enough_whatever_the_program_says(measure: Measure) -> Non
     )
     assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
     assert "Epoch" not in outcome.stdout
+    assert outcome.result is not None
+    told = outcome.result.notes
+    assert list(told["ran_on"]) == ["CPU:0"] and told["gpus"] == [], "weights tell where the training ran"
+    assert {"python", "tensorflow", "keras", "numpy"} <= told["versions"].keys() and told["seed"] == 1
+    began, ended = told["measured"]
+    assert sum(8 * step for step in outcome.steps) <= ended - began < outcome.seconds
 
 
 def test_the_consumer_waits_and_the_first_numbers_are_kept(measure: Measure) -> None:

@@ -15,10 +15,12 @@ import pytest
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment
+from tflint_gpu.narrowing.measurements import read_measurements
 from tflint_gpu.reports import View
 from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.gpu import Recording
 from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.host import Host
 from tflint_gpu.verify.outcomes import Crash, Run
 from tflint_gpu.verify.reports import FORMATS, Report, renderer
 from tflint_gpu.verify.statistics import Verdict
@@ -110,6 +112,85 @@ def test_on_the_cpu_every_line_says_so_and_on_a_card_none(output_format: str) ->
 
 def watched(percent: int) -> Recording:
     return Recording("ready", tuple(CardSample(i / 10, percent, 1 << 30, 2 << 30, 100.0, 1500) for i in range(20)))
+
+
+def watched_while_measuring() -> Recording:
+    """Idle for a second, busy for one, with the clocks held down in half of that, and with a neighbour."""
+    samples = tuple(
+        CardSample(
+            i / 10,
+            80 if i > 10 else 0,
+            1 << 30,
+            2 << 30,
+            300.0,
+            1980 if i <= 15 else 1200,
+            ("heat",) * (i > 15),
+            1,
+            3 << 30,
+        )
+        for i in range(21)
+    )
+    return Recording("ready", samples, window=(1.0, 2.0))
+
+
+def told(one: Sample, **notes: object) -> Sample:
+    versions = {"python": "3.12.1", "tensorflow": "2.21.0", "keras": "3.15.1", "cuda": "12.5.1", "cudnn": "9"}
+    known = {"versions": versions, "settings": {"TF32": "on"}, "seed": 1, "once": 2.5, "ran_on": {"GPU:0": 3}, **notes}
+    return replace(one, notes=known, host_memory=3 << 30, steps=tuple(0.001 * n for n in range(1, 102)))
+
+
+def test_the_page_has_what_an_engineer_asks_for() -> None:
+    """Protects the page from a number without its conditions: each of these was asked for by name."""
+    seen = slow(watched_while_measuring())
+    seen = replace(
+        seen,
+        before=tuple(told(one, memory={"/device:GPU:0": {"current": 1, "peak": 5 << 30}}) for one in seen.before),
+        after=tuple(told(one, ran_on={"CPU:0": 3}) for one in seen.after),
+    )
+    report = Report(
+        (seen,), CARD, "GPU 0 is not at rest: its clocks are held down: heat", "2.21.0",
+        host=Host("Test CPU", 16, 64 << 30, (0.5, 7.25)), options=("--device", "gpu:0", "--seed", "7"),
+    )  # fmt: skip
+    text = renderer("html")(report, View(Path("/project")))
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+    for what in (
+        "Python 3.12.1", "Keras 3.15.1", "CUDA (of the build) 12.5.1", "cuDNN (of the build) 9", "driver 550.1",
+        "TF32: on", "Test CPU, 16 cores, 64.0 GiB", "0.5 before, 7.2 after", "seed 1",
+        "p50 51 ms/step 51 ms/step", "p90 91 ms/step", "p99 100 ms/step", "tracing and the like 2.5 s",
+        "memory of the machine, most 3,072 MiB", "most (NVML) 1,024 MiB", "most (TensorFlow) 5,120 MiB -",
+        "GPU utilisation while measuring 80%", "1,200 to 1,980 MHz", "300 W", "heat (50% of the samples)",
+        "lies on GPU:0 CPU:0", "tflint-gpu verify --device gpu:0 --seed 7 --select TFG202 --at 3:5 train.py",
+        "GPU 0 is not at rest", "confirmed (GPU not at rest)",
+        "while the flagged program measured, another process was on the card with 3.0 GiB",
+    ):  # fmt: skip
+        assert what in shown, what
+    for plot in ("how it is spread", "Clock over time", "Power over time", "clocks held down"):
+        assert plot in text, plot
+
+
+def test_a_page_without_a_card_has_no_empty_rows_or_plots() -> None:
+    text = rendered("html", slow())
+    assert "SM clock" not in text and "Power over time" not in text and "NVML" not in text and "<td></td>" not in text
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_a_card_that_no_program_used_is_not_what_was_measured_on(output_format: str) -> None:
+    """Protects readers from a time of the CPU under a card's name: what the programs told is what is reported."""
+    text = rendered(output_format, replace(slow(watched(40)), device="cpu"), gpu=CARD)
+    if output_format == "json":
+        assert json.loads(text)["results"][0]["device"] == "cpu"
+    else:
+        assert "no program used it" in text and "(CPU)" in text
+
+
+def test_what_the_cpu_did_beside_a_card_is_not_told_as_the_card_s(tmp_path: Path) -> None:
+    """Protects `check --verified` from the card's name at a time that only the CPU took."""
+    (tmp_path / "r.json").write_text(rendered("json", slow(watched(40)), gpu=CARD))
+    (on_card,) = read_measurements(tmp_path / "r.json").values()
+    assert on_card.text == "20 times (18.5 to 22.2) on NVIDIA Test"
+    (tmp_path / "r.json").write_text(rendered("json", replace(slow(watched(40)), device="cpu"), gpu=CARD))
+    (on_cpu,) = read_measurements(tmp_path / "r.json").values()
+    assert on_cpu.text == "20 times (18.5 to 22.2) on the CPU"
 
 
 def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:

@@ -45,7 +45,16 @@ def test_a_gpu_stays_reachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert clean_environment(tmp_path, tmp_path / "result", "gpu:0")["CUDA_CACHE_PATH"] == str(cache)
 
 
-@pytest.mark.parametrize(("device", "visible"), [("cpu", "-1"), ("gpu:0", "0"), ("gpu:12", "12")])
+@pytest.mark.parametrize(
+    ("device", "visible"),
+    [
+        ("cpu", "-1"),
+        ("gpu:0", "0"),
+        ("gpu:12", "12"),
+        ("gpu:GPU-1a-b,GPU-2", "GPU-1a-b,GPU-2"),
+        ("gpu:MIG-7f", "MIG-7f"),
+    ],
+)
 def test_visible_devices(tmp_path: Path, device: str, visible: str) -> None:
     """Protects that the card which runs the program is the one that NVML watches under the same number."""
     environment = clean_environment(tmp_path, tmp_path / "result", device)
@@ -53,7 +62,7 @@ def test_visible_devices(tmp_path: Path, device: str, visible: str) -> None:
     assert environment["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
-@pytest.mark.parametrize("device", ["gpu", "gpu:", "gpu:-1", "GPU:0", "auto", ""])
+@pytest.mark.parametrize("device", ["gpu", "gpu:", "gpu:-1", "GPU:0", "auto", "", "gpu:UUID", "gpu:0;1"])
 def test_no_device(tmp_path: Path, device: str) -> None:
     """Protects against a typing mistake that would hide or show all cards."""
     with pytest.raises(ValueError, match="no device"):

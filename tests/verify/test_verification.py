@@ -12,7 +12,7 @@ import pytest
 from fake_nvml import GIB, FakeNvml
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.doctor.cards import Gpu, survey
+from tflint_gpu.doctor.cards import Gpu, choose, survey
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.verify import gpu as gpu_module
 from tflint_gpu.verify.extract import Pair, Program
@@ -122,7 +122,7 @@ def test_what_a_case_requires(requires: str, cards: int, runs: int, monkeypatch:
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
     found = survey(nvml).gpus if cards else ()
     one = case(program(step=0.1), program(), requires=requires)
-    result = verdict(one, Setup(gpu=found[0] if found else None, others=tuple(g.index for g in found[1:]), runs=3))
+    result = verdict(one, Setup(gpu=found[0] if found else None, others=found[1:], runs=3))
     assert (len(result.before) > 0) == bool(runs)
     if runs:
         assert result.device == {"no GPU": "cpu", "a GPU": "gpu:0", "two GPUs": "gpu:0,1"}[requires]
@@ -156,7 +156,7 @@ MEMORY = _Memory(80 * GIB, 70 * GIB, 0)
 
 
 def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = Gpu(0, "Fake", "GPU-0", "580", 80 * GIB, 70 * GIB)
+    card = Gpu(0, "Fake", "GPU-000-abc", "580", 80 * GIB, 70 * GIB)
     nvml = Growing(processes=())
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
     one = case(program(), program(), Prediction("memory"), unit="bytes", requires="a GPU")
@@ -183,3 +183,62 @@ def test_a_card_that_tensorflow_does_not_use_confirms_nothing(monkeypatch: pytes
     seen = program(step=0.1, notes={"gpus": ["/device:GPU:0"]})
     result = verdict(case(seen, program(notes={"gpus": ["/device:GPU:0"]})), Setup(gpu=survey(nvml).gpus[0], runs=3))
     assert (result.device, result.gpu_unused) == ("gpu:0", False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "device"),
+    [
+        ({"CPU:0": 9, "GPU:0": 2}, {"CPU:0": 9}, "gpu:0"),
+        ({"CPU:0": 9}, {"CPU:0": 9}, "cpu"),
+        (None, None, "gpu:0"),
+    ],
+    ids=["one did", "none did", "not told"],
+)
+def test_the_device_of_a_result_is_the_one_that_the_programs_used(
+    before: object, after: object, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a card from the time of a pipeline that only the CPU ran, while TensorFlow had the card."""
+    nvml = FakeNvml()
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    gpus = ["/device:GPU:0"]
+    one, other = (program(step=s, notes={"gpus": gpus, "ran_on": told}) for s, told in ((0.1, before), (0.01, after)))
+    result = verdict(case(one, other), Setup(gpu=survey(nvml).gpus[0], runs=3))
+    assert (result.verdict.verdict, result.device, result.gpu_unused) == ("confirmed", device, False)
+
+
+@pytest.mark.parametrize(
+    ("nvml", "device", "requires", "shown"),
+    [
+        (FakeNvml(free=(1, 9)), "auto", "a GPU", "GPU-111-abc"),
+        (FakeNvml(free=(1, 9)), "auto", "two GPUs", "GPU-000-abc,GPU-111-abc"),
+        (FakeNvml(free=(9, 1), parts={0: (2,)}), "gpu:0", "a GPU", "MIG-02-abc"),
+        (FakeNvml(free=(9, 1)), "auto", "no GPU", "-1"),
+    ],
+)
+def test_a_program_is_shown_the_card_that_is_watched(
+    nvml: FakeNvml, device: str, requires: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects from measuring one card and watching another: a UUID means the same to CUDA and to NVML."""
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    tells = "told = os.environ['CUDA_VISIBLE_DEVICES']; print(told); assert told == " + repr(shown)
+    choice = choose(survey(nvml), device)
+    one = case(program(line=tells), program(), requires=requires)
+    result = verdict(one, Setup(gpu=choice.gpu, others=choice.others, runs=1))
+    assert len(result.before) == 1 and result.before[0].run.fault is None
+
+
+def test_the_use_of_the_card_is_that_of_the_time_in_which_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the utilisation from the seconds in which TensorFlow is imported and functions are traced."""
+    nvml = FakeNvml()
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    measures = (
+        "import time as t\nbegan = t.monotonic()\nt.sleep(0.4)\n"
+        "end = t.monotonic()\n"
+        "text = json.dumps({'steps': [0.1], 'notes': {'measured': [began, end]}})\n"
+        "open(os.environ['TFLINT_GPU_RESULT'], 'w').write(text)\nos._exit(0)"
+    )
+    result = verdict(case(program(line=measures), program()), Setup(gpu=survey(nvml).gpus[0], runs=1))
+    recording = result.before[0].recording
+    assert recording is not None and recording.window is not None
+    assert 0.0 < recording.window[0] < recording.window[1] and len(recording.measured) < len(recording.samples)
+    assert result.before[0].host_memory > 0

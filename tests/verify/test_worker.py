@@ -276,7 +276,7 @@ def test_what_cannot_be_run(write: Write, tmp_path: Path) -> None:
         run_program(tmp_path / "missing.py")
     with pytest.raises(FileNotFoundError):
         run_program(write("finish()"), python=str(tmp_path / "python"))
-    with pytest.raises(ValueError, match="'cpu' or 'gpu:N'"):
+    with pytest.raises(ValueError, match="'cpu', 'gpu:N' or 'gpu:UUID'"):
         run_program(write("finish()"), device="tpu")
 
 

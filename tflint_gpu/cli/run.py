@@ -146,7 +146,8 @@ class Run:
             return Choice(None, str(error))
         if choice.gpu is None:
             return replace(choice, note=cards.note or choice.note)
-        return replace(choice, note="of several visible GPUs the first was watched") if choice.others else choice
+        first = "of several visible GPUs the first was watched" if choice.others else ""
+        return replace(choice, note="; ".join(filter(None, [first, choice.note])))
 
     def _findings(self, resolver: SettingsResolver, ledger: Ledger) -> list[Diagnostic]:
         """What `check` finds in the files that ran."""

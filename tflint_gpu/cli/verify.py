@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 NOTHING_RUN = 3
 _SECONDS_TO_ANSWER = 60
+_MOST_PLACES = 10
+_NOT_REPEATED = ("select", "ignore", "extend_select", "at", "measured", "output_format", "output", "keep")
 
 
 def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
@@ -58,6 +61,7 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
 )
+@click.option("--at", metavar="PLACE", help="Only what was found there: ROW:COLUMN, or 'cell N:ROW:COLUMN'.")
 @click.option("--measured", metavar="FILE", help="A report of `run --output-format json`: the dearest findings first.")
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option("--sandbox", default="auto", type=click.Choice(["auto", "bwrap", "none"]), help="Use bubblewrap or not.")
@@ -109,7 +113,7 @@ class Verify:
         tensorflow = _tensorflow_version(self.given["python"])
         setup = self._setup(choice)
         synthetic = self.given["synthetic"]
-        cases = with_large_stack(lambda: list(plan(*_findings(resolver, files, self.here), synthetic=synthetic)))
+        cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
         cases = self._ordered(cases)
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
@@ -120,6 +124,18 @@ class Verify:
             _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
             return FAILED
         return _exit_code(report.results)
+
+    def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
+        """The findings, all or those at the place that was named, and the programs that may run them."""
+        found, models = _findings(resolver, files, self.here)
+        wanted = self.given["at"]
+        if wanted is None:
+            return found, models
+        places = {str(diagnostic.location) for _, _, diagnostic, _ in found}
+        if wanted not in places:
+            known = ", ".join(sorted(places)[:_MOST_PLACES]) or "nowhere"
+            raise click.UsageError(f"--at {wanted}: nothing was found there, but at {known}")
+        return [one for one in found if str(one[2].location) == wanted], models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
         """The cases by what their findings cost in a run, the dearest first; without a report of one as they are."""
@@ -158,7 +174,7 @@ class Verify:
             raise click.ClickException(f"--sandbox bwrap: {error}") from error
         return Setup(
             gpu=choice.gpu,
-            others=tuple(card.index for card in choice.others),
+            others=choice.others,
             runs=self.given["runs"],
             synthetic=self.given["synthetic"],
             sandbox=sandbox,
@@ -190,10 +206,12 @@ class Verify:
             raise click.ClickException("nothing was run")
 
     def _measure(self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str) -> Report:
+        from tflint_gpu.cli.repeating import given_options
+        from tflint_gpu.verify.host import describe, load
         from tflint_gpu.verify.reports import Report
         from tflint_gpu.verify.verification import unmeasured
 
-        began = time.monotonic()
+        began, load_before = time.monotonic(), load()
         results: list[Verification] = []
         interrupted = ""
         try:
@@ -216,8 +234,10 @@ class Verify:
             synthetic=setup.synthetic,
             interrupted=interrupted,
             seconds=time.monotonic() - began,
-            command=" ".join(["tflint-gpu verify", *sys.argv[2:]]),
+            command=shlex.join(["tflint-gpu", "verify", *sys.argv[2:]]),
             date=date.today().isoformat(),
+            host=describe(load_before),
+            options=given_options(click.get_current_context(silent=True), _NOT_REPEATED),
         )
 
     def _verified(self, cases: Sequence[Case], setup: Setup, end: float) -> Iterator[tuple[Case, Verification]]:

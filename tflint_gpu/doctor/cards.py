@@ -2,6 +2,9 @@
 
 No library, no driver and no card are states with a note, not errors. Nothing is ever set: clocks, power limits and MIG
 stay as they are.
+
+A card on which MIG is on is used by its parts only, and CUDA shows a process one part and then no other device: so
+NVIDIA's guide to MIG, under "CUDA device enumeration".
 """
 
 # ruff: noqa: N802, D102 - the protocol has NVML's own names, so that the module `pynvml` is one of its implementations.
@@ -11,8 +14,8 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 GpuState = Literal["ready", "no library", "no driver", "no GPU", "lost", "error"]
@@ -22,6 +25,8 @@ _NO_LIBRARY = frozenset({12, 13})  # NVML_ERROR_LIBRARY_NOT_FOUND, FUNCTION_NOT_
 _NO_DRIVER = frozenset({9, 18})  # DRIVER_NOT_LOADED, LIB_RM_VERSION_MISMATCH
 _NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
 _UNCORRECTED, _SINCE_LOADED = 1, 0  # NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC
+_GIBIBYTE = 1 << 30
+_AT_REST = 0.05  # of a card's memory, for the driver and a display
 _REASONS = {
     0x4: "a power limit set in software",
     0x8: "a slowdown of the hardware (heat or power)",
@@ -42,9 +47,12 @@ class Nvml(Protocol):
     def nvmlSystemGetDriverVersion(self) -> str: ...
     def nvmlDeviceGetCount(self) -> int: ...
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Any: ...
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Any: ...
     def nvmlDeviceGetName(self, handle: Any) -> str: ...
     def nvmlDeviceGetUUID(self, handle: Any) -> str: ...
     def nvmlDeviceGetMigMode(self, handle: Any) -> Sequence[int]: ...
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: Any) -> int: ...
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Any, index: int) -> Any: ...
     def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any: ...
     def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any: ...
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> Sequence[Any]: ...
@@ -66,6 +74,8 @@ class Gpu:
         ecc_errors: uncorrected ones since the driver was loaded.
         holders: the processes that hold its memory, with bytes where NVML tells them.
         slowed: why its clocks are lower than they could be, in words, apart from having nothing to do.
+        part: the number of this part of a card on which MIG is on; None: it is a whole card.
+        parts: those of a card on which MIG is on.
     """
 
     index: int
@@ -80,6 +90,31 @@ class Gpu:
     ecc_errors: int | None = None
     holders: tuple[tuple[int, int | None], ...] = ()
     slowed: tuple[str, ...] = ()
+    part: int | None = None
+    parts: tuple[Gpu, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """As people call it: `GPU 0`, `GPU 0, MIG part 1`."""
+        return f"GPU {self.index}" + ("" if self.part is None else f", MIG part {self.part}")
+
+    @property
+    def burdens(self) -> tuple[str, ...]:
+        """What on it spoils a measurement, in words: other processes, memory in use, clocks that are held down."""
+        used = None
+        if self.total_memory is not None and self.free_memory is not None:
+            used = self.total_memory - self.free_memory
+        found = []
+        if self.holders:
+            known = sum(held or 0 for _, held in self.holders)
+            share = f" with {known / _GIBIBYTE:.1f} GiB of its memory" if known else ""
+            found.append("another process is" if len(self.holders) == 1 else f"{len(self.holders)} other processes are")
+            found[-1] += f" on it{share}"
+        elif used is not None and used > max(_GIBIBYTE, (self.total_memory or 0) * _AT_REST):
+            found.append(f"{used / _GIBIBYTE:.1f} GiB of its memory are in use")
+        if self.slowed:
+            found.append(f"its clocks are held down: {', '.join(self.slowed)}")
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +128,10 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The card to run on, None for the CPU, and why where that is not what one would expect.
+    """The card to run on, None for the CPU, and why where that is not what one would expect, or what burdens the card.
 
     Arguments:
-        others: the other cards that may be used.
+        others: the other cards that may be used beside it.
     """
 
     gpu: Gpu | None
@@ -163,52 +198,85 @@ def choose(found: Survey, device: str, visible: str | None = None, order: str | 
         raise ValueError(f"unknown device {device!r}: use auto, cpu, gpu or gpu:N")
     if device == "cpu":
         return Choice(None)
+    is_ordered = order == "PCI_BUS_ID" or len({gpu.name for gpu in found.gpus}) == 1
     is_counted = any(part.strip().isdigit() for part in (visible or "").split(","))
-    if is_counted and order != "PCI_BUS_ID" and len({gpu.name for gpu in found.gpus}) > 1:
+    if is_counted and not is_ordered:
         raise ValueError(
             f"CUDA_VISIBLE_DEVICES={visible} counts the cards in CUDA's own order, the fastest first, and they are of "
             "several kinds: set CUDA_DEVICE_ORDER=PCI_BUS_ID too, or name them by UUID"
         )
     gpus = _visible(found.gpus, visible)
     if not gpus:
-        return Choice(None, found.note or "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows")
-    chosen = None
+        return Choice(None, found.note or _why_none(found.gpus, visible))
     if match[1] is None:
         chosen = max(gpus, key=lambda gpu: (gpu.free_memory or 0, -gpu.index))
     elif int(match[1]) < len(gpus):
         chosen = gpus[int(match[1])]
-    if chosen is not None:
-        return Choice(chosen, others=tuple(gpu for gpu in gpus if gpu != chosen))
-    return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
+    else:
+        return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
+    others = tuple(gpu for gpu in gpus if gpu != chosen and gpu.part is None) if chosen.part is None else ()
+    notes = [f"{chosen.title} is not at rest: {'; '.join(chosen.burdens)}"] if chosen.burdens else []
+    if match[1] is not None and visible is None and not is_ordered:
+        notes.append(
+            f"{chosen.title} is NVML's, a {chosen.name}: the cards are of several kinds, and CUDA counts the fastest "
+            "first unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set"
+        )
+    return Choice(chosen, "; ".join(notes), others)
+
+
+def _why_none(gpus: Sequence[Gpu], visible: str | None) -> str:
+    if visible is None:
+        return "MIG is on, and NVML shows no part of a card that could be used"
+    return "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows"
 
 
 def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
     """One card's facts; None where it does not answer, so that one dead card does not hide the others."""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        name, uuid = nvml.nvmlDeviceGetName(handle), nvml.nvmlDeviceGetUUID(handle)
+        found = _facts(nvml, handle, index, driver)
     except nvml.NVMLError:
         return None
+    mode = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    mig = None if mode is None else bool(mode[0])
+    return replace(found, mig=mig, parts=tuple(_parts(nvml, handle, found)) if mig else ())
+
+
+def _parts(nvml: Nvml, card: Any, whole: Gpu) -> Iterator[Gpu]:
+    """The parts of a card that are set up: their numbers may have gaps."""
+    for number in range(_answer(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(card)) or 0):
+        try:
+            handle = nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, number)
+            part = _facts(nvml, handle, whole.index, whole.driver)
+        except nvml.NVMLError:
+            continue
+        yield replace(part, mig=True, part=number, slowed=whole.slowed, capability=whole.capability)
+
+
+def _facts(nvml: Nvml, handle: Any, index: int, driver: str) -> Gpu:
+    """What a card or a part of one tells; a part has neither clocks nor a capability of its own."""
     memory = _answer(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
-    mig = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
     capability = _answer(nvml, lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
     persistent = _answer(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle))
     holders = _answer(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle)) or ()
-    reasons = _answer(nvml, lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0
     return Gpu(
         index=index,
-        name=name,
-        uuid=uuid,
+        name=nvml.nvmlDeviceGetName(handle),
+        uuid=nvml.nvmlDeviceGetUUID(handle),
         driver=driver,
         total_memory=None if memory is None else int(memory.total),
         free_memory=None if memory is None else int(memory.free),
-        mig=None if mig is None else bool(mig[0]),
         capability=None if capability is None else (int(capability[0]), int(capability[1])),
         persistent=None if persistent is None else bool(persistent),
         ecc_errors=_answer(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_LOADED)),
         holders=tuple((int(one.pid), one.usedGpuMemory) for one in holders),
-        slowed=tuple(text for bit, text in _REASONS.items() if reasons & bit),
+        slowed=slowed_by(_answer(nvml, lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0),
     )
+
+
+def slowed_by(reasons: int) -> tuple[str, ...]:
+    """NVML's reasons for clocks that are held down, in words; having nothing to do is none of them."""
+    return tuple(text for bit, text in _REASONS.items() if reasons & bit)
 
 
 def _answer(nvml: Nvml, question: Callable[[], Value]) -> Value | None:
@@ -219,14 +287,22 @@ def _answer(nvml: Nvml, question: Callable[[], Value]) -> Value | None:
 
 
 def _visible(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
-    """The cards that CUDA shows, in its order: it stops at the first entry that it does not know."""
+    """What CUDA shows, in its order: it stops at the first entry that it does not know.
+
+    A number means a card, and the first of its parts where MIG is on.
+    """
+    usable = {gpu.index: gpu.parts if gpu.mig else (gpu,) for gpu in gpus}
     if visible is None:
-        return list(gpus)
+        return [one for several in usable.values() for one in several]
     shown: list[Gpu] = []
     for entry in filter(None, (part.strip() for part in visible.split(","))):
-        named = [
-            gpu for gpu in gpus if entry == str(gpu.index) or (entry.startswith("GPU-") and gpu.uuid.startswith(entry))
-        ]
+        if entry.isdigit():
+            named = list(usable.get(int(entry), ())[:1])
+        elif entry.startswith("MIG-"):
+            named = [one for several in usable.values() for one in several if one.uuid.startswith(entry)]
+        else:
+            known = [gpu for gpu in gpus if entry.startswith("GPU-") and gpu.uuid.startswith(entry)]
+            named = [one for gpu in known for one in usable[gpu.index][:1]] if len(known) == 1 else []
         if len(named) != 1:
             break
         shown += named

@@ -147,20 +147,18 @@ def _survey(answer: Answer) -> Survey:
     if not answer.lines:
         return Survey("error", note=f"NVML gave no answer ({answer.reason})")
     found = answer.lines[-1]
-    gpus = []
-    for one in found["gpus"]:
-        capability = one["capability"]
-        gpus.append(
-            Gpu(
-                **{
-                    **one,
-                    "capability": None if capability is None else (capability[0], capability[1]),
-                    "holders": tuple((pid, held) for pid, held in one["holders"]),
-                    "slowed": tuple(one["slowed"]),
-                }
-            )
-        )
-    return Survey(found["state"], tuple(gpus), found["note"])
+    return Survey(found["state"], tuple(map(_gpu, found["gpus"])), found["note"])
+
+
+def _gpu(one: dict[str, Any]) -> Gpu:
+    capability = one["capability"]
+    lists = {
+        "capability": None if capability is None else (capability[0], capability[1]),
+        "holders": tuple((pid, held) for pid, held in one["holders"]),
+        "slowed": tuple(one["slowed"]),
+        "parts": tuple(map(_gpu, one["parts"])),
+    }
+    return Gpu(**{**one, **lists})
 
 
 def _installation(answer: Answer, python: Path) -> Installation:

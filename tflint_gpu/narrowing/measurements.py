@@ -123,6 +123,8 @@ def _measurement(result: Any, where: str) -> Measurement | None:
     if not isinstance(verdict, str) or verdict == "not run":
         return None
     ratio = measured.get("ratio") if isinstance(measured, dict) else None
+    if result.get("device") == "cpu":  # also in a report of a card: not every program uses it
+        where = "the CPU"
     if isinstance(ratio, int | float) and isinstance(measured, dict):
         return Measurement(verdict, f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g}) on {where}")
     return Measurement(verdict, f"seen on {where}")

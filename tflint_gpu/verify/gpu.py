@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tflint_gpu.doctor.cards import Gpu, GpuState, Nvml, load_nvml, shut_down, state_of
+from tflint_gpu.doctor.cards import Gpu, GpuState, Nvml, load_nvml, shut_down, slowed_by, state_of
+from tflint_gpu.verify.processes import descendants, is_known, numbers
 
 Value = TypeVar("Value")
 
@@ -33,6 +34,9 @@ class Sample:
         card_memory: bytes in use on the whole card, by anyone.
         power: watts.
         clock: of the streaming multiprocessors, in MHz.
+        slowed: why the clocks are held down, in words.
+        others: how many other processes are on the card; 0 also where none can be seen.
+        others_memory: bytes that those hold, as far as they are told.
     """
 
     seconds: float
@@ -41,35 +45,87 @@ class Sample:
     card_memory: int | None = None
     power: float | None = None
     clock: int | None = None
+    slowed: tuple[str, ...] = ()
+    others: int = 0
+    others_memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The samples of one watch in the order they were taken, the state it ended in, and notes on what is missing."""
+    """The samples of one watch in the order they were taken, the state it ended in, and notes on what is missing.
+
+    Arguments:
+        began: when the watch did, on its clock.
+        window: from when to when the program measured, in seconds since the watch began; None: not known.
+        is_hidden: whether the card's list of processes has none that can be seen from here, as in a container.
+    """
 
     state: GpuState
     samples: tuple[Sample, ...] = ()
     notes: tuple[str, ...] = ()
+    began: float = field(default=0.0, compare=False)
+    window: tuple[float, float] | None = None
+    is_hidden: bool = False
+
+    def within(self, start: float, end: float) -> Recording:
+        """The same recording of a program that measured from `start` to `end`, on the clock of the watch."""
+        return replace(self, window=(start - self.began, end - self.began))
+
+    @property
+    def measured(self) -> tuple[Sample, ...]:
+        """The samples of the time in which the program measured; all, where that is not known.
+
+        A sample tells the time before it, so that the first one after the end belongs to it too, and where the time is
+        shorter than that from one sample to the next it is the only one.
+        """
+        if self.window is None:
+            return self.samples
+        start, end = self.window
+        inside = [sample for sample in self.samples if start < sample.seconds <= end]
+        after = next((sample for sample in self.samples if sample.seconds > end), None)
+        return tuple(inside or ([] if after is None else [after]))
 
     @property
     def utilisation(self) -> float | None:
-        """The mean utilisation in percent, None if the card never told it."""
-        known = [sample.utilisation for sample in self.samples if sample.utilisation is not None]
+        """The mean utilisation in percent while the program measured, None if the card never told it."""
+        known = [sample.utilisation for sample in self.measured if sample.utilisation is not None]
         return sum(known) / len(known) if known else None
 
     @property
     def memory(self) -> int | None:
-        """The most bytes that the watched processes held, None if they never were on the card's list."""
-        return max((sample.memory for sample in self.samples if sample.memory is not None), default=None)
+        """The most bytes that the watched processes held, None if they never were on the card's list.
+
+        Where a container hides the list, by how many bytes the use of the whole card rose above the first sample: that
+        is right only if nobody else uses the card.
+        """
+        told = max((sample.memory for sample in self.samples if sample.memory is not None), default=None)
+        return (self.card_growth or None) if told is None and self.is_hidden else told
 
     @property
     def card_growth(self) -> int | None:
-        """By how many bytes the use of the whole card rose above the first sample, at most.
-
-        What is left where a container hides the list of processes; right only if nobody else uses the card.
-        """
+        """By how many bytes the use of the whole card rose above the first sample, at most."""
         known = [sample.card_memory for sample in self.samples if sample.card_memory is not None]
         return max(known) - known[0] if known else None
+
+    @property
+    def slowed(self) -> dict[str, float]:
+        """Why the clocks were held down while the program measured, and in which share of its samples."""
+        reasons = [reason for sample in self.measured for reason in sample.slowed]
+        return {reason: reasons.count(reason) / len(self.measured) for reason in dict.fromkeys(reasons)}
+
+    @property
+    def disturbances(self) -> tuple[str, ...]:
+        """What of others or of the card itself was in the measurement, in words."""
+        found = []
+        most = max(self.measured, key=lambda sample: (sample.others, sample.others_memory), default=None)
+        if most is not None and most.others and not self.is_hidden:
+            who = "another process was" if most.others == 1 else f"{most.others} other processes were"
+            share = f" with {most.others_memory / (1 << 30):.1f} GiB of its memory" if most.others_memory else ""
+            found.append(f"{who} on the card{share}")
+        if self.slowed:
+            told = ", ".join(f"{reason} ({share:.0%} of the samples)" for reason, share in self.slowed.items())
+            found.append(f"the clocks were held down: {told}")
+        return tuple(found)
 
 
 class Watch:
@@ -98,35 +154,39 @@ class Watch:
         """
         self._sink = sink
         self._taken = 0
-        self._told_memory = False
         self._gpu = gpu
         self._interval = interval
         self._nvml = nvml or load_nvml()
         self._clock = clock
-        self._pids: frozenset[int] = frozenset()
+        self._own = _Own()
         self._state: GpuState = "ready"
         self._samples: list[Sample] = []
         # A dictionary keeps their order and says each once.
         self._notes: dict[str, None] = {}
         self._handle: Any = None
+        self._card: Any = None
         self._began = 0.0
         self._initialised = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def follow(self, pids: Iterable[int]) -> None:
-        """Take the memory of these processes from now on; pids as the driver sees them, outside of any container."""
-        self._pids = frozenset(pids)
+        """Take the memory of these processes, and of all that descend from them, from now on."""
+        self._own.leaders = frozenset(pids)
 
     @property
     def recording(self) -> Recording:
         """What was seen so far."""
         notes = list(self._notes)
-        if self._pids and self._taken and not self._told_memory:
-            notes.append(
-                "NVML never told the memory of the process: it held none, or a container hides it from the list"
+        if self._own.leaders and self._taken and not self._own.told:
+            hidden = (
+                "the card's list of processes shows none of those here: its memory is by how much the card's use rose"
             )
-        return Recording(self._state, tuple(self._samples), tuple(notes))
+            none = "NVML never told the memory of the process: it is not on the card's list, as it held none"
+            notes.append(hidden if self._own.is_hidden else none)
+        return Recording(
+            self._state, tuple(self._samples), tuple(notes), began=self._began, is_hidden=self._own.is_hidden
+        )
 
     def __enter__(self) -> Watch:
         self._began = self._clock()
@@ -156,13 +216,18 @@ class Watch:
         try:
             nvml.nvmlInit()
             self._initialised = True
-            self._handle = nvml.nvmlDeviceGetHandleByIndex(gpu.index)
+            # Numbers may have changed since the card was chosen.
+            self._handle = self._card = nvml.nvmlDeviceGetHandleByUUID(gpu.uuid)
+            if gpu.part is not None:
+                self._card = nvml.nvmlDeviceGetHandleByIndex(gpu.index)
         except nvml.NVMLError as error:
             self._state = state_of(error)
-            self._notes[f"GPU {gpu.index} cannot be watched: {error}"] = None
+            self._notes[f"{gpu.title} cannot be watched: {error}"] = None
             return False
-        if gpu.mig:
-            self._notes["MIG is on: NVML does not tell the utilisation of a part of a card"] = None
+        if gpu.part is not None:
+            self._notes[
+                "MIG is on: of a part of a card NVML tells no utilisation; power and clock are the whole card's"
+            ] = None
         return True
 
     def _keep_sampling(self) -> None:
@@ -175,14 +240,13 @@ class Watch:
         try:
             sample = self._ask_all(self._nvml)
             self._taken += 1
-            self._told_memory = self._told_memory or sample.memory is not None
             if self._sink is None:
                 self._samples.append(sample)
             else:
                 self._sink(sample)
         except _Lost as lost:
             self._state = "lost"
-            self._notes[f"GPU {self._gpu.index} was lost after {self._taken} samples: {lost}"] = None
+            self._notes[f"{self._gpu.title} was lost after {self._taken} samples: {lost}"] = None
             return False
         except Exception as error:  # A watcher must not take the measurement down with it.
             self._state = "error"
@@ -194,31 +258,82 @@ class Watch:
         rates = self._ask("utilisation", nvml.nvmlDeviceGetUtilizationRates)
         processes = self._ask("memory of processes", nvml.nvmlDeviceGetComputeRunningProcesses)
         memory = self._ask("memory", nvml.nvmlDeviceGetMemoryInfo)
-        milliwatts = self._ask("power", nvml.nvmlDeviceGetPowerUsage)
+        milliwatts = self._ask("power", nvml.nvmlDeviceGetPowerUsage, self._card)
+        clock = self._ask("SM clock", lambda handle: nvml.nvmlDeviceGetClockInfo(handle, _SM_CLOCK), self._card)
+        reasons = self._ask("slowdown", nvml.nvmlDeviceGetCurrentClocksThrottleReasons, self._card)
+        own, others = self._own.split(processes)
         return Sample(
             seconds=self._clock() - self._began,
             utilisation=None if rates is None else int(rates.gpu),
-            memory=self._held(processes or ()),
+            memory=_total(own),
             card_memory=None if memory is None else int(memory.used),
             power=None if milliwatts is None else milliwatts / 1000,
-            clock=self._ask("SM clock", lambda handle: nvml.nvmlDeviceGetClockInfo(handle, _SM_CLOCK)),
+            clock=clock,
+            slowed=slowed_by(reasons or 0),
+            others=len(others),
+            others_memory=_total(others) or 0,
         )
 
-    def _ask(self, what: str, question: Callable[[Any], Value]) -> Value | None:
+    def _ask(self, what: str, question: Callable[[Any], Value], handle: Any = None) -> Value | None:
         """The answer, None and a note where the card has none."""
         assert self._nvml is not None
         try:
-            return question(self._handle)
+            return question(self._handle if handle is None else handle)
         except self._nvml.NVMLError as error:
             if state_of(error) in ("lost", "no driver", "no GPU"):
                 raise _Lost(str(error)) from error
             self._notes[f"{what}: {error}"] = None
             return None
 
-    def _held(self, processes: Sequence[Any]) -> int | None:
-        held = [item.usedGpuMemory for item in processes if item.pid in self._pids]
-        known = [int(number) for number in held if number is not None]
-        return sum(known) if known else None
+
+class _Own:
+    """Tells the watched processes on a card's list from others.
+
+    Newer drivers give the numbers that their caller sees (`os_find_ns_pid` in NVIDIA's open kernel modules), older ones
+    those of the host. A process in bubblewrap has several: those of this namespace are looked for first, and that of
+    its own only among what came onto the list after the watch began, as small numbers are everybody's.
+    """
+
+    def __init__(self) -> None:
+        self.leaders: frozenset[int] = frozenset()
+        self.told = False
+        self._at_rest: frozenset[int] | None = None
+        self._asked: tuple[frozenset[int], frozenset[int]] | None = None
+        self._known: frozenset[int] = frozenset()
+        self._is_any_seen = False
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the list was given, and none of it was ever a process that can be seen from here."""
+        return bool(self.leaders) and self._at_rest is not None and not self.told and not self._is_any_seen
+
+    def split(self, processes: Sequence[Any] | None) -> tuple[list[Any], list[Any]]:
+        """The entries of a card's list that are watched processes, and the others; None: there was no answer."""
+        if processes is None:
+            return [], []
+        leaders, listed = self.leaders, frozenset(item.pid for item in processes)
+        if self._at_rest is None:
+            self._at_rest = listed
+        if self._asked != (leaders, listed):  # looking at all processes costs milliseconds
+            self._known = (self._known & listed) | self._among(leaders, listed)
+            self._is_any_seen = self._is_any_seen or any(is_known(pid) for pid in listed - self._known)
+            self._asked = leaders, listed
+        own = [item for item in processes if item.pid in self._known]
+        # In a container some drivers know the process and tell 0 bytes of it (open-gpu-kernel-modules, pull 614).
+        self.told = self.told or any(item.usedGpuMemory for item in own)
+        return own, [item for item in processes if item.pid not in self._known]
+
+    def _among(self, leaders: frozenset[int], listed: frozenset[int]) -> frozenset[int]:
+        own = frozenset(pid for leader in leaders for pid in descendants(leader))
+        if listed & own:
+            return listed & own
+        new = listed - (self._at_rest or frozenset())
+        return new & {numbers(pid)[-1] for pid in own} if new else new
+
+
+def _total(processes: Sequence[Any]) -> int | None:
+    known = [int(item.usedGpuMemory) for item in processes if item.usedGpuMemory]
+    return sum(known) if known else None
 
 
 class _Lost(Exception):

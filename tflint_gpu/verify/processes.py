@@ -80,6 +80,32 @@ class Family:
         return frozenset(pid for pid, _, _ in _living() if self._mark in _environment(pid))
 
 
+def descendants(leader: int) -> frozenset[int]:
+    """The process, all that descends from it, and all of its session, as far as they live; it alone without `/proc`.
+
+    In bubblewrap the program is a grandchild of the process that was started.
+    """
+    return Family(leader, "").members() | {leader}
+
+
+def is_known(pid: int) -> bool:
+    """Whether a process of this number can be seen from here; a container shows only its own."""
+    return (_PROC / str(pid)).exists()
+
+
+def numbers(pid: int) -> tuple[int, ...]:
+    """The numbers that a process has, from the outermost namespace that can be seen to its own.
+
+    Linux tells them in `/proc/PID/status` as `NSpid` (proc(5), since 4.1); elsewhere a process has one number.
+    """
+    try:
+        lines = (_PROC / str(pid) / "status").read_bytes().splitlines()
+    except OSError:
+        return (pid,)
+    found = next((line.split()[1:] for line in lines if line.startswith(b"NSpid:")), [])
+    return tuple(int(number) for number in found) or (pid,)
+
+
 def _living() -> Iterator[tuple[int, int, int]]:
     """Yield number, parent and session of every process that is no zombie, older ones mostly first."""
     for folder in _PROC.iterdir():

@@ -27,6 +27,7 @@ _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd", "dxg")
 _SOCKETS_OF_SERVICES = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 _TRIAL_SECONDS = 20
+_ENTRY = r"(?:\d+|GPU-[\w-]+|MIG-[\w/-]+)"
 
 # Runs in the new process, before the program, and becomes it. Not `preexec_fn`, which may deadlock beside threads.
 _LAUNCHER = """
@@ -177,7 +178,8 @@ def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str
     Arguments:
         scratch: folder that is home and holds temporary files.
         result: the file that the program is to write.
-        device: "cpu" hides all GPUs; "gpu:N" leaves the card that NVML and nvidia-smi call N.
+        device: "cpu" hides all GPUs; "gpu:N" leaves the card that NVML and nvidia-smi call N, "gpu:UUID" that card or
+            part of a card.
 
     Raises:
         ValueError: if the device is neither.
@@ -201,16 +203,18 @@ def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str
 
 
 def visible_devices(device: str) -> str:
-    """Return the value of `CUDA_VISIBLE_DEVICES` for "cpu", "gpu:N" or, for several cards, "gpu:N,M".
+    """Return the value of `CUDA_VISIBLE_DEVICES` for "cpu", "gpu:N", "gpu:UUID" or, for several, "gpu:N,M".
+
+    A UUID means the same card whatever the order and whichever of them answer.
 
     Raises:
-        ValueError: if the device is neither.
+        ValueError: if the device is none of these.
     """
     if device == "cpu":
         return "-1"
-    match = re.fullmatch(r"gpu:(\d+(?:,\d+)*)", device)
+    match = re.fullmatch(rf"gpu:({_ENTRY}(?:,{_ENTRY})*)", device)
     if match is None:
-        raise ValueError(f"no device: {device!r}; it must be 'cpu' or 'gpu:N'")
+        raise ValueError(f"no device: {device!r}; it must be 'cpu', 'gpu:N' or 'gpu:UUID'")
     return match[1]
 
 

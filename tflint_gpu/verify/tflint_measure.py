@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
+import contextlib
 import functools
 import gc
 import inspect
@@ -115,7 +116,7 @@ def _write(
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, "gpus": [device.name for device in tf.config.list_logical_devices("GPU")]},
+        "notes": {**notes, **_conditions()},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -132,6 +133,9 @@ def synchronize() -> None:
     for device in tf.config.list_logical_devices("GPU"):
         with tf.device(device.name):
             (tf.zeros(()) + 1.0).numpy()
+
+
+_MEASURED: dict[str, float] = {}  # since when, on the clock that all processes of a machine share
 
 
 class _Clock:
@@ -223,6 +227,7 @@ class _Clock:
             enough = len(self.blocks) >= FEWEST_BLOCKS and self.measuring > LEAST_SECONDS
             is_over = enough or len(self.blocks) >= MOST_BLOCKS or self.measuring > MOST_SECONDS
         self.last = time.perf_counter()
+        _MEASURED.setdefault("from", time.monotonic())
         return is_over
 
     def finish(self, **notes: Any) -> NoReturn:
@@ -754,3 +759,73 @@ def grow_memory() -> None:
     """Take memory as it is needed, on every GPU."""
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def _conditions() -> dict[str, Any]:
+    """What the numbers depend on: the devices that there are and that were used, the time, versions and settings."""
+    gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
+    build = tf.sysconfig.get_build_info() if hasattr(tf, "sysconfig") else {}
+    versions = {
+        "python": sys.version.split()[0],
+        "tensorflow": tf.__version__,
+        "keras": getattr(tf.keras, "__version__", None) or getattr(sys.modules.get("keras"), "__version__", None),
+        "numpy": numpy.__version__,
+        "cuda": build.get("cuda_version"),
+        "cudnn": build.get("cudnn_version"),
+    }
+    measured = [_MEASURED["from"], time.monotonic()] if "from" in _MEASURED else None
+    return {
+        "gpus": gpus,
+        "ran_on": _used_devices(),
+        "memory": {name: held for name in gpus if (held := _allocated(name)) is not None},
+        "measured": measured,
+        "versions": {name: str(version) for name, version in versions.items() if version},
+        "settings": _settings(),
+        "seed": SEED,
+    }
+
+
+def _used_devices() -> dict[str, int]:
+    """How many of the tensors and variables that the program still has lie on which device."""
+    devices: dict[str, int] = {}
+    kinds: dict[type, bool] = {}
+    for one in gc.get_objects():
+        kind = type(one)
+        if kind not in kinds:
+            kinds[kind] = issubclass(kind, (tf.Tensor, tf.Variable)) and hasattr(kind, "numpy")
+        if not kinds[kind]:
+            continue
+        try:
+            name = getattr(one, "backing_device", None) or one.device
+        except Exception:  # a variable of a graph, or one that is gone on the device
+            continue
+        if isinstance(name, str) and "device:" in name:
+            short = name.rpartition("device:")[2]
+            devices[short] = devices.get(short, 0) + 1
+    return devices
+
+
+def _allocated(name: str) -> dict[str, int] | None:
+    """Bytes of a card that TensorFlow's allocator has given out, now and at most."""
+    try:
+        return {key: int(held) for key, held in tf.config.experimental.get_memory_info(name.lstrip("/")).items()}
+    except Exception:  # before 2.5, and for some allocators
+        return None
+
+
+def _settings() -> dict[str, str]:
+    """What changes how fast TensorFlow computes: of the environment, and of what the program set itself."""
+    names = ("XLA_FLAGS", "TF_XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS", "TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
+    found = {name: os.environ[name] for name in names if name in os.environ}
+    questions: dict[str, Callable[[], Any]] = {
+        "XLA": tf.config.optimizer.get_jit,
+        "TF32": tf.config.experimental.tensor_float_32_execution_enabled,
+        "precision": lambda: tf.keras.mixed_precision.global_policy().name,
+        "threads of an operation": tf.config.threading.get_intra_op_parallelism_threads,
+        "threads between operations": tf.config.threading.get_inter_op_parallelism_threads,
+    }
+    for name, question in questions.items():
+        with contextlib.suppress(Exception):  # an older version has another name for it
+            if answer := question():
+                found[name] = "on" if answer is True else str(answer)
+    return found

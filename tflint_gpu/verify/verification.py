@@ -64,7 +64,7 @@ class Setup:
 
     Arguments:
         gpu: the card; None: the CPU.
-        others: numbers of the other cards that there are.
+        others: the other cards that there are.
         runs: rounds for each experiment; None: for times as many as it takes until the verdict is there, else as
             many as the kind of prediction needs.
         synthetic: run the rules' own workloads and no code of the user.
@@ -72,7 +72,7 @@ class Setup:
     """
 
     gpu: Gpu | None = None
-    others: tuple[int, ...] = ()
+    others: tuple[Gpu, ...] = ()
     runs: int | None = None
     synthetic: bool = False
     sandbox: Sandbox = NO_SANDBOX
@@ -80,28 +80,50 @@ class Setup:
     keep: Path | None = None
     python: str = sys.executable
 
-    def device_for(self, requires: Requirement) -> str:
-        """As `run_program` has it."""
+    def cards_for(self, requires: Requirement) -> tuple[Gpu, ...]:
+        """Those that a program sees, in the driver's order; none for the CPU."""
         if self.gpu is None or requires == "no GPU":
-            return "cpu"
-        cards = [self.gpu.index, *(self.others[:1] if requires == "two GPUs" else ())]
-        return f"gpu:{','.join(map(str, sorted(cards)))}"
+            return ()
+        cards = [self.gpu, *(self.others[:1] if requires == "two GPUs" else ())]
+        return tuple(sorted(cards, key=lambda card: card.index))
+
+    def device_for(self, requires: Requirement) -> str:
+        """What a report calls them: "cpu", "gpu:0" or "gpu:0,1"."""
+        numbers = ",".join(str(card.index) for card in self.cards_for(requires))
+        return f"gpu:{numbers}" if numbers else "cpu"
+
+    def shown_for(self, requires: Requirement) -> str:
+        """What `run_program` takes for them: by UUID, as the driver's numbers may not be CUDA's."""
+        entries = ",".join(card.uuid for card in self.cards_for(requires))
+        return f"gpu:{entries}" if entries else "cpu"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run of one variant: what was measured, and what the card did meanwhile."""
+    """One run of one variant: what was measured, and what the card did meanwhile.
+
+    Arguments:
+        notes: what the program told of itself.
+        host_memory: the most bytes that its processes held of the machine's memory.
+    """
 
     run: outcomes.Run
     steps: tuple[float, ...]
     seconds: float
     notes: dict[str, object]
     recording: Recording | None = None
+    host_memory: int = 0
 
     @property
     def value(self) -> float | None:
         """The median step in seconds, or the bytes held."""
         return self.run.memory if self.run.memory is not None else self.run.seconds
+
+    @property
+    def used_devices(self) -> dict[str, int]:
+        """How much of what the program computed lies on which device (`GPU:0`), as far as it told."""
+        told = self.notes.get("ran_on")
+        return dict(told) if isinstance(told, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +131,7 @@ class Verification:
     """What came of one case.
 
     Arguments:
+        device: what was measured, as the programs tell it: "cpu" also where they had a card and used none.
         gpu_unused: a card was chosen, and the programs' TensorFlow listed none.
     """
 
@@ -286,7 +309,14 @@ class _Bench:
         verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
         verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
         before, after = zip(*samples, strict=True)
-        return Verification(self.case, verdict, self.device, before, after)
+        device = self.device if self._uses_its_device((*before, *after)) else "cpu"
+        return Verification(self.case, verdict, device, before, after)
+
+    def _uses_its_device(self, samples: Sequence[Sample]) -> bool:
+        """Whether anything was computed on a card, or nobody told; where no step is timed it does not matter."""
+        told = [sample.used_devices for sample in samples if sample.used_devices]
+        is_timed = self.case.prediction.kind in ("slowdown", "no-effect")
+        return not is_timed or not told or any(name.startswith("GPU") for used in told for name in used)
 
     def _fault(self, before: Sample, after: Sample) -> Verification | None:
         """A program that fails where no failure was predicted will fail again: no need to go on."""
@@ -315,26 +345,25 @@ class _Bench:
         """Run one program and watch the card meanwhile."""
         self.on_run(script.relative_to(self.folder).parts[0])
         gpu = self.setup.gpu if self.device != "cpu" else None
-        if gpu is None:
-            return run_program(script, limits, python=self.setup.python, device=self.device, sandbox=self.setup.sandbox)
+        if gpu is None or self.case.experiment is None:
+            return run_program(script, limits, python=self.setup.python, sandbox=self.setup.sandbox)
         with Watch(gpu) as watch:
             outcome = run_program(
                 script,
                 limits,
                 python=self.setup.python,
-                device=self.device,
+                device=self.setup.shown_for(self.case.experiment.requires),
                 sandbox=self.setup.sandbox,
                 on_start=lambda pid: watch.follow([pid]),
             )
-        self.recordings[id(outcome)] = watch.recording
+        self.recordings[id(outcome)] = _windowed(watch.recording, outcome)
         return outcome
 
     def _sampled(self, outcome: Outcome) -> Sample:
         sample = _sample(outcome, self.recordings.pop(id(outcome), None))
         if self.case.prediction.kind != "memory" or sample.recording is None:
             return sample
-        memory = sample.recording.memory or sample.recording.card_growth
-        return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=memory))
+        return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=sample.recording.memory))
 
     def _keep(self, pair: Pair) -> None:
         if self.setup.keep is None:
@@ -347,9 +376,18 @@ class _Bench:
             program.write(self.setup.keep / name / variant)
 
 
+def _windowed(recording: Recording, outcome: Outcome) -> Recording:
+    """The recording with the time in which the program measured: its clock is the one of all processes here."""
+    told = outcome.result.notes.get("measured") if outcome.result is not None else None
+    match told:
+        case [float(start), float(end)] if recording.began <= start <= end:
+            return recording.within(start, end)
+    return recording
+
+
 def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
     notes = outcome.result.notes if outcome.result is not None else {}
-    return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording)
+    return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording, outcome.peak_memory)
 
 
 def _as_run(outcome: Outcome) -> outcomes.Run:

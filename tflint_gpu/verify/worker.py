@@ -170,14 +170,14 @@ def run_program(
         script: path of the program.
         limits: what it may use.
         python: path of the interpreter.
-        device: "cpu", with all GPUs hidden, or "gpu:N", with the one that NVML and nvidia-smi call N.
+        device: "cpu", with all GPUs hidden, or what `visible_devices` takes.
         sandbox: see `choose_sandbox`.
         on_start: is called with the number of the new process, which leads a session of its own; in bubblewrap the
             program is a descendant of that process.
 
     Raises:
         FileNotFoundError: if the script or the interpreter is not there.
-        ValueError: if the device is neither "cpu" nor "gpu:N".
+        ValueError: if there can be no such device.
         KeyboardInterrupt: on Ctrl-C, after all processes were killed.
     """
     with running(script, limits, python=python, device=device, sandbox=sandbox, on_start=on_start) as program:

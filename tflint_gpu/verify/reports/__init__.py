@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.reports import View
+from tflint_gpu.verify.host import Host
 from tflint_gpu.verify.verification import Verification
 
 __all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
@@ -36,6 +37,8 @@ class Report:
         seconds: that the run took.
         command: as it was typed.
         date: of the run.
+        host: the machine, and how busy it was.
+        options: of the command line, those under which a finding is measured again as it was.
     """
 
     results: tuple[Verification, ...]
@@ -48,6 +51,8 @@ class Report:
     seconds: float = 0.0
     command: str = ""
     date: str = ""
+    host: Host | None = None
+    options: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
@@ -55,9 +60,15 @@ class Report:
         return Counter(result.verdict.verdict for result in self.results)
 
     @property
+    def used_gpu(self) -> Gpu | None:
+        """The card, if the programs used it, or none of them got so far as to tell."""
+        ran = [result for result in self.results if result.before]
+        return self.gpu if not ran or any(result.device != "cpu" for result in ran) else None
+
+    @property
     def measures_cpu(self) -> bool:
         """Whether some result was to be measured on the CPU, or all would have been."""
-        return self.gpu is None or any(result.device == "cpu" for result in self.results)
+        return self.used_gpu is None or any(result.device == "cpu" for result in self.results)
 
 
 Render = Callable[[Report, View], str]

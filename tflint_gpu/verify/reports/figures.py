@@ -14,6 +14,7 @@ from tflint_gpu.verify.verification import Sample, Verification
 NOTHING = "-"
 PER = "seconds per "
 CPU_MARK = "(CPU)"
+BUSY_MARK = "(GPU not at rest)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
 CONFIRMED = ("confirmed", "crash confirmed", "wrong result confirmed", "memory confirmed")
 _ORDER = (*CONFIRMED, "refuted", "inconclusive", "not run")
@@ -30,8 +31,9 @@ def finding(result: Verification) -> str:
 
 
 def verdict(result: Verification) -> str:
-    """The verdict, marked where it says nothing about a GPU."""
-    return f"{result.verdict.verdict} {CPU_MARK}" if result.device == "cpu" else result.verdict.verdict
+    """The verdict, marked where it says nothing about a GPU, or of one that did something else, too."""
+    marks = {CPU_MARK: result.device == "cpu", BUSY_MARK: result.device != "cpu" and any(_disturbances(result))}
+    return " ".join([result.verdict.verdict, *(mark for mark, holds in marks.items() if holds)])
 
 
 def factor(number: float) -> str:
@@ -113,10 +115,26 @@ def percent(samples: Sequence[Sample]) -> str:
     return NOTHING if known is None else f"{known:.0f}%"
 
 
+def used_devices(samples: Sequence[Sample]) -> str:
+    """On which devices lies what one variant computed: `GPU:0, CPU:0`; empty where no program told."""
+    return ", ".join(sorted({name for sample in samples for name in sample.used_devices}, reverse=True))
+
+
 def gpu_notes(result: Verification) -> list[str]:
-    """What could not be seen of the card, each once."""
+    """What could not be seen of the card, and what else went on there, each once."""
     samples = (*result.before, *result.after)
-    return list(dict.fromkeys(note for one in samples if one.recording is not None for note in one.recording.notes))
+    missing = [note for one in samples if one.recording is not None for note in one.recording.notes]
+    flagged, repaired = used_devices(result.before), used_devices(result.after)
+    if flagged and repaired and flagged != repaired:
+        missing.append(f"what the flagged program computed lies on {flagged}, of the repaired one on {repaired}")
+    return list(dict.fromkeys([*_disturbances(result), *missing]))
+
+
+def _disturbances(result: Verification) -> Iterator[str]:
+    for name, samples in (("flagged", result.before), ("repaired", result.after)):
+        found = (text for one in samples if one.recording is not None for text in one.recording.disturbances)
+        if (first := next(found, None)) is not None:
+            yield f"while the {name} program measured, {first}"
 
 
 def costs(result: Verification) -> list[str]:
@@ -133,14 +151,15 @@ def _once(samples: Sequence[Sample]) -> float | None:
 
 
 def device(report: Report) -> str:
-    """What was measured on."""
-    gpu = report.gpu
-    if gpu is None:
+    """What was measured on, as the programs tell it."""
+    if report.gpu is None:
         return f"the CPU ({report.device_note})" if report.device_note else "the CPU"
+    gpu = report.gpu
     facts = [f"driver {gpu.driver}"]
     if gpu.total_memory is not None:
         facts.insert(0, f"{gpu.total_memory / _GIBIBYTE:.1f} GiB")
-    return f"{gpu.name} ({', '.join([*facts, *(['MIG'] if gpu.mig else [])])})"
+    card = f"{gpu.name} ({', '.join([*facts, *(['MIG'] if gpu.mig else [])])})"
+    return card if report.used_gpu is not None else f"the CPU: {card} was there, and no program used it"
 
 
 def head(report: Report) -> str:
@@ -161,6 +180,8 @@ def remarks(report: Report) -> Iterator[str]:
         yield "The rules' own workloads were run, and nothing of the checked code."
     if report.measures_cpu:
         yield CPU_SENTENCE
+    if report.gpu is not None and report.device_note:
+        yield f"{report.device_note[0].upper()}{report.device_note[1:]}."
     if report.interrupted:
         yield f"The run ended early: {report.interrupted}. What was measured until then is shown."
 

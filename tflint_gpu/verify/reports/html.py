@@ -10,7 +10,7 @@ from tflint_gpu import __version__
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.pages import as_text, drawings, head, page
-from tflint_gpu.verify.reports import Report, figures, plots
+from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Line, listings
 from tflint_gpu.verify.verification import Verification
 
@@ -21,7 +21,7 @@ def render(report: Report, view: View) -> str:
     """The page, also for no results."""
     css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     title = f"tflint-gpu verify: {figures.summary(report)}"
-    sections = (part for number, result in enumerate(report.results, 1) for part in _section(result, number))
+    sections = (part for number, result in enumerate(report.results, 1) for part in _section(report, result, number))
     table = _table(report) if report.results else ()
     return page(title, css, [*head(title, figures.remarks(report), _conditions(report)), *table, *sections])
 
@@ -29,7 +29,11 @@ def render(report: Report, view: View) -> str:
 def _conditions(report: Report) -> dict[str, str]:
     return {
         "device": figures.device(report),
-        "TensorFlow": report.tensorflow,
+        **conditions.versions(report),
+        "settings": conditions.settings(report),
+        "CPU": conditions.processor(report),
+        "load": conditions.load(report),
+        "seed": conditions.seed(report),
         "programs": report.sandbox,
         "command": report.command,
         "date": report.date,
@@ -40,9 +44,9 @@ def _conditions(report: Report) -> dict[str, str]:
 
 def _table(report: Report) -> Iterator[str]:
     watched = any(figures.utilisation((*one.before, *one.after)) is not None for one in report.results)
-    names = ["finding", "predicted", "measured (95% interval)", "flagged code", "repaired code"]
+    names = ["finding", "verdict", "predicted", "measured (95% interval)", "flagged code", "repaired code"]
     names += ["GPU, flagged", "GPU, repaired"] if watched else []
-    head = "".join(f"<th>{name}</th>" for name in [*names, "verdict"])
+    head = "".join(f"<th>{name}</th>" for name in names)
     yield f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>'
     for number, result in enumerate(report.results, 1):
         numbers = [
@@ -54,7 +58,7 @@ def _table(report: Report) -> Iterator[str]:
         ]
         cells = "".join(f'<td class="number">{as_text(cell)}</td>' for cell in numbers)
         place = f'<td><a class="place" href="#result-{number}">{as_text(figures.finding(result))}</a></td>'
-        yield f"<tr>{place}{cells}<td>{_verdict(result)}</td></tr>"
+        yield f"<tr>{place}<td>{_verdict(result)}</td>{cells}</tr>"
     yield "</tbody>\n</table></div>"
 
 
@@ -65,7 +69,7 @@ def _verdict(result: Verification) -> str:
     return f'<span class="verdict {style}">{as_text(figures.verdict(result))}</span>'
 
 
-def _section(result: Verification, number: int) -> Iterator[str]:
+def _section(report: Report, result: Verification, number: int) -> Iterator[str]:
     diagnostic, prediction = result.case.diagnostic, result.case.prediction
     yield f'<section id="result-{number}">\n<h2>{as_text(figures.finding(result))} &middot; {_verdict(result)}</h2>'
     yield f"<p>{as_text(diagnostic.message)}</p>"
@@ -76,6 +80,7 @@ def _section(result: Verification, number: int) -> Iterator[str]:
     yield from (f'<p class="faint">{as_text(cost)}</p>' for cost in figures.costs(result))
     yield from (f'<p class="faint">note: {as_text(note)}</p>' for note in figures.gpu_notes(result))
     yield from _plots(result, number)
+    yield from _details(report, result)
     yield from _errors(result)
     yield from _programs(result)
     yield "</section>"
@@ -87,10 +92,27 @@ def _plots(result: Verification, number: int) -> Iterator[str]:
     what = "Memory held" if result.unit == "bytes" else f"Time per {result.unit.removeprefix(figures.PER)}"
     drawn = {
         f"{what}, flagged and repaired code": plots.amounts(result, f"amounts-{number}"),
+        f"{what}: how it is spread": plots.distribution(result, f"spread-{number}"),
         "GPU utilisation over time": plots.utilisation(result, f"use-{number}"),
+        "Clock over time": plots.clock(result, f"clock-{number}"),
+        "Power over time": plots.power(result, f"power-{number}"),
     }
     if shown := drawings(drawn):
         yield shown
+
+
+def _details(report: Report, result: Verification) -> Iterator[str]:
+    """What else was seen of both variants, and the command that measures this finding again."""
+    rows = "".join(
+        f'<tr><th scope="row">{as_text(name)}</th><td>{as_text(flagged)}</td><td>{as_text(repaired)}</td></tr>'
+        for name, flagged, repaired in conditions.spread(result)
+    )
+    if rows and result.verdict.verdict != "not run":
+        head = "<thead><tr><th></th><th>flagged code</th><th>repaired code</th></tr></thead>"
+        yield f'<div class="wide"><table class="details">{head}<tbody>{rows}</tbody></table></div>'
+    if result.case.pair is not None:
+        again = _code(conditions.repetition(report, result))
+        yield f'<p class="faint">measured again by</p><pre class="command">{again}</pre>'
 
 
 def _errors(result: Verification) -> Iterator[str]:

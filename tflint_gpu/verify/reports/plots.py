@@ -6,24 +6,38 @@ matplotlib knows no CSS: it draws in stand-in colours, which the SVG text then h
 from __future__ import annotations
 
 import io
+import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.verify.reports import figures
+from tflint_gpu.verify.gpu import Recording
+from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.reports import conditions, figures
 from tflint_gpu.verify.verification import Sample, Verification
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-INK, GRID, _FLAGGED, _REPAIRED = "#010203", "#040506", "#070809", "#0a0b0c"
-_CSS = {INK: "currentColor", GRID: "var(--grid)", _FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)"}
+INK, GRID, _FLAGGED, _REPAIRED, _BAD = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f"
+_CSS = {
+    INK: "currentColor", GRID: "var(--grid)", _FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)",
+    _BAD: "var(--bad)",
+}  # fmt: skip
 _SIDES = (("flagged", _FLAGGED, "o", -0.43), ("repaired", _REPAIRED, "s", 0.05))
 _STRIP = 0.38
 _LOG_FROM = 5.0
 _MOST_MARKED = 40
+_FEWEST_SPREAD, _MOST_SPREAD = 5, 300
+_SPREAD = 0.26
+_BINS = 40
+_SHORT_LABELS = 45
+_GOLDEN = 0.6180339887498949
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11, "text.color": INK,
     "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
@@ -49,7 +63,7 @@ def amounts(result: Verification, name: str) -> str:
 
     def draw(axes: Axes) -> None:
         middles = [statistics.median(map(statistics.median, column)) for column in columns]
-        _scale(axes, [amount for column in columns for strip in column for amount in strip], middles)
+        _scale(axes.yaxis, axes, [amount for column in columns for strip in column for amount in strip], middles)
         for (side, colour, marker, left), column, middle in zip(_SIDES, columns, middles, strict=True):
             for number, strip in enumerate(column, 1):
                 _strip(axes, strip, number + left, colour, marker, side if number == 1 else "")
@@ -67,32 +81,114 @@ def amounts(result: Verification, name: str) -> str:
     return svg(draw, name)
 
 
-def utilisation(result: Verification, name: str) -> str:
-    """How busy the card was from the start of each process on; empty where nothing was seen."""
-    lines = [[_curve(one) for one in side if one.recording is not None] for side in _sides(result)]
-    if not any(len(seconds) > 1 for side in lines for seconds, _ in side):
+def distribution(result: Verification, name: str) -> str:
+    """All step times of each variant beside each other, with p50, p90 and p99; empty where a variant has none."""
+    columns = [[step * 1e3 for step in conditions.steps_of(side)] for side in _sides(result)]
+    if min(map(len, columns)) < _FEWEST_SPREAD or result.verdict.verdict == "not run" or result.unit == "bytes":
         return ""
 
     def draw(axes: Axes) -> None:
-        for (side, colour, _, _), curves in zip(_SIDES, lines, strict=True):
-            for number, (seconds, percents) in enumerate(curves):
-                axes.plot(seconds, percents, color=colour, alpha=0.75, linewidth=1.4, label="" if number else side)
-        axes.set_ylim(-2, 102)
-        axes.set_xlim(left=0)
-        axes.set_xlabel("since the process started (s)")
-        axes.set_ylabel("GPU utilisation (%)")
+        _scale(axes.xaxis, axes, [step for column in columns for step in column], list(map(statistics.median, columns)))
+        for height, (side, colour, marker, _), column in zip((1.0, 0.0), _SIDES, columns, strict=True):
+            shown = _thinned(column)
+            places = [height + offset for offset in _offsets(shown, axes.get_xscale() == "log")]
+            axes.plot(shown, places, linestyle="", marker=marker, markersize=2.6, alpha=0.45, color=colour, label=side)
+            for share, length in zip(conditions.PERCENTILES, (0.34, 0.28, 0.28), strict=True):
+                value = conditions.percentile(column, share)
+                axes.plot([value, value], [height - length, height + length], color=INK, linewidth=1.4)
+                up = 1 if share > 50 else -1  # p90 and p99 may be close to p50, and to each other
+                axes.annotate(
+                    f"p{share}", (value, height + up * length), xytext=(0, up * (2 + 10 * (share == 99))),
+                    textcoords="offset points", ha="center", va="bottom" if up > 0 else "top", fontsize=9,
+                )  # fmt: skip
+        axes.set_ylim(-0.6, 1.7)
+        axes.set_yticks([1, 0], ["flagged", "repaired"])
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False, axis="y")
+        axes.grid(visible=True, axis="x")
+        axes.set_xlabel(f"time per {result.unit.removeprefix(figures.PER)} (ms), all steps of all rounds")
 
     return svg(draw, name)
 
 
+def utilisation(result: Verification, name: str) -> str:
+    """How busy the card was from the start of each process on; empty where nothing was seen."""
+    return _over_time(result, name, lambda one: one.utilisation, "GPU utilisation (%)", marks=False)
+
+
+def clock(result: Verification, name: str) -> str:
+    """The clock of the card's processors from the start of each process on, marked where it was held down."""
+    return _over_time(result, name, lambda one: one.clock, "SM clock (MHz)")
+
+
+def power(result: Verification, name: str) -> str:
+    """What the card drew from the start of each process on, marked where its clocks were held down."""
+    return _over_time(result, name, lambda one: one.power, "power (W)")
+
+
+def _over_time(
+    result: Verification, name: str, pick: Callable[[CardSample], float | None], label: str, *, marks: bool = True
+) -> str:
+    """A line for each process, strong while it measured, with a cross where the clocks were held down."""
+    lines = [[one.recording for one in side if one.recording is not None] for side in _sides(result)]
+    points = [[_points(recording, pick) for recording in side] for side in lines]
+    if not any(len(one) > 1 for side in points for one in side):
+        return ""
+
+    def draw(axes: Axes) -> None:
+        slowed: list[tuple[float, float]] = []
+        for (side, colour, _, _), recordings in zip(_SIDES, lines, strict=True):
+            for number, recording in enumerate(recordings):
+                known = _points(recording, pick)
+                axes.plot(*_columns(known), color=colour, alpha=0.3, linewidth=1.0)
+                measured = _points(replace(recording, samples=recording.measured), pick)
+                axes.plot(*_columns(measured), color=colour, alpha=0.9, linewidth=1.8, label="" if number else side)
+                held = [one for one in recording.samples if one.slowed]
+                slowed += _points(replace(recording, samples=tuple(held)), pick)
+        if slowed and marks:
+            axes.plot(*_columns(slowed), linestyle="", marker="x", markersize=5, color=_BAD, label="clocks held down")
+        most = max(value for side in points for one in side for _, value in one)
+        axes.set_ylim(0, 104 if label.endswith("(%)") else most * 1.1 or 1)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("since the process started (s); strong: while it measured")
+        axes.set_ylabel(label)
+
+    return svg(draw, name)
+
+
+def _points(recording: Recording, pick: Callable[[CardSample], float | None]) -> list[tuple[float, float]]:
+    return [(one.seconds, float(value)) for one in recording.samples if (value := pick(one)) is not None]
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """So many of the values as a page can carry, evenly from the least to the largest, these two included."""
+    ordered = sorted(values)
+    if len(ordered) <= _MOST_SPREAD:
+        return ordered
+    last = len(ordered) - 1
+    return [ordered[round(number * last / (_MOST_SPREAD - 1))] for number in range(_MOST_SPREAD)]
+
+
+def _offsets(values: Sequence[float], by_ratio: bool) -> list[float]:
+    """How far from the middle of its strip each value is drawn: the further, the more values are near it."""
+    values = [math.log(value) for value in values] if by_ratio else values
+    least, most = values[0], values[-1]
+    bins = [int(_BINS * (value - least) / ((most - least) or 1)) for value in values]
+    counts = Counter(bins)
+    widest = max(counts.values())
+    # The golden ratio's multiples spread evenly however many there are, and are the same in each report.
+    return [
+        _SPREAD * (counts[bin_] / widest) ** 0.5 * (2 * (number * _GOLDEN % 1.0) - 1)
+        for number, bin_ in enumerate(bins)
+    ]
+
+
 def _sides(result: Verification) -> tuple[Sequence[Sample], Sequence[Sample]]:
     return result.before, result.after
-
-
-def _curve(sample: Sample) -> tuple[list[float], list[float]]:
-    known = sample.recording.samples if sample.recording is not None else ()
-    points = [(one.seconds, float(one.utilisation)) for one in known if one.utilisation is not None]
-    return [seconds for seconds, _ in points], [percent for _, percent in points]
 
 
 def _strip(axes: Axes, strip: Sequence[float], left: float, colour: str, marker: str, label: str) -> None:
@@ -105,19 +201,21 @@ def _strip(axes: Axes, strip: Sequence[float], left: float, colour: str, marker:
     axes.plot([left, left + _STRIP], [middle, middle], color=colour, linewidth=2.6, label=label, solid_capstyle="butt")
 
 
-def _scale(axes: Axes, known: Sequence[float], middles: Sequence[float]) -> None:
-    """Logarithmic where one variant would be a line at the bottom otherwise."""
+def _scale(axis: Axis, axes: Axes, known: Sequence[float], middles: Sequence[float]) -> None:
+    """Logarithmic where one variant would be a line at the edge otherwise."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    is_upright = axis is axes.yaxis
+    limit = axes.set_ylim if is_upright else axes.set_xlim
     least, most = min(known), max(known)
     if least > 0 and max(middles) > _LOG_FROM * min(middles):
-        axes.set_yscale("log")
-        axes.set_ylim(least / 1.3, most * 1.3)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if most < 300 * least else (1.0,)))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        (axes.set_yscale if is_upright else axes.set_xscale)("log")
+        limit(least / 1.3, most * 1.3)
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if most < 300 * least else (1.0,)))
+        axis.set_minor_formatter(NullFormatter())
     else:
-        axes.set_ylim(0, most * 1.08 or 1)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        limit(0, most * 1.08 or 1)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
 def svg(draw: Callable[[Axes], None], name: str, colours: Mapping[str, str] = _CSS) -> str:
@@ -140,7 +238,9 @@ def svg(draw: Callable[[Axes], None], name: str, colours: Mapping[str, str] = _C
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         draw(axes)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        handles, labels = axes.get_legend_handles_labels()
+        columns = 3 if sum(map(len, labels)) < _SHORT_LABELS else 2
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns)
         stream = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(stream, format="svg", transparent=True, metadata=nothing)

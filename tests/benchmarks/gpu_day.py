@@ -1,0 +1,300 @@
+"""All that needs a GPU, for the day one is at hand: run it again until it says that nothing is left.
+
+    python tests/benchmarks/gpu_day.py [--minutes 8] [--device gpu:0] [--only memory|verify|evidence] [--list]
+
+It checks NVML's figures against TensorFlow's own, runs `verify` on each program of `fixtures/`, and each workload of
+`rules/EVIDENCE.md`. Each piece of it is kept in `--results` as soon as it is done, so that a call which ends, or is
+ended, loses at most the piece that it was at, and the next one goes on from there. No call takes longer than
+`--minutes`: no piece begins that might not end in time. `tests/GPU.md` is written at the end of each.
+
+Exit code 0: all is done; 3: something is left; 2: there is no GPU that can be used, and nothing was run or written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from gpu_day_page import page
+
+from tflint_gpu.doctor.cards import Gpu, choose, shown_devices, survey
+from tflint_gpu.text.replacement import replace_file
+from tflint_gpu.verify.extract import HARNESS, harness_text
+from tflint_gpu.verify.gpu import Watch
+from tflint_gpu.verify.sandbox import Limits, Sandbox, choose_sandbox
+from tflint_gpu.verify.worker import run_program
+
+ROOT = Path(__file__).parents[2]
+EVIDENCE = Path(__file__).with_name("evidence")
+PAGE = ROOT / "tests" / "GPU.md"
+DONE, NO_GPU, LEFT = 0, 2, 3
+_GIB = 1 << 30
+_SLACK = 20.0  # seconds that ending a piece and writing the page may take
+_OF_FIXTURES = "4GiB"  # the card of those who ask in `fixtures/`
+
+Kind = Literal["memory", "verify", "evidence"]
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is run at a time.
+
+    Arguments:
+        what: bytes, a path below the repository, or a file of workloads.
+        limit: seconds that it may take.
+    """
+
+    kind: Kind
+    what: str
+    limit: float
+
+    @property
+    def name(self) -> str:
+        """Of the file that keeps its result."""
+        return f"{self.kind}-{self.what.replace('/', '-')}"
+
+
+Do = Callable[[Piece], Found]
+
+
+def pieces(budget: float, only: str | None = None) -> list[Piece]:
+    """Everything, what needs a GPU most first.
+
+    Arguments:
+        budget: seconds of `verify` for each program.
+    """
+    checks = [Piece("memory", str(size), 60.0) for size in (_GIB, 4 * _GIB, 16 * _GIB)]
+    folders = ("fails_on_gpu", "not_used", "idle_in_validation", "validation_only", "no_faster", "no_longer_runs")
+    fixtures = [
+        Piece("verify", path.relative_to(ROOT).as_posix(), budget + 60.0)
+        for folder in folders
+        for path in sorted((ROOT / "fixtures" / folder).iterdir())
+        if (path.is_dir() or path.suffix in (".py", ".ipynb")) and not path.stem.endswith(("_clean", "__pycache__"))
+    ]
+    workloads = [Piece("evidence", path.name, 240.0) for path in sorted(EVIDENCE.glob("tfg*.py"))]
+    return [piece for piece in (*checks, *fixtures, *workloads) if only in (None, piece.kind)]
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The pieces, and the folder that keeps what came of them."""
+
+    pieces: Sequence[Piece]
+    results: Path
+    clock: Callable[[], float] = time.monotonic
+
+    def left(self) -> list[Piece]:
+        """What has no result yet."""
+        return [piece for piece in self.pieces if not self._file(piece).exists()]
+
+    def work(self, seconds: float, do: Do, tell: Callable[[str], object] = print) -> None:
+        """Do as many of the pieces that are left as surely end in this time, and keep each result at once."""
+        end = self.clock() + seconds - _SLACK
+        for piece in self.left():
+            if self.clock() + piece.limit > end:
+                continue
+            tell(f"{piece.kind} {piece.what}")
+            began = self.clock()
+            found = {**do(piece), "seconds": round(self.clock() - began, 1)}
+            document = {**dataclasses.asdict(piece), "date": _today(), "found": found}
+            replace_file(self._file(piece), (json.dumps(document, indent=1) + "\n").encode())
+
+    def known(self) -> list[Found]:
+        """The results that there are, in the order of the pieces."""
+        return [json.loads(file.read_text("utf-8")) for piece in self.pieces if (file := self._file(piece)).exists()]
+
+    def _file(self, piece: Piece) -> Path:
+        return self.results / f"{piece.name}.json"
+
+
+def _today() -> str:
+    return datetime.now(tz=timezone.utc).date().isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Does pieces on a card.
+
+    Arguments:
+        python: the interpreter that has TensorFlow without any variable of the environment.
+        harness: the text of the module that programs measure with.
+    """
+
+    gpu: Gpu
+    python: str
+    device: str
+    budget: float
+    sandbox: Sandbox
+    harness: str
+
+    def do(self, piece: Piece) -> Found:
+        """What came of a piece; never an exception of its own making."""
+        if piece.kind == "memory":
+            return self.hold(int(piece.what), piece.limit)
+        return self.verify(piece) if piece.kind == "verify" else self.measure(piece)
+
+    def hold(self, size: int, limit: float) -> Found:
+        """Let a program hold so many bytes in one tensor: what TensorFlow says of it, and NVML."""
+        code = (
+            f"import {HARNESS}\nimport tensorflow as tf\n{HARNESS}.grow_memory()\n"
+            f"held = tf.ones(({size // 4},), tf.float32)\n{HARNESS}.reached(hold=2.0)\n"
+        )
+        with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as folder:
+            script = Path(folder) / "hold.py"
+            script.write_text(code, "utf-8")
+            script.with_name(f"{HARNESS}.py").write_text(self.harness, "utf-8")
+            limits = Limits(seconds=limit, memory_bytes=None)
+            with Watch(self.gpu) as watch:
+                outcome = run_program(
+                    script, limits, python=self.python, device=f"gpu:{self.gpu.uuid}", sandbox=self.sandbox,
+                    on_start=lambda pid: watch.follow([pid]),
+                )  # fmt: skip
+        seen = watch.recording
+        told = {} if outcome.result is None else outcome.result.notes.get("memory", {})
+        peaks = [held["peak"] for held in told.values()]
+        return {
+            "asked": size,
+            "tensorflow": sum(peaks) if peaks else None,
+            "nvml": seen.memory,
+            "growth": seen.card_growth,
+            "hidden": seen.is_hidden,
+            "sandbox": self.sandbox.kind,
+            "notes": [*seen.notes, *seen.disturbances],
+            "fault": "" if peaks else f"{outcome.status}: {outcome.text or 'TensorFlow lists no GPU'}",
+        }
+
+    def verify(self, piece: Piece) -> Found:
+        """`tflint-gpu verify` on a program, as a user runs it."""
+        with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as folder:
+            output = Path(folder) / "report.json"
+            command = [sys.executable, "-m", "tflint_gpu", "verify", "--yes", "--isolated", "--device", self.device]
+            command += ["--python", self.python, "--budget", f"{self.budget:.0f}s", "--gpu-memory", _OF_FIXTURES]
+            command += ["--output-format", "json", "-o", str(output), piece.what]
+            fault = _run(command, piece.limit, {"PYTHONPATH": _with(ROOT)})[1]
+            if not output.exists():
+                return {"fault": fault or "it wrote no report", "results": []}
+            report = json.loads(output.read_text("utf-8"))
+        return {"fault": "", "device": report["device"], "results": [_short(one) for one in report["results"]]}
+
+    def measure(self, piece: Piece) -> Found:
+        """The workloads of a rule, as evidence.py measures them, on this card."""
+        script = str(EVIDENCE.with_suffix(".py"))
+        command = [self.python, script, "--measure", str(EVIDENCE / piece.what), "--repeat", "5"]
+        variables = {"PYTHONPATH": str(EVIDENCE), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": self.gpu.uuid}
+        printed, fault = _run(command, piece.limit, variables)
+        last = (printed.splitlines() or [""])[-1]
+        try:
+            return {"fault": "", **json.loads(last)}
+        except (ValueError, TypeError):
+            return {"fault": fault or "it printed no result"}
+
+
+def _run(command: Sequence[str], limit: float, variables: Mapping[str, str]) -> tuple[str, str]:
+    """What a command printed, and why it is of no use, empty where it is."""
+    environment = {**os.environ, **variables}
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"it was not done after {limit:.0f} s"
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    return done.stdout, f"exit code {done.returncode}: {said[-1] if said else 'nothing was said'}"
+
+
+def _with(folder: Path) -> str:
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _short(one: Found) -> Found:
+    """Of a result of `verify` what the page shows."""
+    kept = ("code", "variant", "device", "predicted", "verdict", "reason")
+    measured = {name: one["measured"][name] for name in ("ratio", "low", "high", "unit")}
+    use = {name: one["gpu"][name] for name in ("before", "after", "notes")}
+    devices = {
+        side: sorted({name for sample in one["samples"][side] for name in sample["notes"].get("ran_on") or ()})
+        for side in ("before", "after")
+    }
+    rest = {"place": one["location"], "measured": measured, "gpu": use, "ran_on": devices}
+    return {**{name: one[name] for name in kept}, **rest}
+
+
+def interpreter(results: Path) -> str:
+    """An interpreter that has TensorFlow without PYTHONPATH, which `verify` does not pass on.
+
+    Arguments:
+        results: where a virtual environment is made, if TensorFlow comes from that variable.
+    """
+    spec = importlib.util.find_spec("tensorflow")
+    entries = [Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    origin = Path(sys.prefix) if spec is None or spec.origin is None else Path(spec.origin).resolve()
+    if not any(origin.is_relative_to(entry) for entry in entries):
+        return sys.executable
+    folder = results / "python"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.EnvBuilder(system_site_packages=True, symlinks=True).create(folder)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    (packages / "tensorflow.pth").write_text("".join(f"{entry}\n" for entry in entries), "utf-8")
+    return str(python)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Go on for some minutes, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=8.0, help="that this call may take")
+    parser.add_argument("--budget", type=float, default=90.0, help="seconds of verify for each program")
+    parser.add_argument("--device", default="gpu", help="as for verify")
+    parser.add_argument("--only", choices=["memory", "verify", "evidence"])
+    parser.add_argument("--results", type=Path, default=ROOT / ".gpu_day", help="where results are kept")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
+    parser.add_argument("--list", action="store_true", help="what is left, and nothing else")
+    given = parser.parse_args(arguments)
+    choice = choose(survey(), given.device, *shown_devices())
+    card = "no GPU" if choice.gpu is None else choice.gpu.name
+    results = given.results.resolve() / re.sub(r"\W+", "-", card)  # another card is another day
+    everything = Day(pieces(given.budget), results)
+    day = Day(pieces(given.budget, given.only), results)
+    if given.list:
+        print("".join(f"{piece.kind} {piece.what}\n" for piece in day.left()), end="")
+        return LEFT if day.left() else DONE
+    longest = max((piece.limit for piece in day.left()), default=0.0) + _SLACK
+    if longest > 60 * given.minutes:
+        parser.error(f"--minutes {given.minutes:g}: the longest piece that is left may take {longest / 60:.1f}")
+    if choice.gpu is None:
+        print(f"there is no GPU: {choice.note or given.device}", file=sys.stderr)
+        return NO_GPU
+    if choice.note:
+        print(choice.note)
+    results.mkdir(parents=True, exist_ok=True)
+    python = interpreter(results)
+    bench = Bench(choice.gpu, python, given.device, given.budget, choose_sandbox("auto"), harness_text())
+    try:
+        day.work(60 * given.minutes, bench.do)
+    finally:
+        text = page(everything.known(), choice.gpu, len(everything.pieces))
+        replace_file(given.page, text.encode("utf-8"))
+    print(f"{len(day.pieces) - len(day.left())} of {len(day.pieces)} done")
+    return LEFT if day.left() else DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""`tests/GPU.md`: what gpu_day.py found, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.verify.ratios import paired_ratio
+
+Found = Mapping[str, Any]
+
+_MIB = 1 << 20
+_MOST_APART = 0.1  # of what is held, by which the two may differ beside what CUDA holds for itself
+HEAD = """# What a GPU showed
+
+Written by `python tests/benchmarks/gpu_day.py`, from what its calls left; each line is of one run on this card.
+"""
+
+
+def page(known: Sequence[Found], gpu: Gpu, count: int) -> str:
+    """The page.
+
+    Arguments:
+        known: what is known of each piece.
+        gpu: the card.
+        count: of all pieces there are.
+    """
+    dates = sorted({one["date"] for one in known})
+    when = f"{dates[0]} to {dates[-1]}" if len(dates) > 1 else "".join(dates)
+    memory = "" if gpu.total_memory is None else f", {gpu.total_memory / (1 << 30):.1f} GiB"
+    facts = [f"- card: {gpu.name}{memory}, driver {gpu.driver}", f"- done: {len(known)} of {count} pieces, {when}"]
+    parts = [HEAD, "\n".join(facts), *_memory(known), *_verify(known), *_evidence(known), *_faults(known)]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _of(known: Sequence[Found], kind: str) -> list[Found]:
+    return [one for one in known if one["kind"] == kind]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in cells)
+
+
+def _memory(known: Sequence[Found]) -> Iterator[str]:
+    found = [one["found"] for one in _of(known, "memory") if not one["found"]["fault"]]
+    if not found:
+        return
+    yield "## NVML's figures beside TensorFlow's own"
+    yield "A process holds one tensor with memory growth on. What NVML tells beyond TensorFlow's peak is CUDA's own share."
+    rows = []
+    for one in found:
+        own = None if one["nvml"] is None else one["nvml"] - one["tensorflow"]
+        numbers = (one["asked"], one["tensorflow"], one["nvml"], one["growth"], own)
+        shown = ["-" if number is None else f"{number / _MIB:,.0f}" for number in numbers]
+        source = "the card's growth" if one["hidden"] else "the process"
+        rows.append([*shown, source, one["sandbox"]])
+    head = ["asked, MiB", "TensorFlow's peak", "NVML", "growth of the card", "CUDA's own", "NVML's is of", "sandbox"]
+    yield _table(head, rows)
+    yield _agreement(found)
+
+
+def _agreement(found: Sequence[Found]) -> str:
+    """Whether what NVML tells grows with what TensorFlow holds: CUDA's own share does not depend on it."""
+    told = [one for one in found if one["nvml"] is not None]
+    if len(told) < 2:
+        return "NVML told the memory of the process less than twice: nothing can be compared."
+    shares = [one["nvml"] - one["tensorflow"] for one in told]
+    apart = max(shares) - min(shares)
+    largest = max(one["tensorflow"] for one in told)
+    agrees = apart <= _MOST_APART * largest and min(shares) >= 0
+    word = "They agree" if agrees else "**They do not agree**"
+    return f"{word}: CUDA's own share differs by {apart / _MIB:,.0f} MiB over {len(told)} sizes up to {largest / _MIB:,.0f} MiB."
+
+
+def _verify(known: Sequence[Found]) -> Iterator[str]:
+    found = [(one["what"], result) for one in _of(known, "verify") for result in one["found"]["results"]]
+    if not found:
+        return
+    counts = Counter(result["verdict"] for _, result in found)
+    yield "## The fixtures under verify"
+    yield ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "."
+    rows = [_verified(what, result) for what, result in found]
+    head = ["program", "finding", "verdict", "measured", "GPU use, flagged", "repaired", "computed on", "why"]
+    yield _table(head, rows)
+
+
+def _verified(what: str, one: Found) -> list[str]:
+    measured, use = one["measured"], one["gpu"]
+    ratio = "-"
+    if measured["ratio"] is not None:
+        ratio = f"{measured['ratio']:.3g} ({measured['low']:.3g} to {measured['high']:.3g})"
+    busy = ["-" if use[side] is None else f"{use[side]:.0f}%" for side in ("before", "after")]
+    used = sorted({name for side in one["ran_on"].values() for name in side})
+    place = f"{one['place']['row']}:{one['place']['column']} {one['code']}"
+    name = f"{place} ({one['variant']})" if one["variant"] else place
+    why = "; ".join([one["reason"], *use["notes"]])
+    return [what.removeprefix("fixtures/"), name, one["verdict"], ratio, *busy, ", ".join(used) or "-", why]
+
+
+def _evidence(known: Sequence[Found]) -> Iterator[str]:
+    found = [(one["what"], one["found"]) for one in _of(known, "evidence") if not one["found"]["fault"]]
+    if not found:
+        return
+    yield "## The workloads of EVIDENCE.md"
+    rows, facts = [], []
+    for what, one in found:
+        code = what.partition("_")[0].upper()
+        versions = f"{one['tensorflow']}, {one['keras']}"
+        for name, rounds in one["times"].items():
+            interval = paired_ratio([(slow, fast) for slow, fast in rounds])
+            slow, fast = (f"{1000 * median(side):.2f}" for side in zip(*rounds, strict=True))
+            span = f"{interval.low:.2f} to {interval.high:.2f}"
+            rows.append([code, name, versions, slow, fast, f"{interval.ratio:.2f}", span, one["machine"]])
+        facts += [[code, name, str(seen), versions] for name, seen in one["facts"].items()]
+    if rows:
+        head = ["rule", "what", "TensorFlow, Keras", "flagged, ms", "repaired, ms", "ratio", "interval", "machine"]
+        yield _table(head, rows)
+    if facts:
+        yield _table(["rule", "what was seen", "", "TensorFlow, Keras"], facts)
+
+
+def _faults(known: Sequence[Found]) -> Iterator[str]:
+    rows = [[one["kind"], one["what"], one["found"]["fault"]] for one in known if one["found"]["fault"]]
+    if rows:
+        yield "## What did not run"
+        yield _table(["", "what", "why"], rows)

@@ -1,0 +1,211 @@
+"""Protects the day on which a GPU is at hand: nothing is left out, nothing is done twice, nothing measured is lost."""
+
+# ruff: noqa: N802 - the fake has NVML's own names.
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_nvml import GIB, FakeNvml, Handle
+
+from tflint_gpu.doctor.cards import Survey, survey
+from tflint_gpu.verify import gpu as gpu_module
+from tflint_gpu.verify.processes import descendants
+from tflint_gpu.verify.sandbox import NO_SANDBOX
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
+
+gpu_day = importlib.import_module("gpu_day")
+page = importlib.import_module("gpu_day_page").page
+Bench, Day, Piece = gpu_day.Bench, gpu_day.Day, gpu_day.Piece
+Found = dict[str, Any]
+
+CARD = survey(FakeNvml()).gpus[0]
+
+
+class Hours:
+    """A clock that goes on when pieces are done."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Any:
+    """Ten pieces of at most 100 seconds."""
+    return Day([Piece("verify", f"p{n}.py", 100.0) for n in range(10)], tmp_path, Hours())
+
+
+def doing(day: Any, seconds: float, done: list[str]) -> Callable[[Any], Found]:
+    def do(piece: Any) -> Found:
+        assert isinstance(day.clock, Hours)
+        day.clock.now += seconds
+        done.append(piece.what)
+        return {"fault": "", "results": []}
+
+    return do
+
+
+def test_every_fixture_and_every_workload_is_a_piece() -> None:
+    found = gpu_day.pieces(90.0)
+    fixtures = {what.what.split("/")[1] for what in found if what.kind == "verify"}
+    assert fixtures == {path.name for path in (ROOT / "fixtures").iterdir() if path.is_dir()}
+    evidence = (ROOT / "rules" / "EVIDENCE.md").read_text("utf-8")
+    codes = {line.split()[1] for line in evidence.splitlines() if line.startswith("| TFG")}
+    assert codes <= {piece.what.partition("_")[0].upper() for piece in found if piece.kind == "evidence"}
+    assert len({piece.name for piece in found}) == len(found)
+    assert max(piece.limit for piece in found) < 8 * 60 - 20
+
+
+def test_a_call_begins_nothing_that_might_end_too_late_and_the_next_goes_on(day: Any) -> None:
+    """Each piece is done once, and no call takes longer than it may."""
+    done: list[str] = []
+    for _ in range(4):
+        began = day.clock()
+        day.work(480.0, doing(day, 99.0, done), tell=lambda text: None)
+        assert day.clock() - began <= 480.0
+    assert done == [f"p{n}.py" for n in range(10)] and day.left() == []
+
+
+def test_a_call_that_is_ended_in_the_middle_loses_one_piece(day: Any) -> None:
+    done: list[str] = []
+    quick = doing(day, 1.0, done)
+
+    def interrupted(piece: Any) -> Found:
+        if piece.what == "p3.py":
+            raise KeyboardInterrupt
+        return quick(piece)
+
+    with pytest.raises(KeyboardInterrupt):
+        day.work(480.0, interrupted, tell=lambda text: None)
+    assert [piece.what for piece in day.left()] == [f"p{n}.py" for n in range(3, 10)]
+    assert [one["what"] for one in day.known()] == ["p0.py", "p1.py", "p2.py"]
+
+
+HARNESS = """
+import json, os, sys, time, types
+held = []
+sys.modules["tensorflow"] = types.SimpleNamespace(ones=lambda shape, dtype: held.append(4 * shape[0]), float32=None)
+def grow_memory():
+    pass
+def reached(hold):
+    time.sleep(0.5)
+    notes = {"memory": {"/device:GPU:0": {"current": 0, "peak": sum(held)}}}
+    open(os.environ["TFLINT_GPU_RESULT"], "w").write(json.dumps({"steps": [], "notes": notes}))
+"""
+
+
+class Holding(FakeNvml):
+    """A card on which what this process starts holds some bytes beside what CUDA holds for itself."""
+
+    size = 0
+    own = 500 << 20
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle) -> list[Any]:
+        started = descendants(os.getpid()) - {os.getpid()}
+        return [SimpleNamespace(pid=pid, usedGpuMemory=self.size + self.own) for pid in sorted(started)[:1]]
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_what_nvml_tells_is_compared_with_what_tensorflow_holds(agrees: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of 1 and one of 4 GiB: CUDA's own share is the same in both, or the page says that it is not."""
+    nvml = Holding()
+    monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
+    bench = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, HARNESS)
+    known = []
+    for size in (GIB, 4 * GIB):
+        nvml.size = size if agrees else GIB
+        found = bench.hold(size, 60.0)
+        assert (found["tensorflow"], found["nvml"], found["fault"]) == (size, nvml.size + nvml.own, "")
+        known.append({"kind": "memory", "what": str(size), "date": "2026-01-02", "found": found})
+    text = page(known, CARD, 120)
+    assert ("They agree" in text) == agrees and ("do not agree" in text) != agrees
+    assert "2 of 120" in text and "Fake H000, 80.0 GiB, driver 580.65" in text
+
+
+def test_a_piece_that_fails_is_told_and_the_day_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a day from its first bad program: why it failed stands on the page."""
+    monkeypatch.setattr(gpu_module, "load_nvml", FakeNvml)
+    pieces = {
+        Piece("memory", str(GIB), 60.0): sys.executable,
+        Piece("evidence", "tfg0_x.py", 60.0): shutil.which("false"),
+    }
+    known = []
+    for piece, python in pieces.items():
+        found = Bench(CARD, python, "gpu:0", 9.0, NO_SANDBOX, "raise SystemExit(7)").do(piece)
+        known.append({"kind": piece.kind, "what": piece.what, "date": "2026-01-02", "found": found})
+    text = page(known, CARD, 2)
+    assert "## What did not run" in text and "exit code 7" in text and "| evidence | tfg0_x.py | exit code 1" in text
+
+
+def test_the_page_has_a_line_for_each_result() -> None:
+    result = {
+        "code": "TFG202", "variant": "", "device": "gpu:0", "verdict": "confirmed", "reason": "a | b",
+        "location": {"row": 3, "column": 5}, "predicted": {"kind": "slowdown", "low": 1.5, "high": 36.0},
+        "measured": {"ratio": 20.0, "low": 18.5, "high": 22.25, "unit": "seconds per step", "before": [], "after": []},
+        "gpu": {"before": 12.4, "after": None, "notes": ["while the flagged program measured, heat"]},
+        "samples": {"before": [{"notes": {"ran_on": {"GPU:0": 3}}}], "after": [{"notes": {}}]},
+    }  # fmt: skip
+    verified = {"fault": "", "results": [gpu_day._short(result)]}
+    versions = {"tensorflow": "2.21.0", "keras": "3.15.1", "machine": "x86_64, 16 cores, 1 GPUs", "facts": {"a": "b"}}
+    measured = {"fault": "", "times": {"a dense network": [[0.02, 0.001]] * 5}, **versions}
+    known = [
+        {"kind": "verify", "what": "fixtures/no_faster/x.py", "date": "2026-01-02", "found": verified},
+        {"kind": "evidence", "what": "tfg202_x.py", "date": "2026-01-03", "found": measured},
+    ]
+    text = page(known, CARD, 2)
+    assert "| no_faster/x.py | 3:5 TFG202 | confirmed | 20 (18.5 to 22.2) | 12% | - | GPU:0 | a &#124; b; while" in text
+    assert "| TFG202 | a dense network | 2.21.0, 3.15.1 | 20.00 | 1.00 | 20.00 |" in text
+    assert "2026-01-02 to 2026-01-03" in text and "1 confirmed." in text
+
+
+def test_without_a_gpu_nothing_is_run_or_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_day, "survey", lambda: Survey("no driver", note="NVML does not start"))
+    target = tmp_path / "GPU.md"
+    assert gpu_day.main(["--results", str(tmp_path / "r"), "--page", str(target)]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_command_works_on_and_says_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu_day, "survey", lambda: survey(FakeNvml()))
+    monkeypatch.setattr(Bench, "do", lambda self, piece: {"fault": "", "results": []})
+    target, kept = tmp_path / "GPU.md", ["--results", str(tmp_path / "r"), "--page", str(tmp_path / "GPU.md")]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert gpu_day.main([*kept, "--only", "verify"]) == 0
+    count = len(gpu_day.pieces(90.0))
+    assert f"{len(gpu_day.pieces(90.0, 'verify'))} of {count} pieces" in target.read_text("utf-8")
+    capsys.readouterr()
+    assert gpu_day.main([*kept, "--list"]) == 3
+    left = capsys.readouterr().out
+    assert "memory 1073741824" in left and "evidence tfg202" in left and "verify" not in left
+
+
+def test_tensorflow_from_pythonpath_is_there_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a machine on which TensorFlow lies in a folder: the programs of verify get no PYTHONPATH."""
+    carried = tmp_path / "carried" / "tensorflow"
+    carried.mkdir(parents=True)
+    (carried / "__init__.py").write_text("word = 'carried'\n")
+    monkeypatch.setenv("PYTHONPATH", str(carried.parent))
+    monkeypatch.syspath_prepend(str(carried.parent))
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    python = gpu_day.interpreter(tmp_path)
+    assert python != sys.executable
+    code = "import tensorflow; print(tensorflow.word)"
+    done = subprocess.run([python, "-c", code], env={}, capture_output=True, text=True)
+    assert done.stdout == "carried\n", done.stderr
+    monkeypatch.delenv("PYTHONPATH")
+    assert gpu_day.interpreter(tmp_path) == sys.executable
