@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
-from tflint_gpu.checking.workers import check_files, with_large_stack
+from tflint_gpu.checking.stack import with_large_stack
+from tflint_gpu.checking.workers import check_files
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
