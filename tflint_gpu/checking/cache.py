@@ -67,17 +67,12 @@ def _program_directories() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a result, as `FileResult` has it.
-
-    Arguments:
-        is_led_to: the file itself names no TensorFlow; it was checked because its imports do.
-    """
+    """What is kept of a result, as `FileResult` has it."""
 
     diagnostics: tuple[Diagnostic, ...]
     silencers: tuple[tuple[str, int], ...] = ()
     is_whole: bool = True
     bounds: tuple[str, ...] = ()
-    is_led_to: bool = False
 
 
 class Cache:
@@ -129,9 +124,8 @@ class Cache:
         """Keep a result, after `learn` was told of the file and of what the result rests on."""
         self._put(path, (key, kept))
 
-    def store_nothing(self, path: str, state: State) -> None:
-        """Keep that a file has nothing to do with TensorFlow, whatever other files hold."""
-        self.learn(Consulted(states={path: state}))
+    def store_nothing(self, path: str) -> None:
+        """Keep that a file has nothing to do with TensorFlow, after `learn` as before."""
         self._put(path, (_NOTHING, None))
 
     def learn(self, consulted: Consulted) -> None:
@@ -143,8 +137,11 @@ class Cache:
             self._states[path] = state
         for path, asked in consulted.asked.items():
             # What the file asked for earlier stays: results that are not checked anew may rest on it.
-            self._asked.setdefault(path, set()).update(asked)
-        self._askers = None
+            new = {*asked} - self._asked.setdefault(path, set())
+            self._asked[path] |= new
+            if self._askers is not None:
+                for one in new:
+                    self._askers.setdefault(one, []).append(path)
         self._is_new = True
 
     def write(self) -> None:
@@ -217,9 +214,9 @@ class Cache:
             return True
         if stamp is None and known.digest is None:
             return True
-        self._states[path] = state_of(path)
-        self._is_new = True  # the next time its stamp will do
-        return self._states[path].digest == known.digest
+        now = self._states[path] = state_of(path)
+        self._is_new |= now != known  # the next time its stamp will do
+        return now.digest == known.digest
 
     def _mark_changed(self, path: str) -> None:
         """What rests on a file that changed is not to be believed until it is checked anew."""
@@ -277,7 +274,6 @@ def _kept(item: dict[str, Any]) -> Kept:
         tuple((name, offset) for name, offset in item["silencers"]),
         item["is_whole"],
         tuple(item["bounds"]),
-        item["is_led_to"],
     )
 
 

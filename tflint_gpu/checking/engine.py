@@ -23,8 +23,7 @@ from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
-from tflint_gpu.targets import Target, find_target, memory_size
-from tflint_gpu.text.bytesearch import mentions_tensorflow
+from tflint_gpu.targets import Pins, Target, memory_size
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Suppressions, noqa_row
@@ -50,7 +49,6 @@ class FileResult:
         bounds: of the inference, those that were met; behind them nothing is known.
         silencers: the codes in comments that silenced a finding.
         is_whole: whether all of the file was checked by all rules that it selects.
-        is_led_to: whether the file itself names no TensorFlow; it is checked because its imports do.
     """
 
     file: FileToCheck
@@ -59,7 +57,6 @@ class FileResult:
     bounds: tuple[str, ...] = ()
     silencers: tuple[Silencer, ...] = ()
     is_whole: bool = True
-    is_led_to: bool = False
 
 
 @dataclass(slots=True)
@@ -82,8 +79,9 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
-    _targets: dict[tuple[str | None, Path], Target] = field(default_factory=dict)
-    _selected: dict[Path, Selected] = field(default_factory=dict)
+    _targets: dict[tuple[str | None, str | None, Path], Target] = field(default_factory=dict)
+    _pins: Pins = field(default_factory=Pins)
+    _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
     _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
     _states: dict[str, State] = field(default_factory=dict)
     _unswept: int = 0
@@ -113,7 +111,7 @@ class Engine:
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
             gc.collect()
-        return result if mentions_tensorflow(data) else replace(result, is_led_to=True)
+        return result
 
     def wanted(self, result: FileResult) -> FileResult:
         """A result with those diagnostics that the settings of their files want."""
@@ -277,10 +275,12 @@ class Engine:
 
     def selected(self, path: Path) -> Selected:
         """The rules that the settings select for a file."""
-        if path not in self._selected:
+        selection = self.resolver.for_file(path).selection
+        question = (id(selection), path if selection.per_file_ignores else None)  # the resolver keeps the selection
+        if question not in self._selected:
             known = known_codes() if self.rules is None else [UNUSED_SUPPRESSION, *(rule.code for rule in self.rules)]
-            self._selected[path] = self.resolver.for_file(path).selection.codes_for(path, known)
-        return self._selected[path]
+            self._selected[question] = selection.codes_for(path, known)
+        return self._selected[question]
 
     def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> Iterator[Rule]:
         """The selected rules, imported when first needed."""
@@ -312,11 +312,12 @@ class Engine:
 
     def target_for(self, file: FileToCheck) -> Target:
         """The TensorFlow that a file is meant for."""
-        question = (file.settings.target_tensorflow, file.path.parent)
-        if question not in self._targets:
-            self._targets[question] = find_target(*question)
         memory = file.settings.gpu_memory
-        return replace(self._targets[question], gpu_memory=None if memory is None else memory_size(memory))
+        question = (file.settings.target_tensorflow, memory, file.path.parent)
+        if question not in self._targets:
+            target = self._pins.target(question[0], question[2])
+            self._targets[question] = replace(target, gpu_memory=None if memory is None else memory_size(memory))
+        return self._targets[question]
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""

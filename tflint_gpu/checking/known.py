@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflint_gpu.checking.cache import Cache, Kept
 from tflint_gpu.checking.engine import Engine, FileResult
-from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of
+from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of, state_of
 from tflint_gpu.settings.files import FileToCheck
 
 
@@ -34,7 +34,7 @@ class Known:
             if cache is not None and cache.has_nothing(path):
                 continue
             kept = None if cache is None else cache.load(path, self._key(file))
-            if kept is not None and not (kept.is_led_to and not _matters(file, None)):
+            if kept is not None:
                 result = FileResult(file, kept.diagnostics, (), kept.bounds, kept.silencers, kept.is_whole)
                 results.append(self.engine.wanted(result))
             elif _matters(file, cache):
@@ -50,7 +50,7 @@ class Known:
             # Without a state the result is not of the file's bytes: they could not be read, or the parser crashed.
             is_of_bytes = str(result.file.path) in consulted.states
             if cache is not None and is_of_bytes and not result.errors:
-                kept = Kept(result.diagnostics, result.silencers, result.is_whole, result.bounds, result.is_led_to)
+                kept = Kept(result.diagnostics, result.silencers, result.is_whole, result.bounds)
                 cache.store(str(result.file.path), self._key(result.file), kept)
 
     def write(self) -> None:
@@ -79,14 +79,18 @@ class Known:
 
 
 def _matters(file: FileToCheck, cache: Cache | None) -> bool:
-    """Whether a file is worth a check; that it is not is kept in a cache, where it depends on the file alone."""
-    stamp = None if cache is None else stamp_of(str(file.path))
+    """Whether a file is worth a check; a cache learns on which files that rests."""
+    path = str(file.path)
+    stamp = None if cache is None else stamp_of(path)
+    asked: set[str] = set()
     try:
         data = file.read()
     except OSError:
         return True  # the engine says why
-    if file.may_matter(data):
-        return True
-    if cache is not None and b"__main__" not in data:
-        cache.store_nothing(str(file.path), State(digest_of(data), stamp))
-    return False
+    matters = file.may_matter(data, asked)
+    if cache is not None:
+        states = {one: state_of(one) for one in asked} | {path: State(digest_of(data), stamp)}
+        cache.learn(Consulted({path: asked}, states))
+        if not matters:
+            cache.store_nothing(path)
+    return matters

@@ -14,6 +14,7 @@ from tflint_gpu.settings.files import FileToCheck
 WORTH_PROCESSES = 16
 """From so many TensorFlow files on, two processes are faster than one (measured)."""
 
+
 def check_files(
     engine: Engine,
     files: Sequence[FileToCheck],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.diagnostics import WORST_FIRST, Severity
-from tflint_gpu.settings.patterns import FilePattern
+from tflint_gpu.settings.patterns import FilePattern, FilePatterns
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, unknown_selector
 from tflint_gpu.targets import memory_size
 
@@ -74,7 +74,7 @@ class Settings:
     origin: Path | None
     base: Path
     selection: Selection = field(default_factory=Selection)
-    exclude: tuple[FilePattern, ...] = ()
+    exclude: FilePatterns = field(default_factory=FilePatterns)
     respect_gitignore: bool = True
     force_exclude: bool = False
     target_tensorflow: str | None = None
@@ -333,7 +333,7 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
             ),
             _per_file_ignores(layers),
         ),
-        tuple(excluded),
+        FilePatterns(tuple(excluded)),
     )
     simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "gpu_memory", "output_format", "show_advice")
     for layer, directory in layers:
