@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -52,6 +51,8 @@ def stamp_from(status: os.stat_result) -> Stamp:
 
 def digest_of(data: bytes) -> str:
     """A name for a file's bytes."""
+    import hashlib  # OpenSSL comes with it, in milliseconds
+
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
@@ -173,7 +166,7 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
         text = path.read_text("utf-8-sig", "replace")
         # A project without the word is the common case, and spared all parsing.
         requirements = list(read(text, package)) if package.names[0] in text.lower() else []
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, configparser.Error):
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return None  # somebody else's file, in a shape that its own tool would refuse
     found = (newest_allowed(requirement, package.releases) for requirement in requirements)
     return max(filter(None, found), default=None)
@@ -221,7 +214,9 @@ def _requirements_txt(text: str, package: _Package) -> Iterator[str]:
 
 
 def _pyproject(text: str, package: _Package) -> Iterator[str]:
-    document: dict[str, Any] = tomllib.loads(text)
+    from tflint_gpu.text.toml import loads
+
+    document: dict[str, Any] = loads(text)
     project = document.get("project", {})
     yield from _specifiers(project.get("dependencies", ()), package)
     for group in (
@@ -252,8 +247,13 @@ def _from_poetry(version: str) -> str:
 
 
 def _setup_cfg(text: str, package: _Package) -> Iterator[str]:
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(text)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise ValueError(str(error)) from None
     if parser.has_option("options", "install_requires"):
         yield from _specifiers(parser.get("options", "install_requires").splitlines(), package)
     if parser.has_section("options.extras_require"):
@@ -262,7 +262,9 @@ def _setup_cfg(text: str, package: _Package) -> Iterator[str]:
 
 
 def _toml_lock(text: str, package: _Package) -> Iterator[str]:
-    for locked in tomllib.loads(text).get("package", ()):
+    from tflint_gpu.text.toml import loads
+
+    for locked in loads(text).get("package", ()):
         if locked.get("name") in package.names:
             yield f"=={locked['version']}"
 

@@ -9,7 +9,6 @@ before the rules are asked for their byte strings imports libcst or a rule.
 from __future__ import annotations
 
 import gc
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -150,7 +149,7 @@ class Engine:
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
-            errors.append(InternalError(file.name, "model", traceback.format_exc()))
+            errors.append(InternalError(file.name, "model", _trace()))
             return FileResult(file, (), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
         found, silencers = self._run(rules, model, file.name, errors)
@@ -230,7 +229,7 @@ class Engine:
             except BaseException as error:
                 if isinstance(error, _NOT_OURS):
                     raise
-                errors.append(InternalError(name, rule.code, traceback.format_exc()))
+                errors.append(InternalError(name, rule.code, _trace()))
         return tuple(found[key] for key in sorted(found)), tuple(sorted(silencers))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
@@ -297,7 +296,7 @@ class Engine:
         try:
             return next(rule for rule in self.rules or load([code]) if rule.code == code)
         except Exception:
-            return InternalError(name, code, traceback.format_exc())
+            return InternalError(name, code, _trace())
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
@@ -385,6 +384,12 @@ def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:
         noqa_row=reason.location.row,
         severity="error",
     )
+
+
+def _trace() -> str:
+    import traceback
+
+    return traceback.format_exc()
 
 
 @contextmanager

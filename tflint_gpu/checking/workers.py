@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from tflint_gpu.catalogue import UNUSED_SUPPRESSION
 from tflint_gpu.checking.engine import Batch, Engine, FileResult, collector_held_off
 from tflint_gpu.checking.known import Known
 from tflint_gpu.checking.stack import with_large_stack
-from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.settings.files import FileToCheck
 
 WORTH_PROCESSES = 16
@@ -54,6 +54,11 @@ def check_files(
         known.write()
     order = {file.path: index for index, file in enumerate(files)}
     results.sort(key=lambda result: order[result.file.path])
+    settings = {id(file.settings): file.settings for file in files}
+    if not any(one.selection.names(UNUSED_SUPPRESSION) for one in settings.values()):
+        return results
+    from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
+
     comments = UnusedSuppressions(engine, files, results)
     return with_large_stack(comments.added) if comments.candidates else results
 
