@@ -68,6 +68,7 @@ class Project:
         self._kept_characters = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
         self._mentions: dict[Path, Mentioned] = {}
+        self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._stamps: dict[Path, Stamp | None] = {}
@@ -180,8 +181,10 @@ class Project:
 
     def program_mentions(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
-        own = source.text.encode("utf-8", "replace")
-        if any(marker in own for marker in markers):
+        known = self._own.get(source.path)
+        if known is None or known[0] is not source:
+            known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
+        if known[1].any_of(markers):
             return True
         return any(self._mentioned(path).any_of(markers) for path in self.reached(source))
 
