@@ -44,7 +44,7 @@ def test_the_machine_names_no_rule() -> None:
         for path in (ROOT / "tflint_gpu").rglob("*.py")
         for code in re.findall(r"TFG[0-8]\d\d", re.sub(r'""".*?"""|#.*', "", path.read_text(), flags=re.DOTALL))
     }
-    assert named == {"tflint_gpu/rule.py: TFG000", "tflint_gpu/rule.py: TFG001"}
+    assert named == {"tflint_gpu/catalogue.py: TFG000", "tflint_gpu/catalogue.py: TFG001"}
 
 
 def test_the_catalogue_is_what_the_rules_say() -> None:

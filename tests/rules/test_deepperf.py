@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from checks import NEWEST, findings, found
 
-from tflint_gpu.text.toml import loads
 from tflint_gpu.targets import Target
+from tflint_gpu.text.toml import loads
 
 DATA = Path(__file__).parents[1] / "peers" / "deepperf.toml"
 PLACES: list[dict[str, Any]] = loads(DATA.read_text("utf-8"))["place"]
