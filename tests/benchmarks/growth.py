@@ -14,7 +14,6 @@ import argparse
 import math
 import os
 import platform
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -44,17 +43,24 @@ def _file(lines: int) -> dict[str, str]:
 
 
 def _project(files: int) -> dict[str, str]:
-    """Files in packages of ten; each imports the one before it."""
-    text = "import tensorflow as tf\n{1}\n\ndef data{0}(n):\n    return tf.data.Dataset.range(n).map(lambda x: x + {0}).batch(4)\n"
-    before = "from project.p{0}.m{1} import data{1}\n"
-    found = {
-        f"project/p{n // 10}/m{n}.py": text.format(n, before.format((n - 1) // 10, n - 1) if n else "")
-        for n in range(files)
-    }
-    return found | {
-        "pyproject.toml": "",
-        "main.py": f"import tensorflow as tf\nfrom project.p{(files - 1) // 10}.m{files - 1} import *\n",
-    }
+    """Files in packages of ten, each of which imports two of those before it."""
+    return _importing(files, lambda n: {n // 2, n // 3} - {n})
+
+
+def _one_after_the_other(files: int) -> dict[str, str]:
+    """Each file imports the one before: the last rests on all."""
+    return _importing(files, lambda n: {n - 1} if n else set())
+
+
+def _importing(files: int, imported: Callable[[int], set[int]]) -> dict[str, str]:
+    found = {"pyproject.toml": ""}
+    for n in range(files):
+        imports = "".join(f"from project.p{i // 10}.m{i} import data{i}\n" for i in sorted(imported(n)))
+        found[f"project/p{n // 10}/m{n}.py"] = (
+            f"import tensorflow as tf\n{imports}\n\ndef data{n}(n):\n"
+            f"    return tf.data.Dataset.range(n).map(lambda x: x + {n}).batch(4)\n"
+        )
+    return found
 
 
 def _chain(operations: int) -> dict[str, str]:
@@ -109,6 +115,7 @@ class Kind:
 KINDS = (
     Kind("lines of a file", _file, (100, 1_000, 10_000, 50_000)),
     Kind("files of a project", _project, (10, 100, 1_000, 10_000)),
+    Kind("files in a row of imports", _one_after_the_other, (10, 100, 300, 1_000)),
     Kind("operations of a chain", _chain, (30, 100, 300, 1_000)),
     Kind("depth of a call graph", _graph, (10, 50, 100, 200)),
     Kind("statements of a function", _statements, (100, 500, 1_000, 5_000)),
@@ -149,13 +156,8 @@ def _seconds(files: dict[str, str]) -> tuple[float, set[str]]:
             path.write_text(text, encoding="utf-8")
         command = tflint("check", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", "--verbose", ".")
         used = cost(command, Path(folder))
-        told = (
-            subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stderr
-            if used.cpu < 20
-            else ""
-        )
     marker = "values were followed no further than "
-    return used.cpu, {line.partition(marker)[2] for line in told.splitlines() if marker in line}
+    return used.cpu, {line.partition(marker)[2] for line in used.told.splitlines() if marker in line}
 
 
 def _draw(kinds: Iterable[Kind]) -> None:

@@ -25,12 +25,14 @@ class Cost:
         wall: seconds from its start to its end.
         memory: bytes of the largest of its processes.
         longest: seconds of CPU of its first process, and of the busiest other one: no run on free cores is shorter.
+        told: what it wrote to standard error.
     """
 
     cpu: float
     wall: float
     memory: int
     longest: float
+    told: str = ""
 
 
 def tflint(*arguments: str) -> list[str]:
@@ -59,16 +61,16 @@ def cost(command: Sequence[str], folder: Path | None = None, given: bytes = b"",
     process.stdin.write(given)
     process.stdin.close()
     busiest = _watched(process.pid) if watched else 0.0
-    complaint = process.stderr.read()
+    told = process.stderr.read().decode(errors="replace")
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stderr.close()
     if process.returncode not in (0, 1):
-        raise RuntimeError(f"{command} gave {process.returncode}: {complaint.decode(errors='replace')[-500:]}")
+        raise RuntimeError(f"{command} gave {process.returncode}: {told[-500:]}")
     cpu = used.ru_utime + used.ru_stime
     scale = 1 if sys.platform == "darwin" else 1024
-    return Cost(cpu, wall, used.ru_maxrss * scale, busiest)
+    return Cost(cpu, wall, used.ru_maxrss * scale, busiest, told)
 
 
 def _watched(pid: int) -> float:
