@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import hands_values_to_functions
 from tflint_gpu.model.tensorflow.retracing import ChangingArgument
 from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, importing
 
@@ -54,6 +55,7 @@ class PythonArgumentRetrace(Rule):
     least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "),)
     near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    questions = (hands_values_to_functions,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -10,6 +10,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.syntax import argument, dotted_name
+from tflint_gpu.model.tensorflow.first_looks import predicts_again
 from tflint_gpu.model.tensorflow.repetitions import Repeated, names_of
 from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, measured_loop
 
@@ -56,6 +57,7 @@ class PredictInLoop(Rule):
     name = "predict-in-loop"
     least_tensorflow = (2, 0)
     near_markers = (b".predict(",)
+    questions = (predicts_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
