@@ -1,19 +1,15 @@
-"""What a rule is, what it yields, and how the rules are found without importing them."""
+"""What a rule is, and what it yields."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
-import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
@@ -26,18 +22,15 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
-from tflint_gpu.text.bytesearch import OPT_IN_ENDING, Marker
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tflint_gpu.text.bytesearch import Marker
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.looks import Question
 
 __all__ = [
+    "UNREADABLE_FILE",
+    "UNUSED_SUPPRESSION",
     "Change",
     "Edit",
     "Experiment",
@@ -58,10 +51,6 @@ __all__ = [
     "table_of",
     "wrap",
 ]
-
-UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
-"""What the engine says itself."""
-_RULE_MODULE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,47 +160,6 @@ class Rule:
                 break
             block.append(line)
         return textwrap.dedent("\n".join(block)).strip("\n") + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class RuleEntry:
-    """A rule as the file system shows it: known without importing the rule or libcst."""
-
-    code: str
-    name: str
-    theme: str
-    module: str
-    opt_in: bool = False
-
-
-@cache
-def entries() -> tuple[RuleEntry, ...]:
-    """All rules, by code.
-
-    A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data
-    are rows of a table, `renames.toml`, of which the module beside it, `renames.py`, makes its `RULES`.
-    """
-    package = importlib.import_module("tflint_gpu.rules")
-    found = []
-    for theme in pkgutil.iter_modules(package.__path__):
-        if not theme.ispkg:
-            continue
-        folder = [f"{path}/{theme.name}" for path in package.__path__]
-        for module in pkgutil.iter_modules(folder):
-            if match := _RULE_MODULE.fullmatch(module.name):
-                code, name = match[1].upper(), match[2].replace("_", "-")
-                dotted = f"tflint_gpu.rules.{theme.name}.{module.name}"
-                found.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
-        for table in (path for place in folder for path in Path(place).glob("*.toml")):
-            dotted = f"tflint_gpu.rules.{theme.name}.{table.stem}"
-            found += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in table_of(table).items())
-    return tuple(sorted(found, key=lambda entry: entry.code))
-
-
-@cache
-def table_of(path: Path) -> dict[str, dict[str, Any]]:
-    """The rules of a table, by code: each has a `name`, and what else its module makes a rule of."""
-    return tomllib.loads(path.read_text("utf-8"))
 
 
 def load(codes: Iterable[str]) -> tuple[Rule, ...]:

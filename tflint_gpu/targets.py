@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import configparser
 import json
+import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
@@ -87,23 +82,6 @@ def memory_size(text: str) -> int | None:
     return size or None
 
 
-def find_target(setting: str | None, directory: Path) -> Target:
-    """The target for the files of a directory: the setting, else the nearest pin up to the project's root.
-
-    Arguments:
-        setting: such as "2.10" or "2.10.1", already known to have that form.
-        directory: where the files are.
-    """
-    if setting is not None:
-        major, minor = (int(part) for part in setting.split(".")[:2])
-        return _target((1, 15) if major < 2 else (major, minor), "settings")
-    files = _pinning_files(directory)
-    found, keras = _first_pin(files, _TENSORFLOW), _first_pin(files, _KERAS)
-    target = _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
-    is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
-    return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
-
-
 @dataclass(frozen=True, slots=True)
 class Pin:
     """Where a project says which TensorFlow it runs on; rows from 1."""
@@ -112,29 +90,74 @@ class Pin:
     row: int
 
 
-def pin_of(directory: Path) -> Pin | None:
-    """The place that decides about the files of a directory, where no setting does: the first line with the name."""
-    found = _first_pin(_pinning_files(directory), _TENSORFLOW)
-    if found is None:
+class Pins:
+    """What projects pin. A folder is listed and a file read once, however many files below are asked for."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, list[tuple[Path, _Reader]]] = {}
+        self._roots: dict[Path, bool] = {}
+        self._releases: dict[tuple[Path, str], tuple[int, int] | None] = {}
+
+    def target(self, setting: str | None, directory: Path) -> Target:
+        """The target for the files of a directory: the setting, else the nearest pin up to the project's root.
+
+        Arguments:
+            setting: such as "2.10" or "2.10.1", already known to have that form.
+            directory: where the files are.
+        """
+        if setting is not None:
+            major, minor = (int(part) for part in setting.split(".")[:2])
+            return _target((1, 15) if major < 2 else (major, minor), "settings")
+        files = self._deciding(directory)
+        found, keras = self._first(files, _TENSORFLOW), self._first(files, _KERAS)
+        target = _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
+        is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
+        return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
+
+    def place(self, directory: Path) -> Pin | None:
+        """What decides about the files of a directory, where no setting does: the first line with the name."""
+        found = self._first(self._deciding(directory), _TENSORFLOW)
+        if found is None:
+            return None
+        lines = found[0].read_text("utf-8-sig", "replace").splitlines()
+        return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
+
+    def _deciding(self, directory: Path) -> list[tuple[Path, _Reader]]:
+        """The files that may pin a version, up to the project's root, those that decide first."""
+        above = [directory, *directory.parents]
+        root = next((number for number, place in enumerate(above) if self._is_root(place)), 0)
+        return [one for place in above[: root + 1] for one in self._files_in(place)]
+
+    def _is_root(self, place: Path) -> bool:
+        if place not in self._roots:
+            self._roots[place] = any((place / name).exists() for name in _ROOT_MARKERS)
+        return self._roots[place]
+
+    def _files_in(self, place: Path) -> list[tuple[Path, _Reader]]:
+        if place not in self._files:
+            try:
+                names = sorted(os.listdir(place))  # noqa: PTH208
+            except OSError:
+                names = []
+            self._files[place] = [
+                (place / name, read) for pattern, read in _READERS for name in names if fnmatchcase(name, pattern)
+            ]
+        return self._files[place]
+
+    def _first(self, files: Iterable[tuple[Path, _Reader]], package: _Package) -> tuple[Path, tuple[int, int]] | None:
+        for path, read in files:
+            key = path, package.names[0]
+            if key not in self._releases:
+                self._releases[key] = _newest_pinned(path, read, package)
+            release = self._releases[key]
+            if release is not None:
+                return path, release
         return None
-    lines = found[0].read_text("utf-8-sig", "replace").splitlines()
-    return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
 
 
-def _pinning_files(directory: Path) -> list[tuple[Path, _Reader]]:
-    """The files that may pin a version, up to the project's root, those that decide first."""
-    above = [directory, *directory.parents]
-    marked = [place for place in above if any((place / name).exists() for name in _ROOT_MARKERS)]
-    places = above[: above.index(marked[0]) + 1] if marked else [directory]
-    return [(path, read) for place in places for pattern, read in _READERS for path in sorted(place.glob(pattern))]
-
-
-def _first_pin(files: Iterable[tuple[Path, _Reader]], package: _Package) -> tuple[Path, tuple[int, int]] | None:
-    for path, read in files:
-        release = _newest_pinned(path, read, package)
-        if release is not None:
-            return path, release
-    return None
+def find_target(setting: str | None, directory: Path) -> Target:
+    """The target for the files of one directory, as `Pins.target` has it."""
+    return Pins().target(setting, directory)
 
 
 def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, int] | None:
@@ -143,7 +166,7 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
         text = path.read_text("utf-8-sig", "replace")
         # A project without the word is the common case, and spared all parsing.
         requirements = list(read(text, package)) if package.names[0] in text.lower() else []
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, configparser.Error):
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return None  # somebody else's file, in a shape that its own tool would refuse
     found = (newest_allowed(requirement, package.releases) for requirement in requirements)
     return max(filter(None, found), default=None)
@@ -191,7 +214,9 @@ def _requirements_txt(text: str, package: _Package) -> Iterator[str]:
 
 
 def _pyproject(text: str, package: _Package) -> Iterator[str]:
-    document: dict[str, Any] = tomllib.loads(text)
+    from tflint_gpu.text.toml import loads
+
+    document: dict[str, Any] = loads(text)
     project = document.get("project", {})
     yield from _specifiers(project.get("dependencies", ()), package)
     for group in (
@@ -222,8 +247,13 @@ def _from_poetry(version: str) -> str:
 
 
 def _setup_cfg(text: str, package: _Package) -> Iterator[str]:
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(text)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise ValueError(str(error)) from None
     if parser.has_option("options", "install_requires"):
         yield from _specifiers(parser.get("options", "install_requires").splitlines(), package)
     if parser.has_section("options.extras_require"):
@@ -232,7 +262,9 @@ def _setup_cfg(text: str, package: _Package) -> Iterator[str]:
 
 
 def _toml_lock(text: str, package: _Package) -> Iterator[str]:
-    for locked in tomllib.loads(text).get("package", ()):
+    from tflint_gpu.text.toml import loads
+
+    for locked in loads(text).get("package", ()):
         if locked.get("name") in package.names:
             yield f"=={locked['version']}"
 

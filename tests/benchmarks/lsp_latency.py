@@ -21,7 +21,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-__all__: list[str] = []
+__all__ = ["lines_of_fixtures", "measure"]
 _WARMING = 3
 _FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -33,8 +33,8 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=30)
     arguments = parser.parse_args()
     path = (arguments.file or _FIXTURES / "typed_here.py").resolve()
-    text = path.read_text("utf-8") if arguments.file else _five_hundred_lines()
-    found, waits, spent = asyncio.run(_measure(path, text, arguments.changes))
+    text = path.read_text("utf-8") if arguments.file else lines_of_fixtures()
+    found, waits, spent = asyncio.run(measure(path, text, arguments.changes))
     print(f"{platform.machine()}, Python {platform.python_version()}")
     print(f"{text.count(chr(10))} lines, {found} findings, {len(waits)} changes")
     print(f"diagnostics after {statistics.median(waits):.0f} ms (median), {max(waits):.0f} ms (longest)")
@@ -42,16 +42,19 @@ def main() -> None:
         print(f"the server's CPU time: {1000 * spent / len(waits):.0f} ms a change")
 
 
-def _five_hundred_lines() -> str:
+def lines_of_fixtures(count: int = 500) -> str:
+    """A program of so many lines: those of `fixtures/` one behind the other, again and again."""
     texts = [
         path.read_text("utf-8") for path in sorted(_FIXTURES.rglob("*.py")) if "tensorflow" in path.read_text("utf-8")
     ]
     lines = "\n".join(text for text in texts if "from __future__" not in text).splitlines(keepends=True)
-    end = next(row for row in range(500, 0, -1) if lines[row][0].isalnum())  # where a statement starts
-    return "".join(lines[:end]) + "# filled up\n" * (500 - end)
+    lines *= count // len(lines) + 1
+    end = next(row for row in range(count, 0, -1) if lines[row][0].isalnum())  # where a statement starts
+    return "".join(lines[:end]) + "# filled up\n" * (count - end)
 
 
-async def _measure(path: Path, text: str, changes: int) -> tuple[int, list[float], float]:
+async def measure(path: Path, text: str, changes: int) -> tuple[int, list[float], float]:
+    """How many findings the text has, the milliseconds of each change, and the server's CPU seconds."""
     client = LanguageClient("latency", "1")
     arrived: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
     client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: arrived.put_nowait(params))

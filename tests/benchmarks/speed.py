@@ -35,7 +35,7 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
-__all__: list[str] = []
+__all__ = ["checked", "parsed", "tensorflow_files", "timed"]
 
 
 def main() -> None:
@@ -48,15 +48,15 @@ def main() -> None:
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    projects = {folder.resolve(): _files(folder.resolve(), arguments.limit) for folder in arguments.folders}
+    projects = {folder.resolve(): tensorflow_files(folder.resolve(), arguments.limit) for folder in arguments.folders}
     files = [path for paths in projects.values() for path in paths]
     lines = sum(path.read_bytes().count(b"\n") for path in files)
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, one core")
     print(f"{len(files)} files that mention TensorFlow or Keras, {lines} lines, {arguments.repeat} turns")
     parses, checks = [], []
     for _ in range(arguments.repeat):
-        parses.append(_timed(lambda: _parse(files)))
-        checks.append(_timed(lambda: _check(projects)))
+        parses.append(timed(lambda: parsed(files)))
+        checks.append(timed(lambda: checked(projects)))
     ratios = [check / parse for check, parse in zip(checks, parses, strict=True)]
     print(f"parse_module  {statistics.median(parses):7.2f} s CPU  {lines / statistics.median(parses):9.0f} lines/s")
     print(f"whole check   {statistics.median(checks):7.2f} s CPU  {lines / statistics.median(checks):9.0f} lines/s")
@@ -115,7 +115,7 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     for rule in rules:
         asked = clock.timed(rule.code, lambda model, check=rule.check: list(check(model)))
         rule.check = asked  # type: ignore[method-assign]
-    _check(projects, rules)
+    checked(projects, rules)
     clock.enter("")
     libcst.parse_module, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
     parts, parse = clock.parts, clock.parts["parse"]
@@ -165,14 +165,15 @@ def _print_growth() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder).resolve() / "program.py"
                 path.write_text(made(n), encoding="utf-8")
-                whole = min(_timed(lambda path=path: _check({path.parent: [path]})) for _ in range(3))
-                parse = min(_timed(lambda path=path: _parse([path])) for _ in range(3))
+                whole = min(timed(lambda path=path: checked({path.parent: [path]})) for _ in range(3))
+                parse = min(timed(lambda path=path: parsed([path])) for _ in range(3))
                 costs.append(1000 * (whole - parse))
         grows = " ".join(f"{after / before:5.1f}" for before, after in itertools.pairwise(costs))
         print(f"  {what:32} {' '.join(f'{cost:8.1f}' for cost in costs)}   grows {grows}")
 
 
-def _files(folder: Path, limit: int) -> list[Path]:
+def tensorflow_files(folder: Path, limit: int) -> list[Path]:
+    """The Python files below a folder that mention TensorFlow, at most so many; 0 for all."""
     found = []
     for path in sorted(folder.rglob("*.py")):
         if path.is_file() and mentions_tensorflow(path.read_bytes()):
@@ -180,14 +181,16 @@ def _files(folder: Path, limit: int) -> list[Path]:
     return found[:limit] if limit else found
 
 
-def _timed(work: Callable[[], None]) -> float:
+def timed(work: Callable[[], None]) -> float:
+    """Seconds of this process that some work takes."""
     gc.collect()
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
-def _parse(files: list[Path]) -> None:
+def parsed(files: list[Path]) -> None:
+    """Parse files and drop their trees."""
     gc.disable()  # as the check does: the trees die one by one either way
     for path in files:
         try:
@@ -197,7 +200,8 @@ def _parse(files: list[Path]) -> None:
     gc.enable()
 
 
-def _check(projects: dict[Path, list[Path]], rules: Sequence[Rule] | None = None) -> None:
+def checked(projects: dict[Path, list[Path]], rules: Sequence[Rule] | None = None) -> None:
+    """Check the files of some projects in this process."""
     for folder, paths in projects.items():
         resolver = SettingsResolver(isolated=True, working_directory=folder)
         settings = resolver.for_directory(folder)

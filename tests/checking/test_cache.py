@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tflint_gpu.checking.cache import Cache, Kept, file_digest
+from tflint_gpu.checking.cache import Cache, Kept
+from tflint_gpu.consulted import Consulted, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 
-FILE = Path("/p/x.py")
 PLACE, END = Location(1, 2), Location(1, 5)
 DIAGNOSTIC = Diagnostic(
     "TFG101", "n", "m é", "x.py", PLACE, END, 1, "warning",
@@ -18,62 +19,155 @@ DIAGNOSTIC = Diagnostic(
     (Related("y.py", PLACE, END, "there"),),
     Fix("f", "unsafe", (Edit(1, 4, PLACE, END, "new\n"),)),
 )  # fmt: skip
+KEPT = Kept((DIAGNOSTIC,))
 
 
-def digests(*paths: Path) -> dict[Path, bytes | None]:
-    found = {path: file_digest(path) for path in paths}
-    return {path: None if digest is None else bytes.fromhex(digest) for path, digest in found.items()}
+class Folder:
+    """Files of which some ask for others, and a cache of what came of them."""
+
+    def __init__(self, folder: Path, **asked: str) -> None:
+        self.folder, self.asked = folder, {name: names.split() for name, names in asked.items()}
+        for name in asked:
+            (folder / name).write_text(name)
+        self.directory = folder / ".cache"
+
+    def at(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def opened(self) -> Cache:
+        """The cache as a new run finds it."""
+        return Cache.below(self.directory, self.folder)
+
+    def keep(self, *names: str, key: str = "k", kept: Kept = KEPT) -> None:
+        """What a run does that has checked some of the files."""
+        cache = self.opened()
+        reached = list(names)
+        for name in reached:
+            reached += [one for one in self.asked.get(name, ()) if one not in reached]
+        paths = {self.at(name): [self.at(other) for other in self.asked.get(name, ())] for name in reached}
+        cache.learn(Consulted(paths, {path: state_of(path) for path in paths}))
+        for name in names:
+            cache.store(self.at(name), key, kept)
+        cache.write()
+
+    def known(self, key: str = "k") -> set[str]:
+        """The files of which the result is believed by a new run."""
+        cache = self.opened()
+        return {name for name in self.asked if cache.load(self.at(name), key) is not None}
 
 
 def test_what_was_stored_comes_back(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "c")
+    folder = Folder(tmp_path, x="")
     plain = Diagnostic("TFG000", "n", "m", "x.py", PLACE, END, 1, "error")
-    kept = Kept((DIAGNOSTIC, plain), (("x.py", 7), ("y.py", 9)), is_whole=False)
-    cache.store(FILE, "ab12", kept, {})
-    assert cache.load(FILE, "ab12") == kept
-    assert cache.load(FILE, "ab13") is None
-    assert cache.load(Path("/p/y.py"), "ab12") is None
-    cache.store(FILE, "ab13", Kept(()), {})
-    assert cache.load(FILE, "ab12") is None, "a file has one entry: the directory does not grow with each edit"
-    assert (tmp_path / "c" / ".gitignore").read_text().endswith("*\n")
-    assert (tmp_path / "c" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
-    assert not list((tmp_path / "c").rglob(".new-*")), "temporary files are gone"
+    kept = Kept((DIAGNOSTIC, plain), (("x.py", 7), ("y.py", 9)), is_whole=False, bounds=("50 steps",))
+    folder.keep("x", kept=kept)
+    cache = folder.opened()
+    assert cache.load(folder.at("x"), "k") == kept
+    assert cache.load(folder.at("x"), "other rules") is None
+    assert cache.load(folder.at("y"), "k") is None
+    assert (tmp_path / ".cache" / ".gitignore").read_text().endswith("*\n")
+    assert (tmp_path / ".cache" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
 
 
-def test_other_files_are_verified(tmp_path: Path) -> None:
-    there, absent = tmp_path / "there.py", tmp_path / "absent.py"
-    there.write_text("a")
-    cache = Cache(tmp_path / "c")
-    cache.store(FILE, "ab", Kept(()), digests(there, absent))
-    assert cache.load(FILE, "ab") == Kept(())
-    there.write_text("b")
-    assert cache.load(FILE, "ab") is None
-    there.write_text("a")
-    assert cache.load(FILE, "ab") == Kept(())
-    absent.write_text("now it is here")
-    assert cache.load(FILE, "ab") is None
+def test_a_result_falls_with_whatever_it_rests_on_directly_or_through_others(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, a="b", b="c", c="b absent", d="", e="d")
+    names = ("a", "b", "c", "d", "e")
+    folder.keep(*names)
+    assert folder.known() == {*names}
+    for changed, left in (("c", {"d", "e"}), ("a", {"b", "c", "d", "e"}), ("d", {"a", "b", "c"})):
+        (tmp_path / changed).write_text("else")
+        assert folder.known() == left
+        (tmp_path / changed).write_text(changed)
+        assert folder.known() == {*names}, "the same bytes at another time"
+    (tmp_path / "absent").write_text("here now")
+    assert folder.known() == {"d", "e"}
+    (tmp_path / "absent").unlink()
+    (tmp_path / "absent").mkdir()
+    assert folder.known() == {"d", "e"}, "a folder can hold modules"
+
+
+def test_a_run_on_some_files_keeps_what_is_known_of_the_others_and_nothing_that_fell(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, a="c", b="c", c="", d="")
+    folder.keep("a", "b", "c", "d")
+    (tmp_path / "c").write_text("else")
+    folder.keep("a")
+    assert folder.known() == {"a", "d"}
+
+
+def test_an_import_that_is_gone_counts_no_more(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, a="b", b="")
+    folder.keep("a", "b")
+    (tmp_path / "a").write_text("without the import")
+    assert folder.known() == {"b"}
+    folder.asked["a"] = []
+    cache = folder.opened()
+    assert cache.load(folder.at("a"), "k") is None
+    cache.learn(Consulted({}, {folder.at("a"): state_of(folder.at("a"))}))
+    cache.store(folder.at("a"), "k", KEPT)
+    cache.write()
+    (tmp_path / "b").write_text("else")
+    assert folder.known() == {"a"}
+
+
+def test_a_file_that_changes_during_the_run_takes_down_what_was_stored_before(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, a="b", b="")
+    cache = folder.opened()
+    a, b = folder.at("a"), folder.at("b")
+    cache.learn(Consulted({a: [b]}, {a: state_of(a), b: state_of(b)}))
+    cache.store(a, "k", KEPT)
+    (tmp_path / "b").write_text("another process found this")
+    cache.learn(Consulted({}, {b: state_of(b)}))
+    cache.store(b, "k", KEPT)
+    cache.write()
+    assert folder.known() == {"b"}
+
+
+def test_files_long_unchanged_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(tmp_path, a="b absent", b="")
+    folder.keep("a", "b")
+    [index] = (tmp_path / ".cache").rglob("*.json")
+    later = index.stat().st_mtime_ns + 10**10
+    os.utime(index, ns=(later, later))
+    read: list[str] = []
+    monkeypatch.setattr("tflint_gpu.checking.cache.state_of", lambda path: read.append(path) or state_of(path))
+    assert folder.known() == {"a", "b"}
+    assert read == []
+    (tmp_path / "b").write_text("B")  # as long as before
+    assert folder.known() == set()
+    assert read == [folder.at("b")]
+
+
+def test_that_there_is_nothing_in_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, a="")
+    cache = folder.opened()
+    cache.learn(Consulted({}, {folder.at("a"): state_of(folder.at("a"))}))
+    cache.store_nothing(folder.at("a"))
+    cache.write()
+    assert folder.opened().has_nothing(folder.at("a"))
+    assert folder.opened().load(folder.at("a"), "k") is None
+    (tmp_path / "a").write_text("import tensorflow")
+    assert not folder.opened().has_nothing(folder.at("a"))
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"{", b"[]", b'{"consulted": 3}', b"\xff", b'{"consulted": {}, "diagnostics": [{}]}']
+    "damage", [b"", b"{", b"[]", b'{"made_by": 3}', b"\xff", "results", "files", "asked", b"[" * 100_000]
 )
-def test_damaged_entries_are_ignored(damage: bytes, tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.store(FILE, "abcd", Kept((DIAGNOSTIC,)), {})
-    [entry] = tmp_path.rglob("*.json")
-    assert json.loads(entry.read_bytes())
-    entry.write_bytes(damage)
-    assert cache.load(FILE, "abcd") is None
+def test_damaged_caches_are_ignored(damage: bytes | str, tmp_path: Path) -> None:
+    folder = Folder(tmp_path, a="b", b="")
+    folder.keep("a", "b")
+    [index] = (tmp_path / ".cache").rglob("*.json")
+    if isinstance(damage, str):
+        content = json.loads(index.read_bytes())
+        content[damage] = [[77, 77, 77]]
+        damage = json.dumps(content).encode()
+    index.write_bytes(damage)
+    assert folder.known() == set()
+    folder.keep("a", "b")
+    assert folder.known() == {"a", "b"}
 
 
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    cache = Cache(tmp_path / "file" / "c")
-    cache.store(FILE, "ab", Kept((DIAGNOSTIC,)), {})
-    assert cache.load(FILE, "ab") is None
-
-
-def test_the_key_sees_every_circumstance() -> None:
-    keys = {Cache.key(b"a", 1), Cache.key(b"b", 1), Cache.key(b"a", 2), Cache.key(b"a", 1, 2), Cache.key(b"a")}
-    assert len(keys) == 5
-    assert Cache.key(b"a", 1) == Cache.key(b"a", 1)
+    folder = Folder(tmp_path, a="")
+    folder.directory.write_text("a file")
+    folder.keep("a")
+    assert folder.known() == set()

@@ -10,7 +10,7 @@ import pytest
 from mutations import CHAINS, as_notebook, linked, mutated
 from robustness import TARGETS, failures
 
-from tflint_gpu.checking.workers import with_large_stack
+from tflint_gpu.checking.stack import with_large_stack
 
 TRAINING = """\
 import numpy as np

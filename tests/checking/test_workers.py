@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.workers import check_files, with_large_stack
+from tflint_gpu.checking.stack import with_large_stack
+from tflint_gpu.checking.workers import check_files
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery

@@ -306,3 +306,45 @@ def test_interrupting_exits_with_130(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
     assert b"Traceback" not in errors
+
+
+UNNEEDED = (
+    "multiprocessing",
+    "concurrent",
+    "asyncio",
+    "tempfile",
+    "traceback",
+    "tflint_gpu.checking.fixes",
+    "tflint_gpu.rules.tool",
+)
+"""What a check of one file has no use for, whatever the file is."""
+PARSING = ("libcst", "hashlib", "tomllib", "tomli", "tflint_gpu.model", "tflint_gpu.rule", "tflint_gpu.checking")
+"""What a check needs only for code that may have to do with TensorFlow, or with settings to read."""
+
+
+@pytest.mark.parametrize(
+    ("code", "forbidden"),
+    [("import json\n", (*UNNEEDED, *PARSING)), ("import tensorflow as tf\ntf.function(print)\n", UNNEEDED)],
+)
+def test_a_check_of_standard_input_imports_what_it_needs(code: str, forbidden: tuple[str, ...], tmp_path: Path) -> None:
+    """Protects the editor's pause: the imports are most of what a check of one file takes."""
+    command = [sys.executable, "-X", "importtime", "-m", "tflint_gpu", "check", "--no-cache", "-"]
+    done = subprocess.run(command, cwd=tmp_path, input=code, capture_output=True, text=True, timeout=60, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "click" in imported
+    assert [name for name in forbidden if name in imported] == []
+
+
+def test_what_is_known_is_not_shared_out(tmp_path: Path, tflint: Any) -> None:
+    """Protects a warm check from losing time by more processes: it starts none."""
+    for number in range(20):
+        (tmp_path / f"m{number}.py").write_text("import tensorflow as tf\n")
+    assert tflint("check", "--jobs", "2").returncode == 0
+    program = (
+        "import multiprocessing.process as p\n"
+        "def start(self):\n    raise SystemExit('a process was started')\n"
+        "p.BaseProcess.start = start\n"
+        "from tflint_gpu.cli import main; main(['check', '--jobs', '2'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

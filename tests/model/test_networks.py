@@ -13,7 +13,7 @@ from network_programs import HEAD, PROGRAMS
 
 from tflint_gpu.model import networks
 from tflint_gpu.model.networks.sizes import Estimate
-from tflint_gpu.settings.config import tomllib
+from tflint_gpu.text.toml import loads
 
 BATCH = 16
 PARTLY_REPORTED = {"transformer block as a layer"}  # Keras reports what the block gives, not the layers in it
@@ -88,7 +88,7 @@ def script() -> Any:
 def table() -> dict[str, Any]:
     """The table as it is shipped."""
     path = Path(networks.__file__).parent / "architectures.toml"
-    return dict(tomllib.loads(path.read_text("utf-8")))
+    return dict(loads(path.read_text("utf-8")))
 
 
 def test_the_table_has_the_networks_of_keras() -> None:
@@ -98,7 +98,7 @@ def test_the_table_has_the_networks_of_keras() -> None:
 @pytest.mark.parametrize("name", ["MobileNetV2", "DenseNet121"])
 def test_the_table_is_what_its_script_writes(name: str) -> None:
     module = script()
-    row = tomllib.loads(module.written({name: module.row(name)}, "3"))[name]
+    row = loads(module.written({name: module.row(name)}, "3"))[name]
     assert table()[name] == row
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from checks import NEWEST, findings, found
 
-from tflint_gpu.settings.config import tomllib
 from tflint_gpu.targets import Target
+from tflint_gpu.text.toml import loads
 
 DATA = Path(__file__).parents[1] / "peers" / "deepperf.toml"
-PLACES: list[dict[str, Any]] = tomllib.loads(DATA.read_text("utf-8"))["place"]
+PLACES: list[dict[str, Any]] = loads(DATA.read_text("utf-8"))["place"]
 TRIED = [place for place in PLACES if "program" in place]
 MARK = "# here"
 OUT = "node in a loop"

@@ -38,7 +38,7 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
     overrides = Options(output_format="concise", extend_exclude=("z",))
     settings = SettingsResolver(overrides, working_directory=tmp_path).for_directory(tmp_path)
     assert settings.output_format == "concise"
-    assert [pattern.text for pattern in settings.exclude] == ["x", "y", "z"]
+    assert [pattern.text for pattern in settings.exclude.patterns] == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize(

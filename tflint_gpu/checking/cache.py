@@ -1,27 +1,35 @@
-"""Results of earlier checks, kept on disk and believed only while everything they rest on is unchanged."""
+"""Results of earlier checks, kept on disk and believed only while everything they rest on is unchanged.
+
+One file holds the results of all files that share their settings' folder, and which file asked for which other one:
+a file is looked at once, however many results rest on it. A file with the times, size and number that it had is taken
+to hold the same bytes, unless it was written in the second before the results were: then, and if they differ, its
+bytes are compared.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
 import os
 import sys
-import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import tflint_gpu
+from tflint_gpu.consulted import Consulted, Stamp, State, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 
 DIRECTORY = ".tflint_gpu_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by tflint-gpu; it can be deleted.\n"
+_DOUBTFUL = 1_000_000_000
+"""Nanoseconds within which two changes of a file may get the same time."""
 
 
-Silencer = tuple[str, int]
-"""A code in a comment that silenced a finding: the name of its file, and where it starts in the text."""
+_NOTHING = "nothing"
+"""In the place of a key: the file has nothing to do with TensorFlow."""
 
 
 @functools.cache
@@ -30,22 +38,30 @@ def rules_fingerprint() -> str:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{tflint_gpu.__version__} {sys.version_info[:3]}".encode())
     for directory in _program_directories():
-        for path in sorted(path for ending in ("py", "toml") for path in directory.rglob(f"*.{ending}")):
-            status = path.stat()
-            digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
+        for path, (written, _, size, _) in sorted(_program_files(directory)):
+            digest.update(f"{path} {written} {size}\n".encode())
     return digest.hexdigest()
 
 
-def _program_directories() -> list[Path]:
+def _program_files(directory: str) -> Iterator[tuple[str, Stamp]]:
+    with os.scandir(directory) as scan:
+        for entry in scan:
+            if entry.is_dir():
+                yield from _program_files(entry.path)
+            elif entry.name.endswith((".py", ".toml")):
+                yield entry.path, stamp_from(entry.stat())
+
+
+def _program_directories() -> list[str]:
     from importlib.util import find_spec
 
-    found = [Path(tflint_gpu.__file__).parent]
+    found = [str(Path(tflint_gpu.__file__).parent)]
     for package in ("tflint_gpu.rules", "libcst"):
         spec = find_spec(package)
         if spec is not None and spec.submodule_search_locations:
             place = Path(next(iter(spec.submodule_search_locations)))
             # Of libcst, whose files are many, the version is enough: pip writes it into a name.
-            found += [place] if package != "libcst" else sorted(place.parent.glob("libcst-*.dist-info"))
+            found += [str(place)] if package != "libcst" else sorted(map(str, place.parent.glob("libcst-*.dist-info")))
     return found
 
 
@@ -54,65 +70,187 @@ class Kept:
     """What is kept of a result, as `FileResult` has it."""
 
     diagnostics: tuple[Diagnostic, ...]
-    silencers: tuple[Silencer, ...] = ()
+    silencers: tuple[tuple[str, int], ...] = ()
     is_whole: bool = True
+    bounds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Cache:
-    """A directory with one JSON file for each file checked, overwritten when the file or its settings change."""
+    """The results of the files of one folder, in a file of a directory.
 
-    directory: Path
+    Arguments:
+        directory: where to keep them.
+        base: the folder.
+    """
+
+    def __init__(self, directory: Path, base: Path) -> None:
+        self.directory = directory
+        name = hashlib.blake2b(os.fsencode(base), digest_size=16).hexdigest()
+        self._file = directory / tflint_gpu.__version__ / f"{name}.json"
+        self._states: dict[str, State] = {}
+        self._asked: dict[str, set[str]] = {}
+        self._askers: dict[str, list[str]] | None = None
+        self._entries: dict[str, tuple[str, Any]] = {}
+        self._sound: set[str] = set()
+        self._stale: set[str] = set()
+        self._sure_until = 0
+        self._is_new = False
+        try:
+            self._read()
+        except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            self._states, self._asked, self._entries = {}, {}, {}  # absent, or not (any more) what we wrote
 
     @classmethod
     def below(cls, configured: Path | None, base: Path) -> Cache:
         """The cache that the settings name, or the usual one beside the settings file."""
-        return cls(configured or base / DIRECTORY)
+        return cls(configured or base / DIRECTORY, base)
 
-    @staticmethod
-    def key(data: bytes, *circumstances: object) -> str:
-        """A name for everything that a result depends on, except other files."""
-        digest = hashlib.blake2b(data, digest_size=20)
-        digest.update(b"\0" + repr(circumstances).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
-
-    def load(self, file: Path, key: str) -> Kept | None:
-        """What is stored for a file under this key, if all other files it rests on are unchanged."""
+    def load(self, path: str, key: str) -> Kept | None:
+        """What is stored for a file under this key, if it and all files that the result rests on are unchanged."""
+        known = self._entries.get(path)
+        if known is None or known[0] != key or not self._is_sound(path):
+            return None
         try:
-            entry = json.loads(self._path(file).read_bytes())
-            if entry["key"] != key:
-                return None
-            for path, digest in entry["consulted"].items():
-                if file_digest(Path(path)) != digest:
-                    return None
-            silencers = tuple((name, offset) for name, offset in entry["silencers"])
-            return Kept(tuple(_diagnostic(item) for item in entry["diagnostics"]), silencers, entry["is_whole"])
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return None  # absent, or not (any more) what we wrote
+            return known[1] if isinstance(known[1], Kept) else _kept(known[1])
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
 
-    def store(self, file: Path, key: str, kept: Kept, consulted: dict[Path, bytes | None]) -> None:
-        """Keep a result. A cache that cannot be written is no reason to complain."""
-        entry = {
-            "key": key,
-            "consulted": {str(path): None if digest is None else digest.hex() for path, digest in consulted.items()},
-            **asdict(kept),
+    def has_nothing(self, path: str) -> bool:
+        """Whether a file is unchanged of which it is stored that it has nothing to do with TensorFlow."""
+        known = self._entries.get(path)
+        return known is not None and known[0] == _NOTHING and self._is_sound(path)
+
+    def store(self, path: str, key: str, kept: Kept) -> None:
+        """Keep a result, after `learn` was told of the file and of what the result rests on."""
+        self._put(path, (key, kept))
+
+    def store_nothing(self, path: str) -> None:
+        """Keep that a file has nothing to do with TensorFlow, after `learn` as before."""
+        self._put(path, (_NOTHING, None))
+
+    def learn(self, consulted: Consulted) -> None:
+        """Take in what the results rest on that are stored next."""
+        for path, state in consulted.states.items():
+            known = self._states.get(path)
+            if known is not None and known.digest != state.digest:
+                self._mark_changed(path)
+            self._states[path] = state
+        for path, asked in consulted.asked.items():
+            # What the file asked for earlier stays: results that are not checked anew may rest on it.
+            new = {*asked} - self._asked.setdefault(path, set())
+            self._asked[path] |= new
+            if self._askers is not None:
+                for one in new:
+                    self._askers.setdefault(one, []).append(path)
+        self._is_new = True
+
+    def write(self) -> None:
+        """Keep all on the disk. A cache that cannot be written is no reason to complain."""
+        if not self._is_new:
+            return
+        from tflint_gpu.text.replacement import replace_file
+
+        entries = {path: entry for path, entry in self._entries.items() if path not in self._stale}
+        entries = {path: entry for path, entry in entries.items() if self._held(path)}
+        reached = self._reached(entries)
+        numbers = {path: number for number, path in enumerate(reached)}
+        edges = [(path, [one for one in self._asked.get(path, ()) if one in numbers]) for path in reached]
+        content = {
+            "made_by": rules_fingerprint(),
+            "files": [[path, (state := self._states[path]).digest, state.stamp] for path in reached],
+            "asked": [[numbers[path], sorted(numbers[one] for one in asked)] for path, asked in edges if asked],
+            "results": [[numbers[path], key, kept] for path, (key, kept) in entries.items() if path in numbers],
         }
-        path = self._path(file)
-        temporary = ""
         try:
-            self._prepare(path.parent)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(entry, stream)
-            Path(temporary).replace(path)
+            self._prepare(self._file.parent)
+            replace_file(self._file, json.dumps(content, default=_plain, separators=(",", ":")).encode("ascii"))
         except (OSError, ValueError):
-            if temporary:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
+            return
+        self._is_new = False
 
-    def _path(self, file: Path) -> Path:
-        name = hashlib.blake2b(os.fsencode(file), digest_size=16).hexdigest()
-        return self.directory / tflint_gpu.__version__ / name[:2] / f"{name[2:]}.json"
+    def _read(self) -> None:
+        data = self._file.read_bytes()
+        self._sure_until = self._file.stat().st_mtime_ns - _DOUBTFUL
+        content = json.loads(data)
+        if content["made_by"] != rules_fingerprint():
+            return
+        files: list[str] = [path for path, _, _ in content["files"]]
+        for path, digest, stamp in content["files"]:
+            self._states[path] = State(digest, None if stamp is None else (stamp[0], stamp[1], stamp[2], stamp[3]))
+        for number, asked in content["asked"]:
+            self._asked[files[number]] = {files[other] for other in asked}
+        for number, key, kept in content["results"]:
+            self._entries[files[number]] = (key, kept)
+
+    def _put(self, path: str, entry: tuple[str, Kept | None]) -> None:
+        self._entries[path] = entry
+        self._stale.discard(path)
+        self._is_new = True
+
+    def _is_sound(self, path: str) -> bool:
+        """Whether a file and all that its result rests on, directly or through others, are as they were."""
+        seen: set[str] = set()
+        pending = [path]
+        while pending:
+            place = pending.pop()
+            if place in self._stale:
+                return False
+            if place in seen or place in self._sound:
+                continue
+            if not self._is_unchanged(place):
+                self._mark_changed(place)
+                return False
+            seen.add(place)
+            pending += self._asked.get(place, ())
+        self._sound |= seen
+        return True
+
+    def _is_unchanged(self, path: str) -> bool:
+        known = self._states.get(path)
+        if known is None:
+            return False
+        stamp = stamp_of(path)
+        if stamp is not None and stamp == known.stamp and max(stamp[0], stamp[1]) < self._sure_until:
+            return True
+        if stamp is None and known.digest is None:
+            return True
+        now = self._states[path] = state_of(path)
+        self._is_new |= now != known  # the next time its stamp will do
+        return now.digest == known.digest
+
+    def _mark_changed(self, path: str) -> None:
+        """What rests on a file that changed is not to be believed until it is checked anew."""
+        if self._askers is None:
+            self._askers = {}
+            for asker, asked in self._asked.items():
+                for place in asked:
+                    self._askers.setdefault(place, []).append(asker)
+        found: set[str] = set()
+        pending = [path]
+        while pending:
+            place = pending.pop()
+            if place not in found:
+                found.add(place)
+                pending += self._askers.get(place, ())
+        self._stale |= found
+        self._sound -= found
+        self._asked.pop(path, None)
+
+    def _reached(self, entries: Iterable[str]) -> list[str]:
+        """The files with a result, and those that results rest on."""
+        found: dict[str, None] = dict.fromkeys(entries)
+        pending = list(found)
+        while pending:
+            for place in self._asked.get(pending.pop(), ()):
+                if place not in found:
+                    found[place] = None
+                    pending.append(place)
+        return [path for path in found if path in self._states]
+
+    def _held(self, path: str) -> bool:
+        """Whether there was a file when it was checked."""
+        state = self._states.get(path)
+        return state is not None and state.digest is not None
 
     def _prepare(self, directory: Path) -> None:
         if directory.is_dir():
@@ -123,12 +261,20 @@ class Cache:
                 (self.directory / name).write_text(text)
 
 
-def file_digest(path: Path) -> str | None:
-    """The digest of a file that a check consulted, as `Project.consulted` has it; None if absent."""
-    try:
-        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    except OSError:
-        return None
+def _plain(one: object) -> dict[str, Any]:
+    """For JSON: what dataclasses have in their slots."""
+    if not is_dataclass(one):
+        raise TypeError(type(one))
+    return {part.name: getattr(one, part.name) for part in fields(one)}
+
+
+def _kept(item: dict[str, Any]) -> Kept:
+    return Kept(
+        tuple(_diagnostic(one) for one in item["diagnostics"]),
+        tuple((name, offset) for name, offset in item["silencers"]),
+        item["is_whole"],
+        tuple(item["bounds"]),
+    )
 
 
 def _diagnostic(item: dict[str, Any]) -> Diagnostic:

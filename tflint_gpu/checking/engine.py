@@ -9,21 +9,20 @@ before the rules are asked for their byte strings imports libcst or a rule.
 from __future__ import annotations
 
 import gc
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.checking.cache import Cache, Kept, Silencer, rules_fingerprint
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
+from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
-from tflint_gpu.targets import Target, find_target, memory_size
+from tflint_gpu.targets import Pins, Target, memory_size
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Suppressions, noqa_row
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project, Sources
     from tflint_gpu.model.python.file import File
     from tflint_gpu.rule import Finding, Rule
+
+Silencer = tuple[str, int]
+"""A code in a comment that silenced a finding: the name of its file, and where it starts in the text."""
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
@@ -64,7 +66,7 @@ class Engine:
         resolver: gives the settings of files that a check leads to.
         working_directory: what names in reports are relative to.
         rules: instances to run instead of the catalogue's.
-        use_cache: look results up and store them.
+        use_cache: note what results rest on, so that they can be kept.
         ignore_noqa: report what comments silence, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
     """
@@ -76,42 +78,56 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
-    _targets: dict[tuple[str | None, Path], Target] = field(default_factory=dict)
-    _selected: dict[Path, Selected] = field(default_factory=dict)
+    _targets: dict[tuple[str | None, str | None, Path], Target] = field(default_factory=dict)
+    _pins: Pins = field(default_factory=Pins)
+    _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
     _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
+    _states: dict[str, State] = field(default_factory=dict)
     _unswept: int = 0
 
     def check(self, file: FileToCheck) -> FileResult:
-        """Check one file. Raises nothing but KeyboardInterrupt and the like."""
+        """Check one file, for the settings of all files in which something is found.
+
+        Raises nothing but KeyboardInterrupt and the like.
+        """
+        return self.wanted(self.examine(file))
+
+    def examine(self, file: FileToCheck) -> FileResult:
+        """Check one file; what other files' settings do not want to hear is still told."""
+        stamp = stamp_of(str(file.path)) if self.use_cache else None
         try:
             data = file.read()
         except OSError as error:
             reason = UnreadableSource(f"cannot be read: {error.strerror or error}")
-            return FileResult(file, self.reported([unreadable(file.name, reason)]), is_whole=False)
+            return FileResult(file, (unreadable(file.name, reason),), is_whole=False)
+        if self.use_cache:
+            self._states[str(file.path)] = State(digest_of(data), stamp)
         if not file.may_matter(data):
             return FileResult(file)
         with collector_held_off():
-            result = self._check_data(file, data)
+            result = self._check_fresh(file, data, self.selected(file.path), self.target_for(file))
         self._unswept += len(data)
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
             gc.collect()
-        return replace(result, diagnostics=self.reported(result.diagnostics))
-
-    def _check_data(self, file: FileToCheck, data: bytes) -> FileResult:
-        selected, target = self.selected(file.path), self.target_for(file)
-        cache, key = self._cache_for(file), ""
-        if cache is not None:
-            codes = sorted(selected.codes), sorted(selected.by_full_code)
-            key = cache.key(data, str(file.path), file.name, str(file.root), codes, target, rules_fingerprint())
-            known = cache.load(file.path, key)
-            if known is not None:
-                return FileResult(file, known.diagnostics, silencers=known.silencers, is_whole=known.is_whole)
-        result = self._check_fresh(file, data, selected, target)
-        if cache is not None and not result.errors:
-            consulted = self._project_for(file.root, target).consulted_by(file.path)
-            cache.store(file.path, key, Kept(result.diagnostics, result.silencers, result.is_whole), consulted)
         return result
+
+    def wanted(self, result: FileResult) -> FileResult:
+        """A result with those diagnostics that the settings of their files want."""
+        return replace(result, diagnostics=self.reported(result.diagnostics)) if result.diagnostics else result
+
+    def newly_consulted(self) -> Consulted:
+        """What the results rest on, as far as that was not told before."""
+        asked: dict[str, set[str]] = {}
+        states: dict[str, State] = {}
+        for project in self._projects.values():
+            found = project.newly_consulted()
+            states.update(found.states)
+            for asker, paths in found.asked.items():
+                asked.setdefault(asker, set()).update(paths)
+        states.update(self._states)
+        self._states = {}
+        return Consulted(asked, states)
 
     def _check_fresh(self, file: FileToCheck, data: bytes, selected: Selected, target: Target) -> FileResult:
         errors: list[InternalError] = []
@@ -133,7 +149,7 @@ class Engine:
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
-            errors.append(InternalError(file.name, "model", traceback.format_exc()))
+            errors.append(InternalError(file.name, "model", _trace()))
             return FileResult(file, (), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
         found, silencers = self._run(rules, model, file.name, errors)
@@ -213,7 +229,7 @@ class Engine:
             except BaseException as error:
                 if isinstance(error, _NOT_OURS):
                     raise
-                errors.append(InternalError(name, rule.code, traceback.format_exc()))
+                errors.append(InternalError(name, rule.code, _trace()))
         return tuple(found[key] for key in sorted(found)), tuple(sorted(silencers))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
@@ -258,10 +274,12 @@ class Engine:
 
     def selected(self, path: Path) -> Selected:
         """The rules that the settings select for a file."""
-        if path not in self._selected:
+        selection = self.resolver.for_file(path).selection
+        question = (id(selection), path if selection.per_file_ignores else None)  # the resolver keeps the selection
+        if question not in self._selected:
             known = known_codes() if self.rules is None else [UNUSED_SUPPRESSION, *(rule.code for rule in self.rules)]
-            self._selected[path] = self.resolver.for_file(path).selection.codes_for(path, known)
-        return self._selected[path]
+            self._selected[question] = selection.codes_for(path, known)
+        return self._selected[question]
 
     def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> Iterator[Rule]:
         """The selected rules, imported when first needed."""
@@ -278,7 +296,7 @@ class Engine:
         try:
             return next(rule for rule in self.rules or load([code]) if rule.code == code)
         except Exception:
-            return InternalError(name, code, traceback.format_exc())
+            return InternalError(name, code, _trace())
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
@@ -293,11 +311,12 @@ class Engine:
 
     def target_for(self, file: FileToCheck) -> Target:
         """The TensorFlow that a file is meant for."""
-        question = (file.settings.target_tensorflow, file.path.parent)
-        if question not in self._targets:
-            self._targets[question] = find_target(*question)
         memory = file.settings.gpu_memory
-        return replace(self._targets[question], gpu_memory=None if memory is None else memory_size(memory))
+        question = (file.settings.target_tensorflow, memory, file.path.parent)
+        if question not in self._targets:
+            target = self._pins.target(question[0], question[2])
+            self._targets[question] = replace(target, gpu_memory=None if memory is None else memory_size(memory))
+        return self._targets[question]
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""
@@ -317,11 +336,19 @@ class Engine:
             self._projects[root, target] = Project(root, target, self.sources)
         return self._projects[root, target]
 
-    def _cache_for(self, file: FileToCheck) -> Cache | None:
-        """None where results must not be kept: other rules than the catalogue's, standard input."""
-        if not self.use_cache or self.rules is not None or self.ignore_noqa or file.content is not None:
-            return None
-        return Cache.below(file.settings.cache_dir, file.settings.base)
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What came of some files, and what is new of that on which it rests."""
+
+    results: tuple[FileResult, ...]
+    consulted: Consulted = field(default_factory=Consulted)
+
+    @classmethod
+    def of(cls, engine: Engine, files: Iterable[FileToCheck]) -> Batch:
+        """Check files; their results are not yet what other files' settings want."""
+        results = tuple(engine.examine(file) for file in files)
+        return cls(results, engine.newly_consulted() if engine.use_cache else Consulted())
 
 
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
@@ -357,6 +384,12 @@ def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:
         noqa_row=reason.location.row,
         severity="error",
     )
+
+
+def _trace() -> str:
+    import traceback
+
+    return traceback.format_exc()
 
 
 @contextmanager

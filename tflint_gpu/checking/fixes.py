@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
+from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.text.nesting import check_nesting
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -194,18 +194,3 @@ def write(source: SourceFile, path: Path) -> None:
         OSError: the file cannot be written; it is as it was.
     """
     replace_file(path.resolve(strict=True), source.encode())  # a file that was deleted meanwhile stays deleted
-
-
-@dataclass(frozen=True, slots=True)
-class Fixable:
-    """How many of some findings a further run could mend."""
-
-    safe: int
-    unsafe: int
-
-    @classmethod
-    def among(cls, diagnostics: Iterable[Diagnostic]) -> Fixable:
-        """Count by the fix's applicability."""
-        fixes: list[Fix] = [one.fix for one in diagnostics if one.fix is not None and one.fix.edits]
-        safe = sum(fix.applicability == "safe" for fix in fixes)
-        return cls(safe, len(fixes) - safe)

@@ -19,7 +19,7 @@ from tflint_gpu.diagnostics import Diagnostic, Fix
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, entries, load
 from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath
-from tflint_gpu.settings.selection import Selection, known_codes
+from tflint_gpu.settings.selection import known_codes
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.magics import parse
 from tflint_gpu.text.source import SourceFile, UnreadableSource
@@ -65,7 +65,7 @@ class UnusedSuppressions:
         """The files that ask for this and have a comment with one of our codes."""
         if self.engine.ignore_noqa:
             return []
-        asking = {id(file.settings): _asks(file.settings.selection) for file in self.files}
+        asking = {id(file.settings): file.settings.selection.names(UNUSED_SUPPRESSION) for file in self.files}
         return [file for file in self.files if asking[id(file.settings)] and self._has_comment(file)]
 
     def added(self) -> list[FileResult]:
@@ -219,11 +219,6 @@ class UnusedSuppressions:
             help="remove the comment" if whole else f"remove {_listed(unused.codes)} from the comment",
             fix=None if edit is None else Fix("Remove what suppresses nothing", "safe", (edit,)),
         )
-
-
-def _asks(selection: Selection) -> bool:
-    """Whether some layer names the rule: it is opt-in, and nearly no project has it, so this must cost nothing."""
-    return any(UNUSED_SUPPRESSION in (*(layer.select or ()), *layer.extend_select) for layer in selection.layers)
 
 
 def _message(unused: _Unused) -> str:

@@ -1,75 +1,18 @@
-"""Where checking is done: in a thread with a large stack, in one process or several.
-
-The parser and the model recurse, so the stack must be larger than the main thread's. And the
-parser can end its process, so with several processes a file that does is found out and told of.
-"""
+"""The check of all files of a run, in one process or several."""
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import multiprocessing
 import os
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import BaseContext
-from typing import TypeVar
 
-from tflint_gpu.checking.engine import Engine, FileResult, collector_held_off, unreadable
-from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
+from tflint_gpu.catalogue import UNUSED_SUPPRESSION
+from tflint_gpu.checking.engine import Batch, Engine, FileResult, collector_held_off
+from tflint_gpu.checking.known import Known
+from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.settings.files import FileToCheck
-from tflint_gpu.text.source import UnreadableSource
-
-Result = TypeVar("Result")
 
 WORTH_PROCESSES = 16
 """From so many TensorFlow files on, two processes are faster than one (measured)."""
-_STACK_SIZES = (256, 128, 64, 32)
-_RECURSION_LIMIT = 10_000
-
-
-def with_large_stack(work: Callable[[], Result]) -> Result:
-    """Do something in a thread whose stack is as large as the system allows, and wait for it."""
-    outcome: list[Result] = []
-    failure: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:
-            failure.append(error)
-
-    recursion_limit, stack_size = sys.getrecursionlimit(), threading.stack_size()
-    sys.setrecursionlimit(max(recursion_limit, _RECURSION_LIMIT))
-    try:
-        # A daemon, so that Ctrl-C does not wait for the parser.
-        thread = _start(body)
-        thread.join()
-    finally:
-        threading.stack_size(stack_size)
-        sys.setrecursionlimit(recursion_limit)
-    if failure:
-        raise failure[0]
-    return outcome[0]
-
-
-def _start(body: Callable[[], None]) -> threading.Thread:
-    for mebibytes in _STACK_SIZES:
-        try:
-            threading.stack_size(mebibytes << 20)
-            thread = threading.Thread(target=body, daemon=True)
-            thread.start()
-            return thread
-        except (RuntimeError, ValueError):  # more than the system or a memory limit allows
-            continue
-    threading.stack_size(0)
-    thread = threading.Thread(target=body, daemon=True)
-    thread.start()
-    return thread
 
 
 def check_files(
@@ -78,7 +21,7 @@ def check_files(
     jobs: int | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FileResult]:
-    """Check files, those without TensorFlow at no cost, and return results in the order of the files.
+    """Check files, those without TensorFlow and those that are known at no cost; results are in the files' order.
 
     Arguments:
         engine: is copied into each process, if there are several.
@@ -86,39 +29,45 @@ def check_files(
         jobs: number of processes; None for as many as the number of files is worth.
         tell: is called after each file, with the number of those done and of all.
     """
-    relevant = [file for file in files if _is_relevant(file)]
+    known = Known(engine)
+    results, rest = known.told_apart(files)
     if jobs is None:
-        jobs = _cores() if len(relevant) >= WORTH_PROCESSES else 1
-    jobs = min(jobs, len(relevant))
-    results: list[FileResult] = []
+        jobs = _cores() if len(rest) >= WORTH_PROCESSES else 1
+    jobs = min(jobs, len(rest))
+    total = len(results) + len(rest)
 
-    def take(checked: Iterable[FileResult]) -> None:
-        for result in checked:
-            results.append(result)
-            tell(len(results), len(relevant))
+    def take(batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            known.keep(batch.results, batch.consulted)
+            for result in batch.results:
+                results.append(engine.wanted(result))
+                tell(len(results), total)
 
-    if jobs > 1:
-        take(_in_processes(engine, relevant, jobs))
-    elif relevant:
-        with_large_stack(lambda: take(_one_by_one(engine, relevant)))
-    order = {file.path: index for index, file in enumerate(relevant)}
+    try:
+        if jobs > 1:
+            from tflint_gpu.checking.processes import in_processes
+
+            take(in_processes(engine, rest, jobs))
+        elif rest:
+            with_large_stack(lambda: take(_one_by_one(engine, rest)))
+    finally:
+        known.write()
+    order = {file.path: index for index, file in enumerate(files)}
     results.sort(key=lambda result: order[result.file.path])
+    settings = {id(file.settings): file.settings for file in files}
+    if not any(one.selection.names(UNUSED_SUPPRESSION) for one in settings.values()):
+        return results
+    from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
+
     comments = UnusedSuppressions(engine, files, results)
     return with_large_stack(comments.added) if comments.candidates else results
 
 
-def _one_by_one(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[FileResult]:
+def _one_by_one(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:
     with collector_held_off():
         for file in files:
-            yield engine.check(file)
+            yield Batch.of(engine, [file])
         engine.forget_files()  # or the collector, when it is back, searches all trees before they are dropped
-
-
-def _is_relevant(file: FileToCheck) -> bool:
-    try:
-        return file.may_matter(file.read())
-    except OSError:
-        return True  # the engine says why
 
 
 def _cores() -> int:
@@ -126,64 +75,3 @@ def _cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
         return os.cpu_count() or 1
-
-
-def _context() -> BaseContext:
-    """Fork where it is safe: it spares each process all imports."""
-    return multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-
-
-# Of a worker process, set once when it starts: the executor hands tasks nothing else to hold on to.
-_engine: Engine | None = None
-
-
-def _begin(engine: Engine) -> None:
-    global _engine
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    gc.disable()  # for all files of this process; the engine sweeps now and then
-    _engine = engine
-
-
-def _check_one(file: FileToCheck) -> FileResult:
-    engine = _engine
-    if engine is None:
-        raise RuntimeError("a worker process without an engine")
-    return with_large_stack(lambda: engine.check(file))
-
-
-def _in_processes(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> Iterator[FileResult]:
-    remaining = {file.path: file for file in files}
-    if sys.platform == "linux":
-        engine.import_rules(files[0])  # once before the fork instead of in each process
-    try:
-        for result in _pool(engine, files, jobs):
-            del remaining[result.file.path]
-            yield result
-        # Only after a process died: the others' files were lost with it, so each gets its own now.
-        for file in remaining.values():
-            again = list(_pool(engine, [file], 1))
-            yield again[0] if again else _crashed(file)
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-
-
-def _pool(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> Iterator[FileResult]:
-    """Results in any order; those of a process that died, and what waited, are missing."""
-    executor = ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_begin, initargs=(engine,))
-    try:
-        # Submitting fails, too, once a process has died.
-        with contextlib.suppress(BrokenProcessPool):
-            for future in as_completed([executor.submit(_check_one, file) for file in files]):
-                with contextlib.suppress(BrokenProcessPool):
-                    yield future.result()
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    executor.shutdown()
-
-
-def _crashed(file: FileToCheck) -> FileResult:
-    reason = UnreadableSource("the parser crashed on this file")
-    return FileResult(file, (unreadable(file.name, reason),), is_whole=False)

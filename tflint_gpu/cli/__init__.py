@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
@@ -69,9 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _leave(FAILED)
     except Exception:
+        import traceback
+
         print("error: tflint-gpu failed; please report this:", file=sys.stderr)
         traceback.print_exc()
         code = FAILED
+    if arguments is None and sys.argv[1:2] == ["check"]:
+        sys.stderr.flush()
+        _leave(code if isinstance(code, int) else 0)  # taking down all that was imported takes a tenth of the time
     sys.exit(code if isinstance(code, int) else 0)
 
 

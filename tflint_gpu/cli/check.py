@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import time
@@ -112,6 +113,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
             raise click.UsageError(f"--add-noqa and --{option.replace('_', '-')} exclude each other")
     if given["add_noqa"] and "-" in paths:
         raise click.UsageError("--add-noqa and standard input (-) exclude each other")
+    if not given["watch"]:
+        gc.disable()  # for a process that ends soon; the engine sweeps now and then
     if given["watch"]:
         from tflint_gpu.cli.watching import refuse_other_work, watch
 
@@ -226,8 +229,10 @@ class Check:
 
     def _tell_needs(self, settings: Settings, here: Path) -> None:
         """Tell whoever asked for a rule by its code that a setting is missing without which it finds nothing."""
+        if settings.gpu_memory is not None or self.given["quiet"] or not settings.selection.names_rules:
+            return
         asked = settings.selection.codes_for(here / "x.py").by_full_code
-        if asked and settings.gpu_memory is None and not self.given["quiet"]:
+        if asked:
             from tflint_gpu.rule import load
 
             with contextlib.suppress(Exception):  # a rule that cannot be imported is told of where it would run
@@ -292,11 +297,13 @@ class Check:
         narrowing: Narrowing,
         mends: bool,
     ) -> Outcome:
+        from tflint_gpu.cli.reporting import Outcome, each_once
+
+        if _have_nothing(files):
+            return Outcome(narrowing.narrow((), {}), (), mends, gone=narrowing.gone((), {}))
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.workers import check_files
-        from tflint_gpu.cli.fixing import Mending, each_once
         from tflint_gpu.cli.progress import Progress, may_show_progress
-        from tflint_gpu.cli.reporting import Outcome
 
         use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
         progress = Progress(sys.stderr)
@@ -318,6 +325,8 @@ class Check:
             return Outcome(
                 narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
             )
+        from tflint_gpu.cli.fixing import Mending
+
         mending = Mending(
             make_engine,
             narrowing.narrow,
@@ -340,6 +349,13 @@ class Check:
             mending.texts,
             narrowing.gone(found, mending.texts),
         )
+
+
+def _have_nothing(files: Sequence[FileToCheck]) -> bool:
+    """Whether all is standard input, and has neither TensorFlow nor a comment with one of our codes."""
+    contents = [(file, file.content) for file in files if file.content is not None]
+    is_all = len(contents) == len(files)
+    return is_all and not any(b"TFG" in data.upper() or file.may_matter(data) for file, data in contents)
 
 
 def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:

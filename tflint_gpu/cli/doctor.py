@@ -48,7 +48,7 @@ def command(program: Path | None, output_format: str, python: str) -> int:
 
 def _settings(program: Path) -> Sequence[Setting]:
     from tflint_gpu.checking.engine import Engine
-    from tflint_gpu.checking.workers import with_large_stack
+    from tflint_gpu.checking.stack import with_large_stack
     from tflint_gpu.doctor.program import settings_of
     from tflint_gpu.settings.config import Options, SettingsResolver
     from tflint_gpu.settings.files import Discovery

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
-from tflint_gpu.checking.workers import check_files, with_large_stack
+from tflint_gpu.checking.stack import with_large_stack
+from tflint_gpu.checking.workers import check_files
+from tflint_gpu.cli.reporting import each_once
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
@@ -90,9 +92,3 @@ class Mending:
         self.fixed += mended.fixed
         self.diffs.append(difference(before, mended.source))
         return True
-
-
-def each_once(results: Iterable[FileResult]) -> list[Diagnostic]:
-    """All diagnostics in the order of a report; one that several files led to counts once."""
-    found = {one.sort_key: one for result in results for one in result.diagnostics}
-    return [found[key] for key in sorted(found)]

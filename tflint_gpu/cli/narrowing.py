@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.catalogue import UNREADABLE_FILE
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.summary import plural
-from tflint_gpu.rule import UNREADABLE_FILE, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.selection import known_codes
 from tflint_gpu.text.source import SourceFile
@@ -117,6 +117,8 @@ class Narrowing:
         selected = settings.selection.codes_for(path)
         if entry.code == UNREADABLE_FILE:
             return True
+        from tflint_gpu.rule import load
+
         rules = load([entry.code])
         if settings.gpu_memory is None and any(rule.needs_gpu_memory for rule in rules):
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,10 +18,10 @@ from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.display import printable, use_colour
 from tflint_gpu.reports.summary import fix_summary, mended, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
-from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
+    from tflint_gpu.checking.engine import FileResult
     from tflint_gpu.narrowing.baselines import Entry
 
 
@@ -71,6 +71,12 @@ class Manner:
         return cls(*shown, *(given[name] for name in names))
 
 
+def each_once(results: Iterable[FileResult]) -> list[Diagnostic]:
+    """All diagnostics in the order of a report; one that several files led to counts once."""
+    found = {one.sort_key: one for result in results for one in result.diagnostics}
+    return [found[key] for key in sorted(found)]
+
+
 def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: TextIO) -> int:
     """Print the findings and return the exit code.
 
@@ -109,6 +115,8 @@ def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, pa
     Raises:
         click.ClickException: the file cannot be written.
     """
+    from tflint_gpu.text.replacement import replace_file
+
     text = io.StringIO()
     code = report(outcome, fails, manner, here, text)
     try:

@@ -152,7 +152,7 @@ class Run:
     def _findings(self, resolver: SettingsResolver, ledger: Ledger) -> list[Diagnostic]:
         """What `check` finds in the files that ran."""
         from tflint_gpu.checking.engine import Engine
-        from tflint_gpu.checking.workers import with_large_stack
+        from tflint_gpu.checking.workers import check_files
         from tflint_gpu.run.costs import checkable, files_of
 
         names = checkable(files_of(ledger.entries))
@@ -160,7 +160,7 @@ class Run:
             return []
         files = Discovery(resolver, self.here).find(names)
         engine = Engine(resolver, self.here, use_cache=True)
-        results = with_large_stack(lambda: [engine.check(file) for file in files])
+        results = check_files(engine, files, 1)
         for error in {error.rule: error for result in results for error in result.errors}.values():
             print(f"warning: {error.rule} failed on {error.filename}", file=sys.stderr)
         found = {one.sort_key: one for result in results for one in result.diagnostics}

@@ -92,7 +92,7 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
-        from tflint_gpu.checking.workers import with_large_stack
+        from tflint_gpu.checking.stack import with_large_stack
         from tflint_gpu.verify.reports import MissingLibrary, renderer
         from tflint_gpu.verify.verification import plan
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from tflint_gpu.checking.workers import with_large_stack
+from tflint_gpu.checking.stack import with_large_stack
 
 Result = TypeVar("Result")
 

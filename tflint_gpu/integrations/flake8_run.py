@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.importers import Importers
-from tflint_gpu.checking.workers import with_large_stack
+from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsError, SettingsResolver, parse_options

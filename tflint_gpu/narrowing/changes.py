@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from tflint_gpu.catalogue import UNREADABLE_FILE
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.narrowing.git import GitError, former_names, parse_patch, resolve
 from tflint_gpu.narrowing.git import run as run_git
-from tflint_gpu.rule import UNREADABLE_FILE
 
 _PATHS_AT_ONCE = 50
 _NEWLINE = re.compile(rb"\r\n|\r|\n")

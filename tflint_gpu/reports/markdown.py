@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tflint_gpu.checking.fixes import Fixable
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.full import predicted
 from tflint_gpu.reports.locations import portable
 from tflint_gpu.reports.severities import worst_first
-from tflint_gpu.reports.summary import by_severity, plural
+from tflint_gpu.reports.summary import Fixable, by_severity, plural
 
 _LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
 _HEAD = "| | file | place | rule | finding | predicted |\n|---|---|---|---|---|---|\n"

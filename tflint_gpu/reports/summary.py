@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from tflint_gpu.checking.fixes import Fixable
-from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic
+from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic, Fix
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixable:
+    """How many of some findings a further run could mend."""
+
+    safe: int
+    unsafe: int
+
+    @classmethod
+    def among(cls, diagnostics: Iterable[Diagnostic]) -> Fixable:
+        """Count by the fix's applicability."""
+        fixes: list[Fix] = [one.fix for one in diagnostics if one.fix is not None and one.fix.edits]
+        safe = sum(fix.applicability == "safe" for fix in fixes)
+        return cls(safe, len(fixes) - safe)
 
 
 def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: bool) -> Iterator[str]:

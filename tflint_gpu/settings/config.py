@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.diagnostics import WORST_FIRST, Severity
-from tflint_gpu.settings.patterns import FilePattern
+from tflint_gpu.settings.patterns import FilePattern, FilePatterns
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, unknown_selector
 from tflint_gpu.targets import memory_size
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
 OWN_FILE = "tflint-gpu.toml"
@@ -74,7 +67,7 @@ class Settings:
     origin: Path | None
     base: Path
     selection: Selection = field(default_factory=Selection)
-    exclude: tuple[FilePattern, ...] = ()
+    exclude: FilePatterns = field(default_factory=FilePatterns)
     respect_gitignore: bool = True
     force_exclude: bool = False
     target_tensorflow: str | None = None
@@ -221,6 +214,8 @@ def check_selectors(options: Options, origin: str) -> None:
 
 
 def _nearest(word: str, known: Any) -> str:
+    import difflib
+
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
 
@@ -231,11 +226,13 @@ def read_settings_file(path: Path) -> Options | None:
     Raises:
         SettingsError: it cannot be read, is not TOML, or says something that it may not.
     """
+    from tflint_gpu.text.toml import TOMLDecodeError, loads
+
     try:
-        document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        document = loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: not valid TOML: {error}") from None
     table: object = document
     if path.name == "pyproject.toml":
@@ -333,7 +330,7 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
             ),
             _per_file_ignores(layers),
         ),
-        tuple(excluded),
+        FilePatterns(tuple(excluded)),
     )
     simple = ("respect_gitignore", "force_exclude", "target_tensorflow", "gpu_memory", "output_format", "show_advice")
     for layer, directory in layers:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.settings.config import Settings, SettingsResolver
-from tflint_gpu.settings.patterns import any_matches
 from tflint_gpu.text.bytesearch import imported, mentions_tensorflow
 from tflint_gpu.text.decoding import NOTEBOOK_ENDING
 
@@ -50,11 +49,15 @@ class FileToCheck:
         """
         return self.path.read_bytes() if self.content is None else self.content
 
-    def may_matter(self, data: bytes) -> bool:
-        """Whether its bytes mention TensorFlow, a program's imports do, or it is JSON with escapes for letters."""
+    def may_matter(self, data: bytes, asked: set[str] | None = None) -> bool:
+        """Whether its bytes mention TensorFlow, a program's imports do, or it is JSON with escapes for letters.
+
+        Arguments:
+            asked: gets the paths of other files on which the answer rests.
+        """
         if mentions_tensorflow(data):
             return True
-        if b"__main__" in data and any(mentions_tensorflow(other) for other in imported(data, self.path, self.root)):
+        if b"__main__" in data and any(map(mentions_tensorflow, imported(data, self.path, self.root, asked))):
             return True
         return self.path.suffix == NOTEBOOK_ENDING and (b"\\u006" in data or b"\\u007" in data)
 
@@ -72,7 +75,8 @@ class Discovery:
     resolver: SettingsResolver
     working_directory: Path = field(default_factory=Path.cwd)
     warnings: list[str] = field(default_factory=list)
-    _roots: dict[Path, Path | None] = field(default_factory=dict)
+    _roots: dict[tuple[Path, Path], Path] = field(default_factory=dict)
+    _marks: dict[Path, Path | None] = field(default_factory=dict)
 
     def find(self, paths: Iterable[str]) -> list[FileToCheck]:
         """All files to check, each once, in the order of the paths and then by name.
@@ -87,36 +91,38 @@ class Discovery:
                 broken = " (a broken symbolic link)" if path.is_symlink() else ""
                 raise NoSuchPath(f"{given}: no such file or directory{broken}")
         fallback = common_folder(arguments)
-        found: dict[Path, FileToCheck] = {}
-        seen: set[Path] = set()
+        found: dict[str, FileToCheck] = {}
         for argument in arguments:
             for path in self._below(argument):
-                identity = path.resolve() if path.is_symlink() else path
-                if identity not in seen:
-                    seen.add(identity)
-                    found[path] = self.describe(path, fallback)
+                identity = os.path.realpath(path) if path.is_symlink() else str(path)
+                if identity not in found:
+                    found[identity] = self.describe(path, fallback)
         return list(found.values())
 
     def describe(self, path: Path, fallback: Path, content: bytes | None = None) -> FileToCheck:
         """What is to be known of one file before it is checked."""
+        name = shown_name(path, self.working_directory)
+        folder = path.parent
         return FileToCheck(
-            path,
-            shown_name(path, self.working_directory),
-            self.resolver.for_file(path),
-            self.project_root(path.parent, fallback),
-            content,
+            path, name, self.resolver.for_directory(folder), self.project_root(folder, fallback), content
         )
 
     def project_root(self, directory: Path, fallback: Path) -> Path:
         """The nearest directory upwards that looks like a project's; else the fallback."""
-        if directory not in self._roots:
-            above = [directory, *directory.parents]
-            marked = (place for place in above if any((place / name).exists() for name in ROOT_MARKERS))
-            self._roots[directory] = next(marked, None)
-        root = self._roots[directory]
-        if root is not None:
-            return root
-        return fallback if fallback == directory or fallback in directory.parents else directory
+        key = directory, fallback
+        if key not in self._roots:
+            inside = fallback == directory or fallback in directory.parents
+            self._roots[key] = self._marked(directory) or (fallback if inside else directory)
+        return self._roots[key]
+
+    def _marked(self, directory: Path) -> Path | None:
+        """The nearest directory upwards that has something which only a project's root has."""
+        if directory not in self._marks:
+            if any((directory / name).exists() for name in ROOT_MARKERS):
+                self._marks[directory] = directory
+            else:
+                self._marks[directory] = None if directory.parent == directory else self._marked(directory.parent)
+        return self._marks[directory]
 
     def _absolute(self, path: str) -> Path:
         return Path(os.path.normpath(self.working_directory / path))
@@ -136,6 +142,7 @@ class Discovery:
         while pending:
             directory = pending.pop()
             settings = self.resolver.for_directory(directory)
+            excluded, hides = settings.exclude.match, ignored.hides if settings.respect_gitignore else _hides_nothing
             try:
                 with os.scandir(directory) as scan:
                     children = sorted(scan, key=lambda entry: entry.name)
@@ -144,19 +151,24 @@ class Discovery:
                 continue
             below: list[Path] = []
             for entry in children:
-                path = directory / entry.name
                 is_directory = entry.is_dir(follow_symlinks=False)
                 if not is_directory and not (entry.name.endswith(ENDINGS) and _is_file(entry)):
                     continue
-                if any_matches(settings.exclude, path):
-                    continue
-                if settings.respect_gitignore and ignored.hides(path, is_directory):
+                if excluded(_with_slashes(entry.path)) or hides(directory, entry.name, is_directory):
                     continue
                 if is_directory:
-                    below.append(path)
+                    below.append(directory / entry.name)
                 else:
-                    yield path
+                    yield directory / entry.name
             pending += reversed(below)
+
+
+def _hides_nothing(directory: Path, name: str, is_directory: bool) -> bool:
+    return False
+
+
+def _with_slashes(path: str) -> str:
+    return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
 def common_folder(paths: Iterable[Path]) -> Path:
@@ -176,7 +188,7 @@ def is_excluded(path: Path, resolver: SettingsResolver) -> bool:
     settings = resolver.for_file(path)
     above = [path, *path.parents]
     return any(
-        any_matches(settings.exclude, place)
+        settings.exclude.match(place.as_posix())
         for place in above
         if settings.base in place.parents or (place == path and settings.base not in path.parents)
     )
@@ -184,10 +196,9 @@ def is_excluded(path: Path, resolver: SettingsResolver) -> bool:
 
 def shown_name(path: Path, working_directory: Path) -> str:
     """How reports call a file: from here if it is below here, else absolute."""
-    try:
-        return str(path.relative_to(working_directory))
-    except ValueError:
-        return str(path)
+    name, start = str(path), str(working_directory)
+    start = start if start.endswith(os.sep) else start + os.sep
+    return name[len(start) :] if name.startswith(start) else name
 
 
 class GitIgnores:
@@ -204,10 +215,10 @@ class GitIgnores:
         above = [place for place in top.parents if self._repository in (place, *place.parents)]
         self._above = [place for place in above if not self._says(place, top, True)]
 
-    def hides(self, path: Path, is_directory: bool) -> bool:
-        """Whether git would ignore the path; the nearest file that says something decides."""
-        for place in self._places_for(path.parent):
-            verdict = self._says(place, path, is_directory)
+    def hides(self, directory: Path, name: str, is_directory: bool) -> bool:
+        """Whether git would ignore what has a name in a directory; the nearest file that says something decides."""
+        for place in self._places_for(directory):
+            verdict = self._says(place, directory / name, is_directory)
             if verdict is not None:
                 return verdict
         return False
@@ -227,7 +238,7 @@ class GitIgnores:
         spec = self._spec(place)
         if spec is None:
             return None
-        relative = path.relative_to(place).as_posix()
+        relative = path.as_posix()[len(place.as_posix().rstrip("/")) + 1 :]
         return spec.check_file(f"{relative}/" if is_directory else relative).include
 
     def _spec(self, place: Path) -> GitIgnoreSpec | None:

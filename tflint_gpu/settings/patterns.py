@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
+
+_Match: TypeAlias = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,28 +24,31 @@ class FilePattern:
 
     def matches(self, path: Path) -> bool:
         """Whether the pattern means this absolute path, or just its last part."""
-        return any_matches((self,), path)
-
-    def __hash__(self) -> int:
-        return hash(self.text)  # many patterns are asked for every file, and a base's hash costs more
+        return FilePatterns((self,)).match(path.as_posix())
 
 
-def any_matches(patterns: tuple[FilePattern, ...], path: Path) -> bool:
-    """Whether one of the patterns means the path."""
-    if not patterns:
-        return False
-    name, whole = _joined(patterns)
-    return name.fullmatch(path.name) is not None or whole.fullmatch(path.as_posix()) is not None
+@dataclass(frozen=True)
+class FilePatterns:
+    """Patterns of which one is enough; they are translated once, when the first path is asked for."""
 
+    patterns: tuple[FilePattern, ...] = ()
 
-@lru_cache(maxsize=256)
-def _joined(patterns: tuple[FilePattern, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What matches the last part of a path, and what a whole path, that one of the patterns means."""
-    places = (
-        one.text if one.text.startswith("/") else f"{_escaped(one.base)}/{one.text}".replace("//", "/")
-        for one in patterns
-    )
-    return _any_of(_translated(one.text) for one in patterns), _any_of(_translated(text.rstrip("/")) for text in places)
+    def match(self, path: str) -> bool:
+        """Whether one of the patterns means an absolute path, written with slashes."""
+        if not self.patterns:
+            return False
+        name, whole = self._expressions
+        return name(path[path.rfind("/") + 1 :]) is not None or whole(path) is not None
+
+    @cached_property
+    def _expressions(self) -> tuple[_Match, _Match]:
+        """What matches the last part of a path, and what a whole path, that one of the patterns means."""
+        places = (
+            one.text if one.text.startswith("/") else f"{_escaped(one.base)}/{one.text}".replace("//", "/")
+            for one in self.patterns
+        )
+        names = _any_of(_translated(one.text) for one in self.patterns)
+        return names.fullmatch, _any_of(_translated(text.rstrip("/")) for text in places).fullmatch
 
 
 def _any_of(expressions: Iterable[str]) -> re.Pattern[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflint_gpu.rule import UNREADABLE_FILE, entries
+from tflint_gpu.catalogue import UNREADABLE_FILE, entries
 from tflint_gpu.settings.patterns import FilePattern
 
 
@@ -51,6 +51,15 @@ class Selection:
 
     layers: tuple[Layer, ...] = ()
     per_file_ignores: tuple[PerFileIgnore, ...] = ()
+
+    @property
+    def names_rules(self) -> bool:
+        """Whether something is selected by its code or prefix."""
+        return any(layer.select or layer.extend_select for layer in self.layers)
+
+    def names(self, code: str) -> bool:
+        """Whether a rule is selected by its full code, somewhere."""
+        return any(code in (*(layer.select or ()), *layer.extend_select) for layer in self.layers)
 
     def codes_for(self, path: Path, known: Iterable[str] | None = None) -> Selected:
         """The rules that run in a file, given by its absolute path.

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from tflint_gpu.settings.config import DEFAULT_EXCLUDE, Options, Settings, SettingsResolver, read_settings_file
-from tflint_gpu.targets import find_target, pin_of
+from tflint_gpu.targets import Pins
 
 _DEFAULTS = Settings(None, Path())
 _UNSET = {
@@ -62,9 +62,10 @@ def _toml(value: object) -> str:
 
 
 def _target(settings: Settings, directory: Path) -> Iterator[str]:
-    target = find_target(settings.target_tensorflow, directory)
+    pins = Pins()
+    target = pins.target(settings.target_tensorflow, directory)
     major, minor = target.tensorflow
-    pin = pin_of(directory) if settings.target_tensorflow is None else None
+    pin = pins.place(directory) if settings.target_tensorflow is None else None
     if pin is not None:
         why = f"{pin.path}, line {pin.row}"
     else:

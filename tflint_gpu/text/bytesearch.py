@@ -46,13 +46,19 @@ class Mentioned(dict[Marker, bool]):
         return False
 
 
-def imported(data: bytes, path: Path, root: Path) -> Iterator[bytes]:
-    """The bytes of the files below a root that a file's import statements name, as far as plain paths lead to them."""
+def imported(data: bytes, path: Path, root: Path, asked: set[str] | None = None) -> Iterator[bytes]:
+    """The bytes of the files below a root that a file's import statements name, as far as plain paths lead to them.
+
+    Arguments:
+        asked: gets the paths that are looked for.
+    """
     for match in _IMPORT.finditer(data):
         parts = match[1].decode("ascii", "replace").split(".")
         for folder in (path.parent, *path.parent.parents):
             places = [folder.joinpath(*parts[: n + 1]) for n in range(len(parts))]
             files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+            if asked is not None:
+                asked.update(map(str, files))
             found = [file for file in files if file.is_file()]
             for file in found:
                 yield file.read_bytes()

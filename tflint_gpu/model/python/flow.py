@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import pairwise
+
 import libcst as cst
 
 from tflint_gpu.model.python.scopes import Binding, Scope
@@ -12,6 +16,23 @@ _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _EXITS = (cst.Return, cst.Raise)
 
 
+class _Sorted:
+    """The bindings of one name in one scope."""
+
+    def __init__(self, positions: list[int], bindings: list[Binding]) -> None:
+        self._positions = positions
+        self._bindings = bindings
+        self._is_sorted = all(one <= other for one, other in pairwise(positions))
+        self.remote = [binding for binding in bindings if binding.remote]
+
+    def before(self, here: int) -> Iterator[Binding]:
+        """Those that stand before a position, the last first."""
+        end = bisect_left(self._positions, here) if self._is_sorted else len(self._positions)
+        for place in range(end - 1, -1, -1):
+            if self._positions[place] < here:
+                yield self._bindings[place]
+
+
 class Flow:
     """Answers for one file, computed on demand."""
 
@@ -19,6 +40,7 @@ class Flow:
         self.tree = tree
         self._blocks: dict[Binding, Node] = {}
         self._loops: dict[Node, Node | None] = {}
+        self._sorted: dict[tuple[Node, str], _Sorted] = {}
 
     def lookup(self, name: str, at: Node) -> list[Binding]:
         """The bindings of `name` that may hold when `at` is evaluated, nearest first.
@@ -47,23 +69,25 @@ class Flow:
         bindings = scope.bindings[name]
         if len(bindings) == 1 or at not in self.tree.order:  # annotations are not traversed
             return bindings
-        found = self._walk_back(bindings, at)
+        if (scope.node, name) not in self._sorted:
+            self._sorted[scope.node, name] = _Sorted([self._position(binding) for binding in bindings], bindings)
+        known = self._sorted[scope.node, name]
         order = self.tree.order
+        found = self._walk_back(bindings, known.before(order[at]), at)
         if not direct:
             found += [b for b in bindings if b not in found and order.get(b.node, 0) > order[at]]
-        found += [b for b in bindings if b.remote and b not in found]
+        found += [b for b in known.remote if b not in found]
         return found
 
-    def _walk_back(self, bindings: list[Binding], at: Node) -> list[Binding]:
-        order, tree = self.tree.order, self.tree
+    def _walk_back(self, bindings: list[Binding], before: Iterator[Binding], at: Node) -> list[Binding]:
+        tree = self.tree
         around = {at, *tree.ancestors(at)}
-        here = order[at]
         found: list[Binding] = []
         covered: set[Node] = set()
         loop = self._loop_around(at)
         dominator: Binding | None = None
-        for binding in reversed(bindings):
-            if binding.remote or self._position(binding) >= here or self._own_value(binding, around):
+        for binding in before:
+            if binding.remote or self._own_value(binding, around):
                 continue
             block = self._block(binding)
             if self._excluded(block, around):

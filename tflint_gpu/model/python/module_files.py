@@ -23,7 +23,8 @@ class ModuleFiles:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.asked: dict[Path, set[Path]] = {}  # by importer, whether a file was there or not
+        self._asked: dict[Path, set[Path]] = {}
+        self._new: dict[Path, set[Path]] = {}
         self._modules: dict[tuple[Path, str], tuple[tuple[Path, Path], Path | None]] = {}
         self._folders: dict[tuple[Path, str], bool] = {}
 
@@ -40,25 +41,26 @@ class ModuleFiles:
             return None
         folder = path.parent
         while self._is_inside(folder):
-            if self._module_file(path, folder, top) is not None or self._is_folder(folder, top):
+            if self._module_file(path, folder, top) is not None or self._is_folder(path, folder, top):
                 return self._descend(path, folder, dotted)
             if folder == self.root:
                 break
             folder = folder.parent
         source_folder = self.root / "src"
-        return self._descend(path, source_folder, dotted) if self._is_folder(source_folder, top) else None
+        return self._descend(path, source_folder, dotted) if self._is_folder(path, source_folder, top) else None
 
     def _descend(self, asker: Path, folder: Path, dotted: str) -> tuple[Path, str] | None:
         parts = dotted.split(".") if dotted else []
         found: tuple[Path, str] | None = None
         initial = folder / "__init__.py"
         if not parts or self._module_file(asker, folder, parts[0]) is None:
+            self._note(asker, (initial,))
             found = (initial, dotted) if initial.is_file() else None
         for index, part in enumerate(parts):
             file = self._module_file(asker, folder, part)
             if file is not None:
                 found = (file, ".".join(parts[index + 1 :]))
-            if not self._is_folder(folder, part):
+            if not self._is_folder(asker, folder, part):
                 break
             folder = folder / part
         return found
@@ -71,11 +73,24 @@ class ModuleFiles:
             candidates = (folder / name / "__init__.py", folder / f"{name}.py")
             found = next((path for path in candidates if path.is_file()), None)
             known = self._modules[key] = (candidates, found)
-        self.asked.setdefault(asker, set()).update(known[0])
+        self._note(asker, known[0])
         return known[1]
 
-    def _is_folder(self, folder: Path, name: str) -> bool:
+    def newly_asked(self) -> dict[Path, set[Path]]:
+        """By the asking file, the paths that it asked for since the last time, whether a file was there or not."""
+        new, self._new = self._new, {}
+        return new
+
+    def _note(self, asker: Path, paths: tuple[Path, ...]) -> None:
+        asked = self._asked.setdefault(asker, set())
+        for path in paths:
+            if path not in asked:
+                asked.add(path)
+                self._new.setdefault(asker, set()).add(path)
+
+    def _is_folder(self, asker: Path, folder: Path, name: str) -> bool:
         key = (folder, name)
+        self._note(asker, (folder / name,))
         if key not in self._folders:
             self._folders[key] = (folder / name).is_dir()
         return self._folders[key]

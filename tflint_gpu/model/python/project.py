@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.consulted import Consulted, Stamp, State, digest_of, stamp_of, state_of
 from tflint_gpu.model.python.declarations import imported_names, libraries_handed_on, names_given
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.looks import Look
@@ -70,8 +70,11 @@ class Project:
         self._kept_characters = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
         self._mentions: dict[Path, Mentioned] = {}
+        self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._data: dict[Path, bytes | None] = {}
+        self._stamps: dict[Path, Stamp | None] = {}
+        self._told: set[Path] = set()
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
         self._given: dict[Path, frozenset[str]] = {}
@@ -103,6 +106,18 @@ class Project:
         self._sketches.clear()
         self._kept_characters = 0
 
+    def newly_consulted(self) -> Consulted:
+        """What the answers of this project rest on, as far as that was not told before."""
+        asked = self._places.newly_asked()
+        states: dict[str, State] = {}
+        for path in set(asked).union(*asked.values()):
+            if path not in self._told:
+                self._told.add(path)
+                data = self._read(path)
+                known = None if data is None else State(digest_of(data), self._stamps.get(path))
+                states[str(path)] = known or state_of(str(path))
+        return Consulted({str(asker): [str(path) for path in paths] for asker, paths in asked.items()}, states)
+
     def look(self, source: SourceFile, data: bytes) -> Look | None:
         """A first look at a file, which parses nothing with libcst; None where Python cannot parse it.
 
@@ -123,19 +138,6 @@ class Project:
         if known is None or known[0] != data:
             known = self._sketches[path] = (data, Sketch.of(data))
         return known[1]
-
-    def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
-        """The other files on which the answers about one file rest."""
-        result: dict[Path, bytes | None] = {}
-        queue = list(self._places.asked.get(asker, ()))
-        while queue:
-            path = queue.pop()
-            if path in result or path == asker:
-                continue
-            data = self._read(path)
-            result[path] = None if data is None else hashlib.blake2b(data, digest_size=16).digest()
-            queue.extend(self._places.asked.get(path, ()))
-        return result
 
     def definition(self, file: File, dotted: str, constants: bool = False) -> Definition | None:
         """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
@@ -204,8 +206,10 @@ class Project:
 
     def program_mentions(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
-        own = source.text.encode("utf-8", "replace")
-        if any(marker in own for marker in markers):
+        known = self._own.get(source.path)
+        if known is None or known[0] is not source:
+            known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
+        if known[1].any_of(markers):
             return True
         return any(self._mentioned(path).any_of(markers) for path in self.reached(source))
 
@@ -303,6 +307,7 @@ class Project:
 
     def _read(self, path: Path) -> bytes | None:
         if path not in self._data:
+            self._stamps[path] = stamp_of(str(path))  # before it is read: a change between the two shows
             try:
                 self._data[path] = self.sources.read(path)
             except OSError:

@@ -78,17 +78,17 @@ class Tree:
 
     def statement(self, node: Node) -> Node:
         """The innermost statement that holds `node`: a small statement's line, or a compound one."""
-        if isinstance(node, cst.BaseCompoundStatement | cst.SimpleStatementLine):
+        if node.__class__ in _STATEMENTS:
             return node
         for parent in self.ancestors(node):
-            if isinstance(parent, cst.BaseCompoundStatement | cst.SimpleStatementLine):
+            if parent.__class__ in _STATEMENTS:
                 return parent
         return self.module
 
     def block(self, node: Node) -> Node:
         """The innermost block (module, indented block or one-line suite) that holds `node`."""
         for parent in self.ancestors(node):
-            if isinstance(parent, cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module):
+            if parent.__class__ in _BLOCKS:
                 return parent
         return self.module
 
@@ -121,7 +121,22 @@ class Tree:
 
     def within(self, node: Node, outer: Node) -> bool:
         """Whether `node` is `outer` or lies in it."""
-        return node is outer or any(parent is outer for parent in self.ancestors(node))
+        parents = self.parents
+        place: Node | None = node
+        while place is not None:
+            if place is outer:
+                return True
+            place = parents.get(place)
+        return False
+
+    @cached_property
+    def uses(self) -> dict[str, list[cst.Name]]:
+        """The places where each name stands, in the order of the code."""
+        found: dict[str, list[cst.Name]] = {}
+        for node in self.parents:
+            if node.__class__ is cst.Name:
+                found.setdefault(node.value, []).append(node)
+        return found
 
     def _walk(self) -> None:
         parents, child_fields, handlers, is_node = self.parents, CHILD_FIELDS, _HANDLERS, IS_NODE
@@ -301,6 +316,9 @@ class Tree:
         self.expression_statements.append(node)
 
 
+# libcst's classes are abstract ones, of which `isinstance` asks Python code.
+_STATEMENTS = frozenset([cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()])
+_BLOCKS = frozenset([cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module])
 _BODIED = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _HANDLERS: dict[type, Callable[[Tree, Any, Scope], Scope | None]] = {
     cst.Call: Tree._on_call,

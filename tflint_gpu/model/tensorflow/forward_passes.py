@@ -212,11 +212,8 @@ class ForwardPasses:
     def _holds_loaded(self, origin: Origin) -> bool:
         """`Sequential([hub.KerasLayer(...)])`: what is loaded is traced already."""
         call = origin.call
-        return call is not None and any(
-            (origin.file.name(one.func) or "").startswith("tensorflow_hub.")
-            for one in origin.file.tree.calls
-            if origin.file.tree.within(one, call)
-        )
+        file = origin.file
+        return call is not None and any(file.tree.within(one, call) for one in file.calls("tensorflow_hub.*"))
 
     def _takes_gradients_itself(self, run: Run) -> bool:
         method = self._method_of(run)

@@ -100,9 +100,8 @@ class FunctionObjects:
         if name is None:
             return True
         function = file.tree.function(place) if isinstance(place, cst.For | cst.While) else place
-        for one, parent in file.tree.parents.items():
-            if one.__class__ is not cst.Name or one.value != name:
-                continue
+        for one in file.tree.uses.get(name, ()):
+            parent = file.tree.parents[one]
             if isinstance(parent, cst.AssignTarget | cst.FunctionDef):
                 continue
             is_here = file.tree.within(one, place)

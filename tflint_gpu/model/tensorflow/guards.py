@@ -72,6 +72,7 @@ class Guards:
 
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
+        self._exits: dict[Node, _Exits] = {}
 
     def conditions(self, file: File, node: Node) -> Iterator[Expression]:
         """The tests that decide whether `node` runs: ifs, ternaries, asserts, early exits, `and`."""
@@ -82,10 +83,27 @@ class Guards:
         child = node
         for parent in file.tree.ancestors(node):
             if parent.__class__ in _DECIDING:
-                yield from _tests(parent, child)
+                yield from self._tests(parent, child)
             elif parent.__class__ in _DEFINING:
                 return
             child = parent
+
+    def _tests(self, parent: Node, child: Node) -> Iterator[tuple[Expression, bool]]:
+        """The tests in a node that decide whether a part of it runs, each with what it must be for that."""
+        if isinstance(parent, cst.If | cst.IfExp | cst.While):
+            if child is not parent.test:
+                yield parent.test, child is parent.body
+        elif isinstance(parent, cst.BooleanOperation):
+            if child is parent.right:
+                yield parent.left, isinstance(parent.operator, cst.And)
+        elif isinstance(parent, cst.CompFor):
+            yield from ((condition.test, True) for condition in parent.ifs)
+        elif isinstance(parent, cst.BaseComp):
+            yield from ((condition.test, True) for condition in _comprehension_tests(parent))
+        elif isinstance(parent, cst.IndentedBlock | cst.Module):
+            if parent not in self._exits:
+                self._exits[parent] = _Exits(parent)
+            yield from self._exits[parent].before(child)
 
     def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether running the program surely comes to a place, on a machine with a GPU."""
@@ -273,22 +291,6 @@ class Guards:
         return any(function.file.name(inner.func) in GPU_QUERIES for inner in function.calls)
 
 
-def _tests(parent: Node, child: Node) -> Iterator[tuple[Expression, bool]]:
-    """The tests in a node that decide whether a part of it runs, each with what it must be for that."""
-    if isinstance(parent, cst.If | cst.IfExp | cst.While):
-        if child is not parent.test:
-            yield parent.test, child is parent.body
-    elif isinstance(parent, cst.BooleanOperation):
-        if child is parent.right:
-            yield parent.left, isinstance(parent.operator, cst.And)
-    elif isinstance(parent, cst.CompFor):
-        yield from ((condition.test, True) for condition in parent.ifs)
-    elif isinstance(parent, cst.BaseComp):
-        yield from ((condition.test, True) for condition in _comprehension_tests(parent))
-    elif isinstance(parent, cst.IndentedBlock | cst.Module):
-        yield from _earlier_exits(parent, child)
-
-
 def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
     clause: cst.CompFor | None = comprehension.for_in
     while clause is not None:
@@ -296,17 +298,22 @@ def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
         clause = clause.inner_for_in
 
 
-def _earlier_exits(block: cst.IndentedBlock | cst.Module, child: Node) -> Iterator[tuple[Expression, bool]]:
-    """Asserts, and ifs that leave, which stand before `child` in its block, with what they must be to come to it."""
-    for statement in block.body:
-        if statement is child:
-            return
-        if isinstance(statement, cst.If) and (exits(statement.body) or _skips(statement.body)):
-            yield statement.test, False
-        elif isinstance(statement, cst.SimpleStatementLine):
-            for small in statement.body:
-                if isinstance(small, cst.Assert):
-                    yield small.test, True
+class _Exits:
+    """Asserts, and ifs that leave, in a block, with what they must be to come past them."""
+
+    def __init__(self, block: cst.IndentedBlock | cst.Module) -> None:
+        self._tests: list[tuple[Expression, bool]] = []
+        self._before: dict[Node, int] = {}
+        for statement in block.body:
+            self._before[statement] = len(self._tests)
+            if isinstance(statement, cst.If) and (exits(statement.body) or _skips(statement.body)):
+                self._tests.append((statement.test, False))
+            elif isinstance(statement, cst.SimpleStatementLine):
+                self._tests += ((small.test, True) for small in statement.body if isinstance(small, cst.Assert))
+
+    def before(self, statement: Node) -> list[tuple[Expression, bool]]:
+        """Those that stand before a statement of the block."""
+        return self._tests[: self._before.get(statement, len(self._tests))]
 
 
 def _lists_devices(origin: Origin) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 import libcst as cst
@@ -116,8 +116,8 @@ def _kind_of_result(name: str) -> Kind | None:
     return keras_kind(name)
 
 
-def _stateful_calls(file: File) -> Iterator[cst.Call]:
-    for call in file.tree.calls:
+def _stateful_among(calls: Iterable[cst.Call]) -> Iterator[cst.Call]:
+    for call in calls:
         for arg in call.args:
             is_off = isinstance(arg.value, cst.Name) and arg.value.value == "False"
             if arg.keyword is not None and arg.keyword.value == "stateful" and not is_off:
@@ -132,6 +132,7 @@ class Kinds:
         self.constants = constants
         self._uses = Uses()
         self._classes: dict[Node, frozenset[KerasKind]] = {}
+        self._stateful: dict[File, tuple[cst.Call, ...]] = {}
         self._models: dict[tuple[Node, Context | None], bool] = {}
 
     def of_class(self, cls: Class) -> frozenset[KerasKind]:
@@ -258,18 +259,23 @@ class Kinds:
     def _has_stateful(self, origin: Origin) -> bool:
         cls = self.inference.instance_class(origin)
         if cls is not None:
-            return any(cls.file.tree.within(call, cls.node) for call in _stateful_calls(cls.file))
+            return any(cls.file.tree.within(call, cls.node) for call in self._stateful_calls(cls.file))
         call, file = origin.call, origin.file
         if call is None:
-            return any(True for _ in _stateful_calls(file))
+            return bool(self._stateful_calls(file))
         places = [call]
         if file.name(call.func) in ("keras.Sequential", "keras.models.Sequential"):
             name = file.bound_to(call)
             added = file.method_calls("add")
             places += [c for c in added if isinstance(c.func, cst.Attribute) and dotted_name(c.func.value) == name]
-            return any(file.tree.within(one, place) for one in _stateful_calls(file) for place in places)
+            return any(file.tree.within(one, place) for one in self._stateful_calls(file) for place in places)
         function = file.tree.function(call)
-        return any(file.tree.function(one) is function for one in _stateful_calls(file))
+        return any(file.tree.function(one) is function for one in self._stateful_calls(file))
+
+    def _stateful_calls(self, file: File) -> tuple[cst.Call, ...]:
+        if file not in self._stateful:
+            self._stateful[file] = tuple(_stateful_among(file.tree.calls))
+        return self._stateful[file]
 
     def is_gpu_list(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether `expr` is certainly the list of a machine's GPUs, which may be empty."""

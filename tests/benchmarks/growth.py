@@ -1,0 +1,179 @@
+"""How the cost of a check grows with what is checked, as a table and as a picture, `growth.png` beside this file.
+
+    python tests/benchmarks/growth.py [--only WHAT ...] [--quick] [--no-picture]
+
+Programs are made up, one kind for each way to be large. Each is checked with all default rules in a process of its own,
+and the CPU time beyond that of a process which checks two lines is what counts. `grows` is the exponent between the
+two largest: 1 is linear, 2 a square. A kind whose programs meet a bound of the inference names it. The picture needs
+matplotlib (the extra `report`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from processes import cost, tflint
+
+__all__: list[str] = []
+
+_PICTURE = Path(__file__).with_name("growth.png")
+_HEAD = "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+
+
+def _file(lines: int) -> dict[str, str]:
+    """Classes and loops as in any training script, again and again."""
+    part = (
+        "class Net{0}(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.dense = tf.keras.layers.Dense({0})\n\n    def call(self, x):\n        return self.dense(x)\n\n\n"
+        "def train{0}(ds, epochs=3):\n    net, optimizer = Net{0}(), tf.keras.optimizers.Adam()\n"
+        "    for epoch in range(epochs):\n        for x, y in ds.map(lambda x, y: (x, y)).batch(8):\n"
+        "            with tf.GradientTape() as tape:\n                loss = tf.reduce_mean((net(x) - y) ** 2)\n"
+        "            optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))\n"
+        "        print(epoch, float(loss))\n    return net\n\n\n"
+    )
+    return {"a.py": _HEAD + "".join(part.format(n) for n in range(max(1, lines // part.count("\n"))))}
+
+
+def _project(files: int) -> dict[str, str]:
+    """Files in packages of ten, each of which imports two of those before it."""
+    return _importing(files, lambda n: {n // 2, n // 3} - {n})
+
+
+def _one_after_the_other(files: int) -> dict[str, str]:
+    """Each file imports the one before: the last rests on all."""
+    return _importing(files, lambda n: {n - 1} if n else set())
+
+
+def _importing(files: int, imported: Callable[[int], set[int]]) -> dict[str, str]:
+    found = {"pyproject.toml": ""}
+    for n in range(files):
+        imports = "".join(f"from project.p{i // 10}.m{i} import data{i}\n" for i in sorted(imported(n)))
+        found[f"project/p{n // 10}/m{n}.py"] = (
+            f"import tensorflow as tf\n{imports}\n\ndef data{n}(n):\n"
+            f"    return tf.data.Dataset.range(n).map(lambda x: x + {n}).batch(4)\n"
+        )
+    return found
+
+
+def _chain(operations: int) -> dict[str, str]:
+    """One chain of tf.data, an operation a line."""
+    steps = "".join(f"ds = ds.map(f{n})\n" for n in range(operations))
+    return {"a.py": f"{_HEAD}ds = tf.data.Dataset.range(9)\n{steps}model.fit(ds.batch(1))\n"}
+
+
+def _graph(depth: int) -> dict[str, str]:
+    """Functions that each call the next two."""
+    calls = "".join(f"def f{n}(x):\n    return f{n + 1}(x) + f{min(n + 2, depth)}(x)\n\n\n" for n in range(depth))
+    loop = "for x in tf.data.Dataset.range(99).batch(4):\n    f0(x)\n"
+    return {"a.py": f"{_HEAD}\n\n{calls}def f{depth}(x):\n    return model(x)\n\n\n{loop}"}
+
+
+def _statements(count: int) -> dict[str, str]:
+    """One traced function of many statements, of which every tenth branches."""
+    body = "".join(
+        f"    x = tf.sin(x) + {n}\n" if n % 10 else f"    if flag{n}:\n        x = x * {n}\n" for n in range(count)
+    )
+    return {
+        "a.py": f"{_HEAD}\n\n@tf.function\ndef f(x):\n{body}    return x\n\n\nfor x in tf.data.Dataset.range(9):\n    f(x)\n"
+    }
+
+
+def _sites(count: int) -> dict[str, str]:
+    """One function that many places call."""
+    calls = "".join(
+        f"d{n} = make(tf.data.Dataset.range({n + 9}), {n % 7 + 1})\nmodel.fit(d{n})\n" for n in range(count)
+    )
+    return {"a.py": f"{_HEAD}\n\ndef make(ds, size):\n    return ds.batch(size)\n\n\n{calls}"}
+
+
+@dataclass
+class Kind:
+    """A way to be large, and what a check of it took."""
+
+    what: str
+    made: Callable[[int], dict[str, str]]
+    sizes: tuple[int, ...]
+    seconds: list[float] = field(default_factory=list)
+    bounds: set[str] = field(default_factory=set)
+
+    @property
+    def exponent(self) -> float:
+        """Of the growth between the two largest."""
+        steps = list(pairwise(zip(self.sizes, self.seconds, strict=False)))
+        (small, before), (large, after) = steps[-1]
+        return math.log(max(after, 1e-3) / max(before, 1e-3)) / math.log(large / small)
+
+
+KINDS = (
+    Kind("lines of a file", _file, (100, 1_000, 10_000, 50_000)),
+    Kind("files of a project", _project, (10, 100, 1_000, 10_000)),
+    Kind("files in a row of imports", _one_after_the_other, (10, 100, 300, 1_000)),
+    Kind("operations of a chain", _chain, (30, 100, 300, 1_000)),
+    Kind("depth of a call graph", _graph, (10, 50, 100, 200)),
+    Kind("statements of a function", _statements, (100, 500, 1_000, 5_000)),
+    Kind("call sites of a function", _sites, (30, 100, 300, 1_000)),
+)
+
+
+def main() -> None:
+    """Measure, print and draw."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[], metavar="WHAT", help="kinds, by a word of their names")
+    parser.add_argument("--quick", action="store_true", help="leave the largest of each kind out")
+    parser.add_argument("--no-picture", action="store_true")
+    arguments = parser.parse_args()
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    print(f"{platform.machine()}, Python {platform.python_version()}{load}; seconds of CPU beyond the start\n")
+    kinds = [kind for kind in KINDS if not arguments.only or any(word in kind.what for word in arguments.only)]
+    start = _seconds(_file(1))[0]
+    for kind in kinds:
+        kind.sizes = kind.sizes[:-1] if arguments.quick else kind.sizes
+        for size in kind.sizes:
+            seconds, bounds = _seconds(kind.made(size))
+            kind.seconds.append(seconds - start)
+            kind.bounds |= bounds
+        sizes = "  ".join(f"{size}: {seconds:.2f}" for size, seconds in zip(kind.sizes, kind.seconds, strict=True))
+        bounds = f"; met: {', '.join(sorted(kind.bounds))}" if kind.bounds else ""
+        print(f"{kind.what:26} grows {kind.exponent:4.2f}   {sizes}{bounds}", flush=True)
+    if not arguments.no_picture:
+        _draw(kinds)
+
+
+def _seconds(files: dict[str, str]) -> tuple[float, set[str]]:
+    """CPU seconds of a check, and the bounds that it met."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        command = tflint("check", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", "--verbose", ".")
+        used = cost(command, Path(folder))
+    marker = "values were followed no further than "
+    return used.cpu, {line.partition(marker)[2] for line in used.told.splitlines() if marker in line}
+
+
+def _draw(kinds: Iterable[Kind]) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
+    for kind in kinds:
+        axes.plot(kind.sizes, [max(second, 0.005) for second in kind.seconds], marker="o", label=kind.what)
+    axes.plot([10, 50_000], [0.002, 10], color="grey", linestyle=":", label="linear")
+    axes.set(xscale="log", yscale="log", xlabel="how many", ylabel="seconds of CPU of a check, beyond its start")
+    axes.legend()
+    figure.savefig(_PICTURE, dpi=100, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,358 @@
+"""What a check costs, each figure beside its goal as a ratio taken in one run, and what other tools cost on the same files.
+
+    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--peers BIN] [--all] [--repeat N] [--list]
+
+REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name`; those in `LIBRARIES` are
+libraries, the others user code. BIN is the folder with the commands of the other tools, of an environment with
+`pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. Without `--all` each part takes some of the files only,
+which is enough to see where it stands. CPU seconds are compared, not the clock, unless a part says so: then they hold
+on a busy machine, too. What is printed is the table of the README.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+import libcst
+from lsp_latency import lines_of_fixtures, measure
+from processes import Cost, cost, medians, tflint
+from speed import checked, parsed, tensorflow_files, timed
+
+__all__: list[str] = []
+
+LIBRARIES = frozenset(
+    (
+        "GoogleCloudPlatform+automl google+automl keras-team+keras keras-team+keras-cv keras-team+keras-hub "
+        "tensorflow+addons tensorflow+agents tensorflow+gnn tensorflow+models tensorflow+probability "
+        "tensorflow+recommenders tensorflow+similarity"
+    ).split()
+)
+_OTHERS = frozenset("SonarSource+sonar-python DLPerf+DLPerf.github.io".split())
+"""Test files of other tools: neither."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is measured on.
+
+    Arguments:
+        repositories: the folder that holds them.
+        whole: take all files, not some.
+        repeat: how often short commands run.
+        peers: the folder with the other tools' commands.
+    """
+
+    repositories: Path
+    whole: bool
+    repeat: int
+    peers: Path | None
+
+    def user_code(self) -> dict[Path, list[Path]]:
+        """The repositories of user code, with their files that mention TensorFlow."""
+        return self._chosen(lambda name: name not in LIBRARIES | _OTHERS, 40)
+
+    def libraries(self) -> dict[Path, list[Path]]:
+        """The same of libraries."""
+        return self._chosen(lambda name: name in LIBRARIES, 40)
+
+    def _chosen(self, wanted: Callable[[str], bool], some: int) -> dict[Path, list[Path]]:
+        folders = [folder for folder in sorted(self.repositories.iterdir()) if folder.is_dir() and wanted(folder.name)]
+        return {folder: tensorflow_files(folder, 0 if self.whole else some) for folder in folders}
+
+    def project(self) -> Path:
+        """One project of 500 files or more that import each other."""
+        return next(self.repositories / name for name in ("tensorflow+agents", "keras-team+keras-hub"))
+
+    def typical(self) -> list[Path]:
+        """A few files of user code of usual length."""
+        files = [file for files in self.user_code().values() for file in files]
+        return sorted(files, key=lambda file: abs(file.stat().st_size - 8000))[:5]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table."""
+
+    what: str
+    value: float
+    goal: float
+    at_least: bool = False
+    unit: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        met = self.value >= self.goal if self.at_least else self.value <= self.goal
+        goal = f"{'at least' if self.at_least else 'at most'} {self.goal:g}{self.unit}"
+        return f"| {self.what} | {self.value:.3g}{self.unit} | {goal} | {'met' if met else 'missed'} | {self.note} |"
+
+
+def cold(field: Field) -> Iterator[Figure]:
+    """A whole check beside bare parsing, one core."""
+    for what, projects, goal in (("user code", field.user_code(), 0.8), ("libraries", field.libraries(), 0.5)):
+        files = [file for files in projects.values() for file in files]
+        ratios = []
+        for _ in range(field.repeat if field.whole else 1):
+            parse = timed(lambda files=files: parsed(files))  # type: ignore[misc]
+            ratios.append(timed(lambda projects=projects: checked(projects)) / parse)  # type: ignore[misc]
+        lines = sum(file.read_bytes().count(b"\n") for file in files)
+        note = f"{len(files)} files, {lines} lines; bare `parse_module` {parse:.1f} s"
+        yield Figure(f"cold, one core, {what}, to bare parsing", median(ratios), goal, note=note)
+
+
+def processes(field: Field) -> Iterator[Figure]:
+    """Two processes beside one."""
+    options = ("check", "--isolated", "--quiet", "--no-progress", "--output-format", "json", "--exit-zero")
+    many = [str(folder) for folder in field.user_code()]
+    for what, folder, paths in (
+        ("user code", field.repositories, many),
+        ("one project", field.project(), ["."]),
+    ):
+        one = cost(tflint(*options, "--no-cache", "--jobs", "1", *paths), folder, watched=True)
+        two = cost(tflint(*options, "--no-cache", "--jobs", "2", *paths), folder, watched=True)
+        note = f"on free cores, by the busiest process; by the clock here {one.wall / two.wall:.2f}"
+        yield Figure(f"two processes to one, {what}: gain", one.longest / two.longest, 1.8, True, note=note)
+        yield Figure(f"two processes to one, {what}: CPU", two.cpu / one.cpu, 1.1, note=f"{one.cpu:.1f} s with one")
+
+
+def warm(field: Field) -> Iterator[Figure]:
+    """A check of what was checked before."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder, "empty")
+        empty.mkdir()
+        Path(empty, "a.py").write_text("import json\n")
+        options = ("check", "--isolated", "--quiet", "--no-progress", "--output-format", "json", "--exit-zero")
+        caching = (*options, "--cache-dir", f"{folder}/cache")
+        start = median(cost(tflint(*options, "--no-cache", "."), empty).cpu for _ in range(field.repeat))
+        paths = [str(one) for one in field.user_code()]
+        first = cost(tflint(*caching, "--jobs", "1", *paths), field.repositories)
+        cost(tflint(*caching, *paths), field.repositories)  # the times of files are believed from the second on
+        again = {
+            jobs: [cost(tflint(*caching, "--jobs", str(jobs), *paths), field.repositories) for _ in range(field.repeat)]
+            for jobs in (1, 2)
+        }
+        beyond = median(one.cpu for one in again[1]) - start
+        note = f"{first.cpu:.1f} s cold, {beyond + start:.2f} s warm, {start:.2f} s of it to start"
+        yield Figure("warm beyond the start, to cold", beyond / (first.cpu - start), 0.01, note=note)
+        clocks = {jobs: median(one.cpu for one in costs) for jobs, costs in again.items()}
+        yield Figure("warm, two processes to one", clocks[2] / clocks[1], 1.1, note="nothing is left to share out")
+        yield from _one_changed(field, Path(folder, "changed"), start)
+
+
+def _one_changed(field: Field, folder: Path, start: float) -> Iterator[Figure]:
+    shutil.copytree(field.project(), folder, ignore=shutil.ignore_patterns(".git"), symlinks=True)
+    options = (
+        "check",
+        "--isolated",
+        "--quiet",
+        "--no-progress",
+        "--output-format",
+        "json",
+        "--exit-zero",
+        "--jobs",
+        "1",
+    )
+    first = cost(tflint(*options, "."), folder).cpu
+    names = sorted(tensorflow_files(folder, 0), key=lambda file: ("_test" not in file.name, file))
+    names[0].write_bytes(names[0].read_bytes() + b"\n")
+    again = cost(tflint(*options, "."), folder).cpu
+    note = f"`{names[0].name}`, which nothing imports, of {len(names)} files"
+    yield Figure("one changed file beyond the start, to cold", (again - start) / (first - start), 0.05, note=note)
+
+
+def standard_input(field: Field) -> Iterator[Figure]:
+    """One file from standard input, and the flake8 plugin, beside the import of libcst."""
+    [file, *_] = field.typical()
+    check = tflint("check", "--isolated", "--exit-zero", "-")
+    found = medians(
+        {
+            "libcst": lambda: cost([sys.executable, "-c", "import libcst"]),
+            "with": lambda: cost(check, given=file.read_bytes()),
+            "without": lambda: cost(check, given=b"import json\n\nprint(json.dumps([1]))\n"),
+        },
+        3 * field.repeat,
+    )
+    note = f"`import libcst` takes {1000 * found['libcst']:.0f} ms"
+    lines = file.read_bytes().count(b"\n")
+    yield Figure(
+        "one file from standard input, to `import libcst`", found["with"] / found["libcst"], 1.3, note=f"{lines} lines"
+    )
+    yield Figure("the same without TensorFlow", found["without"] / found["libcst"], 0.3, note=note)
+
+
+_FLAKE8 = """
+import importlib.metadata, sys
+from flake8.main.cli import main
+if sys.argv[1] == "without":  # not even its metadata is read
+    everything = importlib.metadata.distributions
+    def distributions(**options):
+        return (one for one in everything(**options) if not one._path.name.startswith("tflint_gpu"))
+    importlib.metadata.distributions = distributions
+sys.exit(main(["-j1", "--isolated", "--exit-zero", *sys.argv[2:]]))
+"""
+
+
+def flake8(field: Field) -> Iterator[Figure]:
+    """flake8 with the plugin beside flake8 --select=F, as whole processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, file in enumerate(field.typical()):
+            shutil.copy(file, Path(folder, f"with{number}.py"))
+        library = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+        plain = [str(path) for path in library if path.stat().st_size < 9000][:20]
+        for kind, paths, goal in (
+            ("one file with TensorFlow", [f"{folder}/with0.py"], 1.8),
+            ("five files with TensorFlow", [f"{folder}/with{number}.py" for number in range(5)], 1.8),
+            (f"{len(plain)} files without", plain, 1.05),
+        ):
+            plugged = [sys.executable, "-c", _FLAKE8, "with", "--select=F,TFG", *paths]
+            bare = [sys.executable, "-c", _FLAKE8, "without", "--select=F", *paths]
+            ways = {"with": plugged, "without": bare}
+            used = medians({way: lambda c=command: cost(c) for way, command in ways.items()}, 3 * field.repeat)  # type: ignore[misc]
+            note = f"flake8 takes {1000 * used['without']:.0f} ms"
+            yield Figure(f"flake8 and plugin to flake8, {kind}", used["with"] / used["without"], goal, note=note)
+
+
+def server(field: Field) -> Iterator[Figure]:
+    """From a change in an editor to its diagnostics, by the clock."""
+    for lines, goal in ((500, 150), (3000, 300)):
+        path = Path(tempfile.gettempdir(), f"typed_{lines}.py")
+        changes = 60 if field.whole else 20
+        _, waits, spent = asyncio.run(measure(path, lines_of_fixtures(lines), changes))
+        note = f"by the clock; {1000 * spent / len(waits):.0f} ms of CPU a change"
+        yield Figure(
+            f"language server, {lines} lines, 95% within", quantiles(waits, n=20)[18], goal, unit=" ms", note=note
+        )
+
+
+_READ = """
+import os, sys
+for folder, _, names in os.walk(sys.argv[1]):
+    for name in names:
+        if name.endswith((".py", ".ipynb")):
+            with open(os.path.join(folder, name), "rb") as file:
+                file.read()
+"""
+
+
+def without_tensorflow(field: Field) -> Iterator[Figure]:
+    """A tree without TensorFlow beside reading its files: the standard library of this Python."""
+    tree = sysconfig.get_path("stdlib")
+    options = ("check", "--isolated", "--no-cache", "--quiet", "--exclude", "site-packages", "--exit-zero")
+    found = medians(
+        {
+            "nothing": lambda: cost([sys.executable, "-c", "pass"]),
+            "read": lambda: cost([sys.executable, "-c", _READ, tree]),
+            "start": lambda: cost(tflint(*options, __file__)),
+            "check": lambda: cost(tflint(*options, tree)),
+        },
+        field.repeat,
+    )
+    reads = found["read"] - found["nothing"]
+    note = f"reading takes {reads:.2f} s; both beyond the start of their processes"
+    yield Figure(
+        "a tree without TensorFlow, to reading its files", (found["check"] - found["start"]) / reads, 2, note=note
+    )
+
+
+def memory(field: Field) -> Iterator[Figure]:
+    """Memory of one process over more and more lines."""
+    options = ("check", "--isolated", "--no-cache", "--quiet", "--exit-zero", "--jobs", "1", "--output-format", "json")
+    paths: list[str] = []
+    lines, wanted = 0, [1_000_000] if field.whole else [30_000, 120_000]
+    used: list[tuple[int, Cost]] = []
+    for folder in [*field.user_code(), *field.libraries()]:
+        paths.append(str(folder))
+        lines += sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.py") if file.is_file())
+        while wanted and lines >= wanted[0]:
+            del wanted[0]
+            used.append((lines, cost(tflint(*options, *paths), field.repositories)))
+    note = ", ".join(f"{lines} lines: {one.memory / 2**20:.0f} MB" for lines, one in used)
+    yield Figure("memory of one process", used[-1][1].memory / 2**20, 300, unit=" MB", note=note)
+
+
+def peers(field: Field) -> Iterator[Figure]:
+    """Other tools on the same files, and on each the ratio to what libcst takes to parse them."""
+    if field.peers is None:
+        raise SystemExit("peers: name the folder with the other tools' commands by --peers")
+    with tempfile.TemporaryDirectory() as folder:
+        for number, file in enumerate(
+            file for files in field.user_code().values() for file in files[: 3 if not field.whole else None]
+        ):
+            # TorchFix looks at nothing else than files with this word.
+            Path(folder, f"m{number}.py").write_bytes(file.read_bytes() + b"\n# torch\n")
+        files = sorted(Path(folder).iterdir())
+        parse = timed(lambda: parsed(files))
+        commands = {
+            "ruff check": ["ruff", "check", "--isolated", "--no-cache", "--exit-zero", "."],
+            "flake8": ["flake8", "--isolated", "-j1", "--exit-zero", "--select=F", "."],
+            "pylint, one checker": [
+                "pylint",
+                "--rcfile=/dev/null",
+                "-j1",
+                "--exit-zero",
+                "--disable=all",
+                "--enable=imports,unused-import",
+                ".",
+            ],
+            "Fixit 2": ["fixit", "lint", "."],
+            "TorchFix": ["torchfix", "--select=ALL", "."],
+            "pyright": ["pyright", "."],
+        }
+        own = tflint("check", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", "--quiet", ".")
+        for what, command in {
+            "tflint_gpu": own,
+            **{one: [str(field.peers / rest[0]), *rest[1:]] for one, rest in commands.items()},
+        }.items():
+            try:
+                used = cost(command, Path(folder))
+            except (OSError, RuntimeError) as error:
+                print(f"| {what} | not run | | | {str(error)[:200]} |")
+                continue
+            note = f"{used.cpu:.1f} s of CPU, {used.memory / 2**20:.0f} MB, {len(files)} files"
+            yield Figure(f"{what}, to bare parsing of the same files", used.cpu / parse, float("nan"), note=note)
+
+
+PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
+    "cold": cold,
+    "processes": processes,
+    "warm": warm,
+    "stdin": standard_input,
+    "flake8": flake8,
+    "server": server,
+    "without": without_tensorflow,
+    "memory": memory,
+    "peers": peers,
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repositories", type=Path)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=[], metavar="PART")
+    parser.add_argument("--peers", type=Path, help="the folder with the other tools' commands")
+    parser.add_argument("--all", action="store_true", help="all files instead of some")
+    parser.add_argument("--repeat", type=int, default=3)
+    arguments = parser.parse_args()
+    field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.peers)
+    files = "all files" if field.whole else "some of the files"
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {files}{load}\n")
+    print("| | measured | goal | | |\n|---|---|---|---|---|")
+    for name in arguments.only or [one for one in PARTS if one != "peers" or field.peers is not None]:
+        for figure in PARTS[name](field):
+            print(figure, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Commands measured as whole processes: CPU and wall time, memory, and the time of each process that they start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+__all__ = ["Cost", "cost", "medians", "tflint"]
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took.
+
+    Arguments:
+        cpu: seconds in user and system mode, with all that it started and waited for.
+        wall: seconds from its start to its end.
+        memory: bytes of the largest of its processes.
+        longest: seconds of CPU of its first process, and of the busiest other one: no run on free cores is shorter.
+        told: what it wrote to standard error.
+    """
+
+    cpu: float
+    wall: float
+    memory: int
+    longest: float
+    told: str = ""
+
+
+def tflint(*arguments: str) -> list[str]:
+    """The command of this checkout, as installed with compiled modules."""
+    return [sys.executable, "-m", "tflint_gpu", *arguments]
+
+
+def cost(command: Sequence[str], folder: Path | None = None, given: bytes = b"", watched: bool = False) -> Cost:
+    """Run a command once.
+
+    Arguments:
+        given: standard input.
+        watched: look at its processes meanwhile, for `Cost.longest`.
+
+    Raises:
+        OSError: the command cannot be started.
+        RuntimeError: it ended by a signal or said that it failed (2 or more; linters say 1 for findings).
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), environment.get("PYTHONPATH"))))
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stderr is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    busiest = _watched(process.pid) if watched else 0.0
+    told = process.stderr.read().decode(errors="replace")
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stderr.close()
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{command} gave {process.returncode}: {told[-500:]}")
+    cpu = used.ru_utime + used.ru_stime
+    scale = 1 if sys.platform == "darwin" else 1024
+    return Cost(cpu, wall, used.ru_maxrss * scale, busiest, told)
+
+
+def _watched(pid: int) -> float:
+    """Watch a process and its children until it ends: its own CPU time, and the most of a child (Linux)."""
+    seconds: dict[int, float] = {}
+    while True:
+        for one in (pid, *_children(pid)):
+            try:
+                fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] == "Z" and one == pid:
+                return seconds.pop(pid, 0.0) + max(seconds.values(), default=0.0)
+            seconds[one] = max(seconds.get(one, 0.0), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+        time.sleep(0.02)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def medians(costs: dict[str, Callable[[], Cost]], repeat: int) -> dict[str, float]:
+    """CPU seconds of some commands that take turns, after one turn that warms the disk."""
+    found: dict[str, list[float]] = {name: [] for name in costs}
+    for turn in range(repeat + 1):
+        for name, measure in costs.items():
+            seconds = measure().cpu
+            if turn:
+                found[name].append(seconds)
+    return {name: median(seconds) for name, seconds in found.items()}

@@ -1,0 +1,57 @@
+"""Which rules there are, told from the names of their files: nothing is imported."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.text.bytesearch import OPT_IN_ENDING
+
+UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
+"""What the engine says itself."""
+_RULE_FILE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEntry:
+    """A rule as the file system shows it: known without importing the rule or libcst."""
+
+    code: str
+    name: str
+    theme: str
+    module: str
+    opt_in: bool = False
+
+
+@cache
+def entries() -> tuple[RuleEntry, ...]:
+    """All rules, by code.
+
+    A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data
+    are rows of a table, `renames.toml`, of which the module beside it, `renames.py`, makes its `RULES`.
+    """
+    package = importlib.import_module("tflint_gpu.rules")
+    found = []
+    for theme in (one for place in package.__path__ for one in os.scandir(place) if one.is_dir()):
+        for file in os.scandir(theme.path):
+            dotted = f"tflint_gpu.rules.{theme.name}.{file.name.rpartition('.')[0]}"
+            if match := _RULE_FILE.fullmatch(file.name):
+                code, name = match[1].upper(), match[2].replace("_", "-")
+                found.append(RuleEntry(code, name, theme.name, dotted, match[3] is not None))
+            elif file.name.endswith(".toml"):
+                rows = table_of(Path(file.path)).items()
+                found += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in rows)
+    return tuple(sorted(found, key=lambda entry: entry.code))
+
+
+@cache
+def table_of(path: Path) -> dict[str, dict[str, Any]]:
+    """The rules of a table, by code: each has a `name`, and what else its module makes a rule of."""
+    from tflint_gpu.text.toml import loads
+
+    return loads(path.read_text("utf-8"))
