@@ -79,7 +79,10 @@ class Cache:
     def load(self, file: Path, key: str) -> Kept | None:
         """What is stored for a file under this key, if all other files it rests on are unchanged."""
         try:
-            entry = json.loads(self._path(file).read_bytes())
+            digest, _, written = self._path(file).read_bytes().partition(b"\n")
+            if digest != _digest_of(written):
+                return None
+            entry = json.loads(written)
             if entry["key"] != key:
                 return None
             for path, digest in entry["consulted"].items():
@@ -102,8 +105,9 @@ class Cache:
         try:
             self._prepare(path.parent)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(entry, stream)
+            with os.fdopen(handle, "wb") as stream:
+                written = json.dumps(entry).encode()
+                stream.write(_digest_of(written) + b"\n" + written)
             Path(temporary).replace(path)
         except (OSError, ValueError):
             if temporary:
@@ -129,6 +133,11 @@ def file_digest(path: Path) -> str | None:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     except OSError:
         return None
+
+
+def _digest_of(written: bytes) -> bytes:
+    """Stands before an entry: a disk may keep something else than what was written."""
+    return hashlib.blake2b(written, digest_size=16).hexdigest().encode()
 
 
 def _diagnostic(item: dict[str, Any]) -> Diagnostic:

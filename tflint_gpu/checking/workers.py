@@ -140,8 +140,18 @@ _engine: Engine | None = None
 def _begin(engine: Engine) -> None:
     global _engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     gc.disable()  # for all files of this process; the engine sweeps now and then
     _engine = engine
+
+
+def _end_with_the_parent() -> None:
+    """However the parent ends: who waits for work from it would wait for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _check_one(file: FileToCheck) -> FileResult:

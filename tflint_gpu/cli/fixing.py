@@ -74,7 +74,8 @@ class Mending:
             return self.narrow(own, {file.name: source})
 
         try:
-            before = decode_source(file.read(), file.path, file.name)
+            data = file.read()
+            before = decode_source(data, file.path, file.name)
             mended = mend(before, diagnostics, recheck, self.unsafe)
             if mended.source.text == before.text:
                 return False
@@ -82,7 +83,7 @@ class Mending:
                 self.texts[file.name] = mended.source
                 self.files = [replace(file, content=mended.source.encode())]
             elif not self.dry:
-                write(mended.source, file.path)
+                write(mended.source, file.path, data)
         except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:
             codes = ", ".join(sorted({one.code for one in diagnostics}))
             self.failures.append(InternalError(file.name, codes, f"not fixed: {error}"))

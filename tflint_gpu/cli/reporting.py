@@ -112,7 +112,7 @@ def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, pa
     text = io.StringIO()
     code = report(outcome, fails, manner, here, text)
     try:
-        replace_file(path, text.getvalue().encode("utf-8"))
+        replace_file(path, text.getvalue().encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise click.ClickException(f"--output-file {path}: {error.strerror or error}") from error
     return code

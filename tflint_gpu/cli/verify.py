@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED
+from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
@@ -114,8 +114,8 @@ class Verify:
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
         self._write(report, render)
-        if report.interrupted == "Ctrl-C":
-            return INTERRUPTED
+        if report.interrupted in INTERRUPTED:
+            return INTERRUPTED[report.interrupted]
         if any(result.gpu_unused for result in report.results):
             _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
             return FAILED
@@ -202,8 +202,8 @@ class Verify:
                     results[-1] = known
                 else:
                     results.append(known)
-        except KeyboardInterrupt:
-            interrupted = "Ctrl-C"
+        except KeyboardInterrupt as error:
+            interrupted = interruption(error)
             results += [unmeasured(case, interrupted) for case in cases[len(results) :]]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
@@ -237,6 +237,7 @@ class Verify:
     def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
+        from tflint_gpu.text.replacement import replace_file
 
         output: Path | None = self.given["output"]
         view = View(self.here, colour=output is None and use_colour(sys.stdout, os.environ))
@@ -245,7 +246,7 @@ class Verify:
             click.echo(text, nl=False)
             return
         try:
-            output.write_text(text, encoding="utf-8")
+            replace_file(output, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
 

@@ -90,8 +90,10 @@ class Discovery:
         found: dict[Path, FileToCheck] = {}
         seen: set[Path] = set()
         for argument in arguments:
+            real = argument.resolve()
             for path in self._below(argument):
-                identity = path.resolve() if path.is_symlink() else path
+                # Below an argument no link to a directory is followed, so that only its last part can be one.
+                identity = path.resolve() if path.is_symlink() else real / path.relative_to(argument)
                 if identity not in seen:
                     seen.add(identity)
                     found[path] = self.describe(path, fallback)
