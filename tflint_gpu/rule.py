@@ -26,6 +26,7 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.plugins import installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING, Marker
 
 if sys.version_info >= (3, 11):
@@ -186,6 +187,10 @@ def entries() -> tuple[RuleEntry, ...]:
 
     A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data
     are rows of a table, `renames.toml`, of which the module beside it, `renames.py`, makes its `RULES`.
+    The rules of installed packages come besides; their theme is the package's name.
+
+    Raises:
+        WrongPlugin: as `installed_rules` does.
     """
     package = importlib.import_module("tflint_gpu.rules")
     found = []
@@ -201,6 +206,8 @@ def entries() -> tuple[RuleEntry, ...]:
         for table in (path for place in folder for path in Path(place).glob("*.toml")):
             dotted = f"tflint_gpu.rules.{theme.name}.{table.stem}"
             found += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in table_of(table).items())
+    for one in installed_rules():
+        found.append(RuleEntry(one.code, one.name, one.package, one.module, one.opt_in))
     return tuple(sorted(found, key=lambda entry: entry.code))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import tflint_gpu
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
+from tflint_gpu.plugins import installed_rules
 
 DIRECTORY = ".tflint_gpu_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by tflint-gpu; it can be deleted.\n"
@@ -29,23 +30,27 @@ def rules_fingerprint() -> str:
     """Changes whenever a file of this program does: a new rule must not meet old results."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{tflint_gpu.__version__} {sys.version_info[:3]}".encode())
-    for directory in _program_directories():
-        for path in sorted(path for ending in ("py", "toml") for path in directory.rglob(f"*.{ending}")):
+    for place in _program_places():
+        below = (path for ending in ("py", "toml") for path in place.rglob(f"*.{ending}"))
+        for path in [place] if place.is_file() else sorted(below):
             status = path.stat()
             digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
     return digest.hexdigest()
 
 
-def _program_directories() -> list[Path]:
+def _program_places() -> list[Path]:
     from importlib.util import find_spec
 
     found = [Path(tflint_gpu.__file__).parent]
-    for package in ("tflint_gpu.rules", "libcst"):
+    others = sorted({rule.module.partition(".")[0] for rule in installed_rules()})
+    for package in ("tflint_gpu.rules", "libcst", *others):
         spec = find_spec(package)
         if spec is not None and spec.submodule_search_locations:
             place = Path(next(iter(spec.submodule_search_locations)))
             # Of libcst, whose files are many, the version is enough: pip writes it into a name.
             found += [place] if package != "libcst" else sorted(place.parent.glob("libcst-*.dist-info"))
+        elif spec is not None and spec.origin is not None:
+            found.append(Path(spec.origin))
     return found
 
 

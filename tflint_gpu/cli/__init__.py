@@ -17,6 +17,7 @@ from typing import NoReturn, TextIO
 import click
 
 from tflint_gpu import __version__
+from tflint_gpu.plugins import WrongPlugin
 from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import NoSuchPath
 from tflint_gpu.text.replacement import no_file_half_replaced
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         error.show()
         code = FAILED
-    except (SettingsError, NoSuchPath) as error:
+    except (SettingsError, NoSuchPath, WrongPlugin) as error:
         print(f"error: {error}", file=sys.stderr)
         code = FAILED
     except (click.Abort, KeyboardInterrupt) as error:
