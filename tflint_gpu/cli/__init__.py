@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ import click
 
 from tflint_gpu import __version__
 from tflint_gpu.plugins import WrongPlugin
+from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import NoSuchPath
 from tflint_gpu.text.replacement import no_file_half_replaced
@@ -79,10 +81,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = _commands.main(arguments, prog_name="tflint-gpu", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        tell(shown.getvalue().rstrip("\n"))
         code = FAILED
     except (SettingsError, NoSuchPath, WrongPlugin) as error:
-        print(f"error: {error}", file=sys.stderr)
+        tell(f"error: {error}")
         code = FAILED
     except (click.Abort, KeyboardInterrupt) as error:
         _leave(INTERRUPTED[interruption(error)])
@@ -96,6 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         traceback.print_exc()
         code = FAILED
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def tell(text: str) -> None:
+    """Print beside the findings; names and texts of the files that are checked cannot steer the terminal."""
+    print(printable_lines(text), file=sys.stderr)
 
 
 def _never_fail_to_print(stream: TextIO) -> None:

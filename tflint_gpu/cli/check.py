@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflint_gpu.cli import tell
 from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import (
     OUTPUT_FORMATS,
@@ -166,9 +167,9 @@ class Check:
         discovery = Discovery(resolver, here)
         files = self._files(discovery)
         for warning in discovery.warnings:
-            _tell(f"warning: {warning}")
+            tell(f"warning: {warning}")
         if not files:
-            _tell("warning: No Python files found under the given path(s)")
+            tell("warning: No Python files found under the given path(s)")
         if self.given["show_files"]:
             click.echo("".join(f"{file.path}\n" for file in files), nl=False)
             return 0
@@ -180,7 +181,7 @@ class Check:
             return 0
         code = self._check(resolver, settings, files)
         if self.given["verbose"]:
-            _tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
+            tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
         return code
 
     def _files(self, discovery: Discovery) -> list[FileToCheck]:
@@ -233,7 +234,7 @@ class Check:
             with contextlib.suppress(Exception):  # a rule that cannot be imported is told of where it would run
                 for rule in load(asked):
                     if rule.needs_gpu_memory:
-                        _tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
+                        tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
 
     def _measured(self, outcome: Outcome) -> Outcome:
         """The outcome with what an earlier `verify` and an earlier `run` measured of the same code."""
@@ -301,7 +302,7 @@ class Check:
         use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
         progress = Progress(sys.stderr)
         is_shown = settings.progress and not self.given["quiet"] and may_show_progress(sys.stderr, os.environ)
-        tell = progress.tell if is_shown else lambda done, total: None
+        show = progress.tell if is_shown else lambda done, total: None
 
         def make_engine() -> Engine:
             return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
@@ -309,10 +310,10 @@ class Check:
         sources = _unsaved(files)
         if not mends:
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, tell)
+                results = check_files(make_engine(), files, settings.jobs, show)
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
-                    _tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
+                    tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
             found = each_once(results)
             return Outcome(
@@ -325,7 +326,7 @@ class Check:
             settings.jobs,
             settings.unsafe_fixes,
             self.given["diff"],
-            tell,
+            show,
             sources,
         )
         with contextlib.closing(progress):
@@ -353,7 +354,3 @@ def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:
             with contextlib.suppress(UnreadableSource):
                 sources[file.name] = decode_source(file.content, file.path, file.name)
     return sources
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)

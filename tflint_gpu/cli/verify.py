@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption
+from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
@@ -104,7 +104,7 @@ class Verify:
         discovery = Discovery(resolver, self.here)
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
-            _tell(f"warning: {warning}")
+            tell(f"warning: {warning}")
         choice = self._choose_device()
         tensorflow = _tensorflow_version(self.given["python"])
         setup = self._setup(choice)
@@ -117,7 +117,7 @@ class Verify:
         if report.interrupted in INTERRUPTED:
             return INTERRUPTED[report.interrupted]
         if any(result.gpu_unused for result in report.results):
-            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
             return FAILED
         return _exit_code(report.results)
 
@@ -175,13 +175,13 @@ class Verify:
             return
         what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"
         where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
-        _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {setup.sandbox.note}:")
+        tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {setup.sandbox.note}:")
         for case in ready:
             place, code = case.diagnostic.location, case.diagnostic.code
             own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
             remarks = [case.variant, "the rule's own workload" if own else ""]
             shown = "".join(f" ({remark})" for remark in remarks if remark)
-            _tell(f"  {case.diagnostic.filename}:{place} {code}{shown}")
+            tell(f"  {case.diagnostic.filename}:{place} {code}{shown}")
         if self.given["yes"]:
             return
         if not sys.stdin.isatty():
@@ -265,7 +265,7 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
                 found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
-            _tell(f"warning: {file.name} is left out: {error}")
+            tell(f"warning: {file.name} is left out: {error}")
             continue
         if program is not None:
             models[file.path] = program
@@ -315,7 +315,3 @@ def _exit_code(results: Sequence[Verification]) -> int:
     if any(name.endswith("confirmed") for name in names):
         return FOUND
     return 0 if any(name != "not run" for name in names) else NOTHING_RUN
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
