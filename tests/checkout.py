@@ -13,7 +13,7 @@ def git(directory: Path, *arguments: str) -> str:
     """Run git as nobody in particular."""
     identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "protocol.file.allow=always")
     command = ["git", *identity, *arguments]
-    return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=600).stdout
 
 
 def copy_checkout(place: Path) -> Path:

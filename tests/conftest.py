@@ -36,7 +36,7 @@ def tflint(tmp_path: Path) -> Command:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             env={**inherited, **environment},
         )
 

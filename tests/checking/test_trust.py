@@ -90,7 +90,7 @@ def test_checking_never_executes_what_it_checks(jobs: int, tmp_path: Path) -> No
     ]
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, str(told), *arguments, "--no-cache", "--diff", "."],
-        cwd=project, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONSAFEPATH": "1"},
+        cwd=project, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONSAFEPATH": "1"},
     )  # fmt: skip
     assert "Traceback" not in done.stderr and done.returncode in (0, 1), done.stderr
     assert (sprung.exists(), told.read_text()) == (False, "")
@@ -106,7 +106,7 @@ def test_the_folder_that_python_puts_on_its_path_is_not_run(tmp_path: Path) -> N
     (project / "importlib.py").unlink()
     done = subprocess.run(
         [sys.executable, "-m", "tflint_gpu", "check", "--select", "ALL", "--output-format", "json", "--no-cache", "."],
-        cwd=project, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=project, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 1 and len(json.loads(done.stdout)) > 10, done.stderr
     assert not sprung.exists()
@@ -127,7 +127,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("acme")
     shutil.copytree(EXAMPLE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps"]
-    subprocess.run([*command, "--target", folder / "site", folder / "source"], check=True, timeout=300)
+    subprocess.run([*command, "--target", folder / "site", folder / "source"], check=True, timeout=600)
     return folder / "site"
 
 
@@ -135,7 +135,7 @@ def test_the_readmes_package_brings_its_rule(installed: Path, tmp_path: Path) ->
     def tflint(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "tflint_gpu", *arguments],
-            cwd=tmp_path, capture_output=True, text=True, timeout=120,
+            cwd=tmp_path, capture_output=True, text=True, timeout=600,
             env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{installed}"},
         )  # fmt: skip
 

@@ -77,7 +77,7 @@ def test_what_the_rules_find_in_the_fixtures_is_valid_sarif_and_rdjson() -> None
     for output_format, name in [("sarif", "sarif-2.1.0.json"), ("rdjson", "rdjson.json")]:
         command = [sys.executable, "-m", "tflint_gpu", "check", "fixtures", "--unsafe-fixes", "--no-cache"]
         done = subprocess.run(
-            [*command, "--output-format", output_format], cwd=ROOT, capture_output=True, text=True, timeout=60
+            [*command, "--output-format", output_format], cwd=ROOT, capture_output=True, text=True, timeout=600
         )
         jsonschema.Draft4Validator(schema(name)).validate(json.loads(done.stdout))
         assert read(output_format, done.stdout) > 20

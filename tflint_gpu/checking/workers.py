@@ -77,6 +77,7 @@ def check_files(
     files: Sequence[FileToCheck],
     jobs: int | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
+    executor: str = "local",
 ) -> list[FileResult]:
     """Check files, those without TensorFlow at no cost, and return results in the order of the files.
 
@@ -85,6 +86,10 @@ def check_files(
         files: to check.
         jobs: number of processes; None for as many as the number of files is worth.
         tell: is called after each file, with the number of those done and of all.
+        executor: "local", or "ray" for a cluster, whatever `jobs` says.
+
+    Raises:
+        NoCluster: there is none.
     """
     relevant = [file for file in files if _is_relevant(file)]
     if jobs is None:
@@ -97,7 +102,11 @@ def check_files(
             results.append(result)
             tell(len(results), len(relevant))
 
-    if jobs > 1:
+    if executor == "ray" and relevant:
+        from tflint_gpu.checking.cluster import check_on_ray
+
+        take(check_on_ray(engine, relevant))
+    elif jobs > 1:
         take(_in_processes(engine, relevant, jobs))
     elif relevant:
         with_large_stack(lambda: take(_one_by_one(engine, relevant)))
@@ -172,7 +181,7 @@ def _in_processes(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> It
         # Only after a process died: the others' files were lost with it, so each gets its own now.
         for file in remaining.values():
             again = list(_pool(engine, [file], 1))
-            yield again[0] if again else _crashed(file)
+            yield again[0] if again else crashed(file)
     except BaseException:
         for process in multiprocessing.active_children():
             process.terminate()
@@ -194,6 +203,7 @@ def _pool(engine: Engine, files: Sequence[FileToCheck], jobs: int) -> Iterator[F
     executor.shutdown()
 
 
-def _crashed(file: FileToCheck) -> FileResult:
+def crashed(file: FileToCheck) -> FileResult:
+    """What is told of a file that ends each process that parses it."""
     reason = UnreadableSource("the parser crashed on this file")
     return FileResult(file, (unreadable(file.name, reason),), is_whole=False)

@@ -85,6 +85,12 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores.")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes.")
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="Where to check: processes here, or the Ray cluster at RAY_ADDRESS.",
+)
 @click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
 @click.option("--cache-dir", metavar="DIR", help="Where to store results.")
 @click.option("--add-noqa", is_flag=True, help="Silence all that is found by `# noqa` comments in the files.")
@@ -179,7 +185,12 @@ class Check:
             directory = files[0].path.parent if files else here
             click.echo(shown(resolver, files[0].settings if files else settings, directory))
             return 0
-        code = self._check(resolver, settings, files)
+        from tflint_gpu.checking.cluster import NoCluster
+
+        try:
+            code = self._check(resolver, settings, files)
+        except NoCluster as error:
+            raise click.ClickException(f"--executor ray: {error}") from error
         if self.given["verbose"]:
             tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
         return code
@@ -310,7 +321,7 @@ class Check:
         sources = _unsaved(files)
         if not mends:
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, show)
+                results = check_files(make_engine(), files, settings.jobs, show, self.given["executor"])
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
@@ -328,6 +339,7 @@ class Check:
             self.given["diff"],
             show,
             sources,
+            executor=self.given["executor"],
         )
         with contextlib.closing(progress):
             mending.run()

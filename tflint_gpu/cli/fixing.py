@@ -31,6 +31,7 @@ class Mending:
         fixed: what was mended.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
+        executor: as `check_files` has it.
     """
 
     make_engine: Callable[[], Engine]
@@ -45,15 +46,16 @@ class Mending:
     fixed: list[Diagnostic] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
     failures: list[InternalError] = field(default_factory=list)
+    executor: str = "local"
 
     def run(self) -> None:
         """Do it: a round mends each file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
-            self.results = check_files(engine, self.files, self.jobs, self.tell)
+            self.results = check_files(engine, self.files, self.jobs, self.tell, self.executor)
             if not self._round(engine) or self.dry:
                 return
-        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell)
+        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell, self.executor)
 
     def _round(self, engine: Engine) -> bool:
         """Mend all files once; whether one changed."""
