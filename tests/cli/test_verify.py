@@ -116,7 +116,7 @@ main(["verify", "--device", "cpu", "--isolated", *sys.argv[1:]])
 def test_when_the_budget_ends_what_was_measured_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(DEVICE)
     (tmp_path / "b.py").write_text(LOOP)
-    arguments = ["--yes", "--select", "TFG501,TFG202", "--budget", "2h", "--runs", "1", "--output-format", "json", "."]
+    arguments = ["--yes", "--select", "TFG501,TFG202", "--budget", "2h", "--runs", "2", "--output-format", "json", "."]
     done = run(tmp_path, *arguments, command=[sys.executable, "-c", BUDGET_ENDS])
     first, second = results(done)
     assert [str(first["filename"]), str(second["filename"])] != ["", ""]

@@ -128,7 +128,8 @@ def test_nothing_of_what_is_checked_gets_out_of_its_place(output_format: str, tm
     assert STEERS.findall(text) == []
     lines = text.split("\n")
     own = OWN_COMMAND.get(output_format)
-    commands = [line for line in lines if line.lstrip().startswith("::") or "##vso[" in line or "##[" in line]
+    # `full` writes `:::` before related places: no runner knows a command of such a name.
+    commands = [line for line in lines if re.match(r"\s*::[^:]|.*##(vso)?\[", line)]
     assert len(commands) == (own is not None)
     for line in commands:
         assert own is not None and line.startswith(own)
