@@ -13,13 +13,12 @@ def git(directory: Path, *arguments: str) -> str:
     """Run git as nobody in particular."""
     identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "protocol.file.allow=always")
     command = ["git", *identity, *arguments]
-    return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=600).stdout
 
 
 def copy_checkout(place: Path) -> Path:
     """A repository with one commit of all files of this one, committed or not, except the ignored ones."""
-    listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    for name in filter(None, listed):
+    for name in _files():
         if (ROOT / name).is_file():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, place / name)
@@ -27,3 +26,13 @@ def copy_checkout(place: Path) -> Path:
     git(place, "add", "--all", "--force")
     git(place, "commit", "--quiet", "--message", "tflint_gpu")
     return place
+
+
+def _files() -> list[str]:
+    """The names of all files that belong to this repository; an sdist holds no others, but has no `.git` to say so."""
+    if not (ROOT / ".git").exists():
+        left_out = {"__pycache__", ".tflint_gpu_cache", ".pytest_cache", ".hypothesis", "build", "dist"}
+        below = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+        return [str(path) for path in below if not left_out & {*path.parts}]
+    listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return [name for name in listed.split("\0") if name]

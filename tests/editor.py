@@ -14,7 +14,7 @@ from pytest_lsp import LanguageClient
 from pytest_lsp.client import DEFAULT_CLIENT_FEATURES, register_lsp_features
 
 COMMAND = (sys.executable, "-m", "tflint_gpu", "server")
-PATIENCE = 30
+PATIENCE = 300
 
 
 class Editor:

@@ -31,7 +31,7 @@ def run_flake8(
     data = stdin.encode() if isinstance(stdin, str) else stdin
     command = [sys.executable, "-m", "flake8", *arguments]
     given = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
-    done = subprocess.run(command, cwd=cwd, input=data, capture_output=True, timeout=120, env=given)
+    done = subprocess.run(command, cwd=cwd, input=data, capture_output=True, timeout=600, env=given)
     return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

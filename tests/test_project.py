@@ -24,7 +24,7 @@ def test_the_output_in_the_readme_is_real() -> None:
     block = re.search(r"```console\n\$ tflint-gpu (.*?)\n(.*?)```", README, re.DOTALL)
     assert block is not None
     command = [sys.executable, "-m", "tflint_gpu", *block[1].split(), "--no-cache"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, env={})
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, env={})
     assert done.stdout == block[2]
 
 
@@ -49,13 +49,13 @@ def test_the_machine_names_no_rule() -> None:
 
 def test_the_catalogue_is_what_the_rules_say() -> None:
     command = [sys.executable, "-m", "tflint_gpu", "rule", "--all", "--output-format", "markdown"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=True)
     assert (ROOT / "rules" / "README.md").read_text("utf-8") == done.stdout, f"run: {' '.join(command[1:])}"
 
 
 # The rooms from the ground floor up: what stands on a line may import what stands on the lines before it.
 FLOORS = """
-    consulted diagnostics targets text evidence
+    consulted diagnostics targets text evidence plugins
     catalogue
     model
     finding
@@ -128,5 +128,5 @@ def test_rules_ask_the_model_only() -> None:
 
 def test_lint_and_types_are_clean() -> None:
     for command in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
-        done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout

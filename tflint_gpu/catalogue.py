@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tflint_gpu.plugins import installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
@@ -34,6 +35,10 @@ def entries() -> tuple[RuleEntry, ...]:
 
     A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data
     are rows of a table, `renames.toml`, of which the module beside it, `renames.py`, makes its `RULES`.
+    The rules of installed packages come besides; their theme is the package's name.
+
+    Raises:
+        WrongPlugin: as `installed_rules` does.
     """
     package = importlib.import_module("tflint_gpu.rules")
     found = []
@@ -46,6 +51,7 @@ def entries() -> tuple[RuleEntry, ...]:
             elif file.name.endswith(".toml"):
                 rows = table_of(Path(file.path)).items()
                 found += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in rows)
+    found += (RuleEntry(one.code, one.name, one.package, one.module, one.opt_in) for one in installed_rules())
     return tuple(sorted(found, key=lambda entry: entry.code))
 
 

@@ -126,7 +126,7 @@ def test_writing_keeps_bytes_mode_and_links(tmp_path: Path) -> None:
     real.chmod(0o754)
     link.symlink_to("real.py")
     file = SourceFile.decode(link.read_bytes(), link)
-    write(mend(file, each(file, "BAD", "OK"), lambda _: []).source, link)
+    write(mend(file, each(file, "BAD", "OK"), lambda _: []).source, link, data)
     assert real.read_bytes() == data.replace(b"BAD", b"OK")
     assert stat.S_IMODE(real.stat().st_mode) == 0o754
     assert link.is_symlink()
@@ -142,7 +142,7 @@ def test_a_write_that_fails_leaves_the_file(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write(SourceFile(path, "a.py", "new"), path)
+        write(SourceFile(path, "a.py", "new"), path, path.read_bytes())
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

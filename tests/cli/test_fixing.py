@@ -6,28 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tflint_gpu.checking.engine import Engine
-from tflint_gpu.cli.fixing import Mending
-from tflint_gpu.settings.config import SettingsResolver
-from tflint_gpu.settings.files import Discovery
+from mending import mend
+
 from tflint_gpu.text.source import SourceFile
 
 TF = "import tensorflow as tf\n"
-
-
-def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Mending:
-    resolver = SettingsResolver(working_directory=tmp_path)
-    files = Discovery(resolver, tmp_path).find(paths or ["."])
-    mending = Mending(
-        lambda: Engine(resolver, tmp_path, [rule]),
-        lambda diagnostics, _: list(diagnostics),
-        files,
-        1,
-        options.get("unsafe", False),
-        options.get("dry", False),
-    )
-    mending.run()
-    return mending
 
 
 def test_each_file_is_mended_and_counted(tmp_path: Path, write_files: Any, make_rule: Any) -> None:

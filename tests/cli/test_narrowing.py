@@ -209,7 +209,7 @@ def test_a_run_in_which_a_rule_fails_says_and_writes_nothing_of_baselines(tmp_pa
     )
     for option in ("--baseline=known.json", "--write-baseline=known.json"):
         command = [sys.executable, "-c", script, option]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert (done.returncode, "gone" in done.stderr) == (2, False), done.stderr
         assert f"{CODE} failed" in done.stderr
     assert "the baseline was not written" in done.stderr

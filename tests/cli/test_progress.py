@@ -57,7 +57,7 @@ def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> tuple[st
     inherited = {key: value for key, value in os.environ.items() if key != "CI"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(["check", "--isolated", "--no-cache", *arguments])],
-        cwd=folder, stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=60,
+        cwd=folder, stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=600,
         env={**inherited, "TERM": "xterm", **environment},
     )  # fmt: skip
     os.close(theirs)
@@ -86,5 +86,5 @@ def test_the_bar_is_on_a_terminal_only_and_can_be_switched_off(tmp_path: Path) -
     (tmp_path / "tflint-gpu.toml").write_text("progress = false\n")
     arguments = ["check", "--no-cache", *plain]
     assert "checked" in on_a_terminal(tmp_path, *plain)[1], "isolated"
-    done = subprocess.run([sys.executable, "-m", "tflint_gpu", *arguments, "--show-settings"], cwd=tmp_path, capture_output=True, text=True, timeout=60)  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "tflint_gpu", *arguments, "--show-settings"], cwd=tmp_path, capture_output=True, text=True, timeout=600)  # fmt: skip
     assert "progress = false" in done.stdout

@@ -21,7 +21,7 @@ from tflint_gpu.cli.watching import has_a_say
 
 BROKEN = 'import tensorflow as tf\n\nwith tf.device("/GUP:0"):\n    pass\n'
 WHOLE = BROKEN.replace("GUP", "GPU")
-PATIENCE = 60
+PATIENCE = 300
 needs_watchdog = pytest.mark.skipif(
     subprocess.run([sys.executable, "-c", "import watchdog"], capture_output=True).returncode != 0,
     reason="the extra `watch` is not installed",
@@ -146,7 +146,7 @@ def test_what_has_a_say() -> None:
 
 def test_without_the_library_the_remedy_is_told(tmp_path: Path) -> None:
     script = "import sys; sys.modules['watchdog'] = None\nimport importlib.util as u; f = u.find_spec\nu.find_spec = lambda n, p=None: None if n == 'watchdog' else f(n, p)\nfrom tflint_gpu.cli import main; main(['check', '--watch'])"
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'tflint-gpu[watch]'" in done.stderr
 

@@ -15,7 +15,7 @@ def flake8_6(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where flake8 6 lies, installed beside the one of this environment."""
     place = str(tmp_path_factory.mktemp("flake8_6"))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", place, "flake8==6.*"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         pytest.skip(f"flake8 6 cannot be installed: {done.stderr[-200:]}")
     return place

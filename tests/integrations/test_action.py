@@ -65,7 +65,7 @@ class Runner:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT")}
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
-            cwd=self.workspace, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL,
+            cwd=self.workspace, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
             env={**inherited, **environment, "RUNNER_TEMP": str(self.temporary), "GITHUB_OUTPUT": str(output)},
         )  # fmt: skip
         for line in output.read_text().splitlines():
@@ -103,7 +103,7 @@ def annotations(done: subprocess.CompletedProcess[str]) -> list[tuple[str, str]]
 def test_github_would_accept_it() -> None:
     """By the published schema, which `check-jsonschema` carries."""
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout
 
 

@@ -132,7 +132,7 @@ def test_opt_in_codes_are_in_flake8s_default_ignore(tmp_path: Path, with_opt_in_
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=True,
         )
         assert done.stdout == expected

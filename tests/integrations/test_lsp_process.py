@@ -105,7 +105,7 @@ def test_nonsense_does_not_end_it(server: Server) -> None:
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     program = "import sys; sys.modules['pygls'] = None; from tflint_gpu.cli import main; main(['server'])"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "error: the language server needs pygls: run `pip install 'tflint-gpu[lsp]'` in the environment of tflint-gpu\n"

@@ -45,13 +45,13 @@ class Editor:
     def ask(self, method: str, parameters: dict[str, Any] | None) -> None:
         """Send a request and wait for the answer."""
         self.tell(method, parameters, id=1)
-        while self._received.get(timeout=60).get("id") != 1:
+        while self._received.get(timeout=600).get("id") != 1:
             pass
 
     def diagnostics(self, uri: str) -> list[dict[str, Any]]:
         """The next diagnostics that the server publishes for a document."""
         while True:
-            message = self._received.get(timeout=60)
+            message = self._received.get(timeout=600)
             if message.get("method") == "textDocument/publishDiagnostics" and message["params"]["uri"] == uri:
                 found: list[dict[str, Any]] = message["params"]["diagnostics"]
                 return found
@@ -60,7 +60,7 @@ class Editor:
         """End the server as the protocol says."""
         self.ask("shutdown", None)
         self.tell("exit", None)
-        return self._server.wait(timeout=60)
+        return self._server.wait(timeout=600)
 
     def kill(self) -> None:
         """End the server whatever it does."""

@@ -26,7 +26,7 @@ def git_in(directory: Path) -> Git:
     def run(*arguments: str) -> str:
         identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "protocol.file.allow=always")
         command = ["git", *identity, *arguments]
-        return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True, timeout=600).stdout
 
     return run
 

@@ -7,6 +7,7 @@ import re
 from findings import ODD_NAME, Hard, finding
 
 from tflint_gpu.reports.azure import render
+from tflint_gpu.reports.display import printable_lines
 
 
 def decoded(line: str) -> tuple[dict[str, str], str]:
@@ -36,7 +37,7 @@ def test_the_agent_reads_what_was_meant(hard: Hard) -> None:
         "columnnumber": "5",
         "code": "TFG101",
     }
-    assert message == f"{hard.odd.message}\n  help: {hard.odd.help}"
+    assert message == f"{printable_lines(hard.odd.message)}\n  help: {hard.odd.help}"
     assert [decoded(line)[0]["type"] for line in lines[1:4]] == ["error", "warning", "warning"]
 
 

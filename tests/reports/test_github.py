@@ -10,6 +10,7 @@ from findings import Hard, finding
 
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.reports.github import render
 
 VIEW = View(Path("/p"))
@@ -43,7 +44,7 @@ def test_the_runner_reads_what_was_meant(hard: Hard) -> None:
         "line": "3",
         "endLine": "5",
     }
-    assert hard.odd.message in message
+    assert printable_lines(hard.odd.message) in message
     assert message.endswith("help: do `x = y || z`, too")
 
 
@@ -51,7 +52,7 @@ def test_a_command_is_one_line_and_escaped() -> None:
     one = finding(message="50% slower:\r\nréally", filename="dir,1/x:y%2C.py", help="help, too")
     assert render([one], VIEW) == (
         "::warning title=tflint-gpu (TFG101),file=/p/dir%2C1/x%3Ay%252C.py,line=3,col=5,endLine=3,endColumn=9"
-        "::dir,1/x:y%252C.py:3:5: TFG101 50%25 slower:%0D%0Aréally%0A  help: help, too\n"
+        "::dir,1/x:y%252C.py:3:5: TFG101 50%25 slower:%0Aréally%0A  help: help, too\n"
     )
 
 

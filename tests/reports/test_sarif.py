@@ -157,7 +157,7 @@ def test_fingerprints_do_not_change_with_lines_above() -> None:
 def test_sarif_tools_reads_it(hard: Hard, tmp_path: Path) -> None:
     (tmp_path / "log.sarif").write_text(render(hard.diagnostics, hard.view), "utf-8")
     command = [sys.executable, "-m", "sarif", "csv", "--output", "issues.csv", "log.sarif"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     with (tmp_path / "issues.csv").open(encoding="utf-8-sig", newline="") as file:
         issues = {
             (row["Severity"], row["Code"], unquote_to_bytes(row["Location"]), row["Line"])

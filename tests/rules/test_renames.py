@@ -418,7 +418,7 @@ def test_the_table_is_true(python: str) -> None:
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
     )
     assert done.returncode == 0, done.stderr

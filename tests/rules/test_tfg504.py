@@ -84,5 +84,5 @@ def test_tests_are_left_alone(tmp_path: Path) -> None:
 def test_the_truth_these_initialise_the_runtime(name: str) -> None:
     """With the installed TensorFlow: the devices of the process are fixed then. What CUDA does needs a GPU."""
     code = LATE[name][0] + "from tensorflow.python.eager import context\nprint(context.context()._initialized)\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
     assert done.stdout.strip() == "True"

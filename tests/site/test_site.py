@@ -71,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site, written as users do."""
     folder = tmp_path_factory.mktemp("work") / "a b" / "site"
     command = [sys.executable, "-m", "tflint_gpu", *_SITE, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{len(CODES)} pages: {folder / 'index.html'}\n"
     return folder
@@ -243,6 +243,6 @@ def test_without_the_libraries_the_remedy_is_told(tmp_path: Path) -> None:
         "u.find_spec = lambda n, p=None: None if n in ('jinja2', 'pygments') else f(n, p)\n"
         f"from tflint_gpu.cli import main; main({[*_SITE, 'x']!r})"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (2, "", [])
     assert "a site needs jinja2 and pygments: run `pip install 'tflint-gpu[site]'`" in done.stderr

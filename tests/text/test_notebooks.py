@@ -455,9 +455,9 @@ def test_a_fixed_notebook_runs_and_is_otherwise_the_same(tmp_path: Path, tflint:
     )
     before = path.read_bytes()
     with pytest.raises(nbclient.exceptions.CellExecutionError):
-        nbclient.NotebookClient(nbformat.read(path, 4), timeout=120, kernel_name="python3").execute()
+        nbclient.NotebookClient(nbformat.read(path, 4), timeout=600, kernel_name="python3").execute()
     done = tflint("check", "--isolated", "--no-cache", "--fix", "a.ipynb")
     assert "Found 2 problems (1 fixed, 1 remaining: 1 piece of advice)." in done.stdout
     assert path.read_bytes() == before.replace(b"return np.sin", b"return tf.sin")
-    executed = nbclient.NotebookClient(nbformat.read(path, 4), timeout=120, kernel_name="python3").execute()
+    executed = nbclient.NotebookClient(nbformat.read(path, 4), timeout=600, kernel_name="python3").execute()
     assert float(executed.cells[-1].outputs[0].data["text/plain"]) >= 0

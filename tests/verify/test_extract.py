@@ -89,7 +89,7 @@ def run(program: Program, folder: Path) -> str:
     script = replace(program, files={**program.files, f"{HARNESS}.py": HARNESS_STUB}).write(folder)
     away = folder / "elsewhere"
     away.mkdir(exist_ok=True)
-    done = subprocess.run([sys.executable, script], cwd=away, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, script], cwd=away, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

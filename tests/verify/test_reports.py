@@ -274,5 +274,5 @@ def test_without_the_plotting_library_the_remedy_is_told() -> None:
         "from tflint_gpu.verify.reports import MissingLibrary, renderer\n"
         "try:\n    renderer('html')\nexcept MissingLibrary as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert "tflint-gpu[report]" in done.stdout, done.stderr

@@ -65,7 +65,7 @@ GROUP = pytest.mark.skipif(sys.version_info < (3, 11), reason="no exception grou
     ],
 )
 def test_what_python_prints(code: str, exception: str | None, text: str) -> None:
-    stderr = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stderr
+    stderr = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600).stderr
     found, message = exception_in(stderr)
     assert found == exception
     assert message.startswith(text)

@@ -389,7 +389,7 @@ def test_ctrl_c_in_the_middle_of_the_rounds(write: Write, tmp_path: Path, token:
         while not alive(f"# {token}") and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=600)
     finally:
         process.kill()
     assert said == "kept 1 finished\n"
@@ -408,7 +408,7 @@ def test_verify_itself_is_killed(write: Write, tmp_path: Path, token: str) -> No
     while not (lives := alive(f"{sys.executable} {program}")) and process.poll() is None:
         time.sleep(0.05)
     process.kill()
-    process.wait(timeout=30)
+    process.wait(timeout=600)
     assert lives
     end = time.monotonic() + 30
     while alive(token) and time.monotonic() < end:

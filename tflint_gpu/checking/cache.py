@@ -21,6 +21,7 @@ from typing import Any
 import tflint_gpu
 from tflint_gpu.consulted import Consulted, Stamp, State, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
+from tflint_gpu.plugins import installed_rules
 
 DIRECTORY = ".tflint_gpu_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by tflint-gpu; it can be deleted.\n"
@@ -37,13 +38,16 @@ def rules_fingerprint() -> str:
     """Changes whenever a file of this program does: a new rule must not meet old results."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{tflint_gpu.__version__} {sys.version_info[:3]}".encode())
-    for directory in _program_directories():
-        for path, (written, _, size, _) in sorted(_program_files(directory)):
+    for place in _program_places():
+        for path, (written, _, size, _) in sorted(_program_files(place)):
             digest.update(f"{path} {written} {size}\n".encode())
     return digest.hexdigest()
 
 
 def _program_files(directory: str) -> Iterator[tuple[str, Stamp]]:
+    if (file := Path(directory)).is_file():
+        yield directory, stamp_from(file.stat())
+        return
     with os.scandir(directory) as scan:
         for entry in scan:
             if entry.is_dir():
@@ -52,16 +56,19 @@ def _program_files(directory: str) -> Iterator[tuple[str, Stamp]]:
                 yield entry.path, stamp_from(entry.stat())
 
 
-def _program_directories() -> list[str]:
+def _program_places() -> list[str]:
     from importlib.util import find_spec
 
     found = [str(Path(tflint_gpu.__file__).parent)]
-    for package in ("tflint_gpu.rules", "libcst"):
+    others = sorted({rule.module.partition(".")[0] for rule in installed_rules()})
+    for package in ("tflint_gpu.rules", "libcst", *others):
         spec = find_spec(package)
         if spec is not None and spec.submodule_search_locations:
             place = Path(next(iter(spec.submodule_search_locations)))
             # Of libcst, whose files are many, the version is enough: pip writes it into a name.
             found += [str(place)] if package != "libcst" else sorted(map(str, place.parent.glob("libcst-*.dist-info")))
+        elif spec is not None and spec.origin is not None:
+            found.append(spec.origin)
     return found
 
 

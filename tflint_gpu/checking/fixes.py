@@ -90,15 +90,19 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[Source
     next pass, except that an edit which is there already (two fixes that add the same import) is shared.
     """
     accepted: set[Edit] = set()
+    taken: dict[tuple[int, int], list[Edit]] = {}
     applied: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place_of_fix):
         fix = _edits(diagnostic)
         if not all(_still_there(edit, source) for edit in fix):
             continue
         new = [edit for edit in fix if edit not in accepted]
-        if any(_touch(edit, other) for edit in new for other in accepted):
+        if any(_touch(edit, other) for edit in new for row in _rows(edit) for other in taken.get(row, ())):
             continue
         accepted.update(new)
+        for edit in new:
+            for row in _rows(edit):
+                taken.setdefault(row, []).append(edit)
         applied.append(diagnostic)
     edits = sorted(accepted, key=lambda edit: (edit.start, edit.end))
     if any(edit.end > after.start for edit, after in pairwise(edits)):  # a mistake of their rule
@@ -116,6 +120,12 @@ def _edits(diagnostic: Diagnostic) -> tuple[Edit, ...]:
 def _place_of_fix(diagnostic: Diagnostic) -> tuple[int, int, str]:
     edits = _edits(diagnostic)
     return min(edit.start for edit in edits), max(edit.end for edit in edits), diagnostic.code
+
+
+def _rows(edit: Edit) -> list[tuple[int, int]]:
+    """The cell and row of each place of an edit: two that touch have one in common."""
+    first, last = edit.location, edit.end_location
+    return [(first.cell, row) for row in range(first.row, last.row + 1)]
 
 
 def _touch(one: Edit, other: Edit) -> bool:
@@ -187,10 +197,17 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def write(source: SourceFile, path: Path) -> None:
+def write(source: SourceFile, path: Path, before: bytes) -> None:
     """Put a text in the place of a file, as `replace_file` does.
 
+    Arguments:
+        before: what the text was made of.
+
     Raises:
+        FixError: somebody else has changed the file since it was read.
         OSError: the file cannot be written; it is as it was.
     """
-    replace_file(path.resolve(strict=True), source.encode())  # a file that was deleted meanwhile stays deleted
+    real = path.resolve(strict=True)  # a file that was deleted meanwhile stays deleted
+    if real.read_bytes() != before:
+        raise FixError("the file was changed meanwhile; run again")
+    replace_file(real, source.encode())

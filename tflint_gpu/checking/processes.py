@@ -117,7 +117,7 @@ class _Worker:
         for file in self.files:
             self._start_anew(others)
             self._send([file])
-            yield self._received() or Batch((_crashed(file),))
+            yield self._received() or Batch((crashed(file),))
         self._start_anew(others)
 
     def stop(self) -> None:
@@ -156,6 +156,7 @@ def _serve(connection: _Connection, engine: Engine, copied: Sequence[_Connection
     for copy in copied:
         copy.close()  # or this process would not see that the other has gone
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()  # for all files of this process; the engine sweeps now and then
     with contextlib.suppress(EOFError, OSError):
         with_large_stack(lambda: _answer(connection, engine))
@@ -170,7 +171,8 @@ def _answer(connection: _Connection, engine: Engine) -> None:
             connection.send(error)
 
 
-def _crashed(file: FileToCheck) -> FileResult:
+def crashed(file: FileToCheck) -> FileResult:
+    """What is told of a file that ends each process that parses it."""
     reason = UnreadableSource("the parser crashed on this file")
     return FileResult(file, (unreadable(file.name, reason),), is_whole=False)
 

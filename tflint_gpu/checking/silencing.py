@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflint_gpu.checking.fixes import write
+from tflint_gpu.checking.fixes import FixError, write
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.scripts import readable
-from tflint_gpu.text.source import SourceFile, UnreadableSource
-from tflint_gpu.text.suppressions import Suppressions, suppression
+from tflint_gpu.text.source import UnreadableSource
+from tflint_gpu.text.suppressions import suppressing
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +47,15 @@ def silence(found: Iterable[Diagnostic], working_directory: Path) -> Silenced:
     for name, diagnostics in by_file.items():
         path = working_directory / name
         try:
-            source = readable(decode_source(path.read_bytes(), path, name))
-            changed, done = _with_comments(source, diagnostics)
-            if done:
-                write(changed, path)
-        except (OSError, UnreadableSource, UnicodeEncodeError) as error:
+            data = path.read_bytes()
+            source = readable(decode_source(data, path, name))
+            edits, done = suppressing(source, [one for one in diagnostics if one.code != UNREADABLE_FILE])
+            if edits:
+                write(source.edited(edits), path, data)
+        except (FixError, OSError, UnreadableSource, UnicodeEncodeError) as error:
             failures.append(InternalError(name, "--add-noqa", f"not fixed: {error}"))
             continue
         silenced += done
-        left += [one for one in diagnostics if one not in done]
+        kept = {id(one) for one in done}
+        left += [one for one in diagnostics if id(one) not in kept]
     return Silenced(tuple(silenced), tuple(left), tuple(failures))
-
-
-def _with_comments(source: SourceFile, diagnostics: list[Diagnostic]) -> tuple[SourceFile, list[Diagnostic]]:
-    done: list[Diagnostic] = []
-    for diagnostic in diagnostics:
-        if diagnostic.code == UNREADABLE_FILE:
-            continue
-        if Suppressions(source).hides(diagnostic):  # by the comment of a finding before it
-            done.append(diagnostic)
-            continue
-        edit = suppression(source, diagnostic)
-        if edit is not None and source.is_writable(edit.start, edit.end):
-            source = source.edited([edit])
-            done.append(diagnostic)
-    return source, done

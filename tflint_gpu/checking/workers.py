@@ -20,6 +20,7 @@ def check_files(
     files: Sequence[FileToCheck],
     jobs: int | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
+    executor: str = "local",
 ) -> list[FileResult]:
     """Check files, those without TensorFlow and those that are known at no cost; results are in the files' order.
 
@@ -28,6 +29,10 @@ def check_files(
         files: to check.
         jobs: number of processes; None for as many as the number of files is worth.
         tell: is called after each file, with the number of those done and of all.
+        executor: "local", or "ray" for a cluster, whatever `jobs` says.
+
+    Raises:
+        NoCluster: there is none.
     """
     known = Known(engine)
     results, rest = known.told_apart(files)
@@ -44,7 +49,11 @@ def check_files(
                 tell(len(results), total)
 
     try:
-        if jobs > 1:
+        if executor == "ray" and rest:
+            from tflint_gpu.checking.cluster import check_on_ray
+
+            take(check_on_ray(engine, rest))
+        elif jobs > 1:
             from tflint_gpu.checking.processes import in_processes
 
             take(in_processes(engine, rest, jobs))

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from functools import partial
+from types import FrameType
 from typing import NoReturn, TextIO
 
 import click
 
 from tflint_gpu import __version__
+from tflint_gpu.plugins import WrongPlugin
+from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import NoSuchPath
+from tflint_gpu.text.replacement import no_file_half_replaced
 
 __all__ = ["main"]
 
-FOUND, FAILED, INTERRUPTED = 1, 2, 130
+FOUND, FAILED = 1, 2
+CTRL_C = "Ctrl-C"
+INTERRUPTED = {CTRL_C: 130, "SIGTERM": 143, "SIGHUP": 129}
+"""What ends a run early, and the exit code that says so, as shells have it."""
+_SECONDS_FOR_A_FILE = 10.0
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _COMMANDS = {
     "check": "Find mistakes in TensorFlow code, and mend them.",
     "rule": "Explain a rule, or list all.",
@@ -50,24 +64,37 @@ def _commands() -> None:
     """Finds TensorFlow and Keras code that leaves the GPU idle or breaks on it."""
 
 
+def interruption(error: BaseException) -> str:
+    """What interrupted the work, as `INTERRUPTED` has it."""
+    said = str(error.__cause__ or error)  # click makes an error of its own of it
+    return said if said in INTERRUPTED else CTRL_C
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit: 0 nothing to fail for, 1 findings, 2 the work could not be done."""
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_print(stream)
+    _end_as_on_ctrl_c()
     try:
         code = _commands.main(arguments, prog_name="tflint-gpu", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        tell(shown.getvalue().rstrip("\n"))
         code = FAILED
-    except (SettingsError, NoSuchPath) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (SettingsError, NoSuchPath, WrongPlugin) as error:
+        tell(f"error: {error}")
         code = FAILED
-    except (click.Abort, KeyboardInterrupt):
-        _leave(INTERRUPTED)
+    except (click.Abort, KeyboardInterrupt) as error:
+        _leave(INTERRUPTED[interruption(error)])
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _leave(FAILED)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            print(f"error: what was found cannot be printed: {error.strerror}", file=sys.stderr, flush=True)
+            _leave(FAILED)  # else the interpreter tries again
         import traceback
 
         print("error: tflint-gpu failed; please report this:", file=sys.stderr)
@@ -79,12 +106,40 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def tell(text: str) -> None:
+    """Print beside the findings; names and texts of the files that are checked cannot steer the terminal."""
+    print(printable_lines(text), file=sys.stderr)
+
+
 def _never_fail_to_print(stream: TextIO) -> None:
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
 
 
+def _nowhere() -> TextIO:
+    """What stands for a standard stream that was closed before this process began."""
+    return open(os.devnull, "w")  # noqa: PTH123
+
+
+def _end_as_on_ctrl_c() -> None:
+    """Let the signals that end a process be obeyed as Ctrl-C is: no process is left behind, no file half-written."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in INTERRUPTED:
+        number = getattr(signal, name, None)  # the key has its own way; Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, partial(_interrupt, os.getpid()))
+
+
+def _interrupt(process: int, number: int, _: FrameType | None) -> NoReturn:
+    """Interrupt this process; one that was forked from it, and has no handler of its own yet, just ends."""
+    if os.getpid() != process:
+        os._exit(128 + number)
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
 def _leave(code: int) -> NoReturn:
     """Exit without waiting for threads, which may be deep in the parser, or for closed pipes."""
-    os._exit(code)
+    with no_file_half_replaced(_SECONDS_FOR_A_FILE):
+        os._exit(code)

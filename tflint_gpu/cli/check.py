@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflint_gpu.cli import tell
 from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import (
     OUTPUT_FORMATS,
@@ -85,6 +86,12 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores.")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out excluded files even if named.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes.")
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="Where to check: processes here, or the Ray cluster at RAY_ADDRESS.",
+)
 @click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
 @click.option("--cache-dir", metavar="DIR", help="Where to store results.")
 @click.option("--add-noqa", is_flag=True, help="Silence all that is found by `# noqa` comments in the files.")
@@ -169,9 +176,9 @@ class Check:
         discovery = Discovery(resolver, here)
         files = self._files(discovery)
         for warning in discovery.warnings:
-            _tell(f"warning: {warning}")
+            tell(f"warning: {warning}")
         if not files:
-            _tell("warning: No Python files found under the given path(s)")
+            tell("warning: No Python files found under the given path(s)")
         if self.given["show_files"]:
             click.echo("".join(f"{file.path}\n" for file in files), nl=False)
             return 0
@@ -181,9 +188,14 @@ class Check:
             directory = files[0].path.parent if files else here
             click.echo(shown(resolver, files[0].settings if files else settings, directory))
             return 0
-        code = self._check(resolver, settings, files)
+        from tflint_gpu.checking.cluster import NoCluster
+
+        try:
+            code = self._check(resolver, settings, files)
+        except NoCluster as error:
+            raise click.ClickException(f"--executor ray: {error}") from error
         if self.given["verbose"]:
-            _tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
+            tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
         return code
 
     def _files(self, discovery: Discovery) -> list[FileToCheck]:
@@ -238,7 +250,7 @@ class Check:
             with contextlib.suppress(Exception):  # a rule that cannot be imported is told of where it would run
                 for rule in load(asked):
                     if rule.needs_gpu_memory:
-                        _tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
+                        tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
 
     def _measured(self, outcome: Outcome) -> Outcome:
         """The outcome with what an earlier `verify` and an earlier `run` measured of the same code."""
@@ -308,7 +320,7 @@ class Check:
         use_cache, ignore_noqa = not self.given["no_cache"], self.given["ignore_noqa"]
         progress = Progress(sys.stderr)
         is_shown = settings.progress and not self.given["quiet"] and may_show_progress(sys.stderr, os.environ)
-        tell = progress.tell if is_shown else lambda done, total: None
+        show = progress.tell if is_shown else lambda done, total: None
 
         def make_engine() -> Engine:
             return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
@@ -316,10 +328,10 @@ class Check:
         sources = _unsaved(files)
         if not mends:
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, tell)
+                results = check_files(make_engine(), files, settings.jobs, show, self.given["executor"])
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
-                    _tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
+                    tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
             found = each_once(results)
             return Outcome(
@@ -334,8 +346,9 @@ class Check:
             settings.jobs,
             settings.unsafe_fixes,
             self.given["diff"],
-            tell,
+            show,
             sources,
+            executor=self.given["executor"],
         )
         with contextlib.closing(progress):
             mending.run()
@@ -369,7 +382,3 @@ def _unsaved(files: Sequence[FileToCheck]) -> dict[str, SourceFile]:
             with contextlib.suppress(UnreadableSource):
                 sources[file.name] = decode_source(file.content, file.path, file.name)
     return sources
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -33,6 +33,7 @@ class Mending:
         fixed: what was mended.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
+        executor: as `check_files` has it.
     """
 
     make_engine: Callable[[], Engine]
@@ -47,15 +48,16 @@ class Mending:
     fixed: list[Diagnostic] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
     failures: list[InternalError] = field(default_factory=list)
+    executor: str = "local"
 
     def run(self) -> None:
         """Do it: a round mends each file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
-            self.results = check_files(engine, self.files, self.jobs, self.tell)
+            self.results = check_files(engine, self.files, self.jobs, self.tell, self.executor)
             if not self._round(engine) or self.dry:
                 return
-        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell)
+        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell, self.executor)
 
     def _round(self, engine: Engine) -> bool:
         """Mend all files once; whether one changed."""
@@ -76,7 +78,8 @@ class Mending:
             return self.narrow(own, {file.name: source})
 
         try:
-            before = decode_source(file.read(), file.path, file.name)
+            data = file.read()
+            before = decode_source(data, file.path, file.name)
             mended = mend(before, diagnostics, recheck, self.unsafe)
             if mended.source.text == before.text:
                 return False
@@ -84,7 +87,7 @@ class Mending:
                 self.texts[file.name] = mended.source
                 self.files = [replace(file, content=mended.source.encode())]
             elif not self.dry:
-                write(mended.source, file.path)
+                write(mended.source, file.path, data)
         except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:
             codes = ", ".join(sorted({one.code for one in diagnostics}))
             self.failures.append(InternalError(file.name, codes, f"not fixed: {error}"))

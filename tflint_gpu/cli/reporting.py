@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND
+from tflint_gpu.cli import FAILED, FOUND, tell
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.reports import View, renderer
-from tflint_gpu.reports.display import printable, use_colour
+from tflint_gpu.reports.display import printable, printable_lines, use_colour
 from tflint_gpu.reports.summary import fix_summary, mended, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
 from tflint_gpu.text.source import SourceFile
@@ -120,7 +120,7 @@ def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, pa
     text = io.StringIO()
     code = report(outcome, fails, manner, here, text)
     try:
-        replace_file(path, text.getvalue().encode("utf-8"))
+        replace_file(path, text.getvalue().encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise click.ClickException(f"--output-file {path}: {error.strerror or error}") from error
     return code
@@ -133,18 +133,19 @@ def add_noqa(outcome: Outcome, manner: Manner, here: Path) -> int:
     done = silence(outcome.found, here)
     _tell_errors([*outcome.errors, *done.failures], manner.verbose)
     for one in done.left:
-        _tell(f"warning: {one.filename}:{one.location.row}: {one.code} cannot be silenced by a comment there")
+        tell(f"warning: {one.filename}:{one.location.row}: {one.code} cannot be silenced by a comment there")
     if not manner.quiet:
-        _tell(f"Silenced {plural(len(done.silenced), 'problem')}.")
+        tell(f"Silenced {plural(len(done.silenced), 'problem')}.")
     return FAILED if outcome.errors or done.failures else FOUND if done.left else 0
 
 
 def show_diffs(outcome: Outcome, manner: Manner) -> int:
     """Print what fixes would change and return the exit code."""
-    sys.stdout.write("".join(outcome.diffs))
+    text = "".join(outcome.diffs)
+    sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)  # a patch keeps every character
     _tell_errors(outcome.errors, manner.verbose)
     if not manner.quiet:
-        _tell(fix_summary(len(outcome.fixed), dry=True))
+        tell(fix_summary(len(outcome.fixed), dry=True))
     return FAILED if outcome.errors else FOUND if outcome.diffs else 0
 
 
@@ -152,11 +153,11 @@ def tell_baseline(outcome: Outcome, manner: Manner, write: Callable[[], str]) ->
     """Write a baseline, unless a part of the work failed, and return the exit code."""
     _tell_errors(outcome.errors, manner.verbose)
     if outcome.errors:
-        _tell("error: the baseline was not written, because what was found is not complete")
+        tell("error: the baseline was not written, because what was found is not complete")
         return FAILED
     told = write()
     if not manner.quiet:
-        _tell(told)
+        tell(told)
     return 0
 
 
@@ -164,26 +165,21 @@ def _tell_errors(errors: Sequence[InternalError], verbose: bool) -> None:
     """What failed, each once."""
     for error in dict.fromkeys(errors):
         if error.detail.startswith("not fixed"):
-            _tell(f"error: {error.filename}: {error.rule} {error.detail}")
+            tell(f"error: {error.filename}: {error.rule} {error.detail}")
             continue
         last = error.detail.strip().rpartition("\n")[2]
-        _tell(f"error: {error.filename}: {error.rule} failed: {last}")
+        tell(f"error: {error.filename}: {error.rule} failed: {last}")
         if verbose:
-            _tell(error.detail)
+            tell(error.detail)
         else:
-            _tell("  (please report this with the output of --verbose; the other results are complete)")
+            tell("  (please report this with the output of --verbose; the other results are complete)")
 
 
 def _tell_gone(gone: Sequence[Entry], manner: Manner) -> None:
     if not gone or manner.quiet:
         return
     are = "is" if len(gone) == 1 else "are"
-    _tell(f"warning: {plural(len(gone), 'known problem')} {are} gone; run with --write-baseline to prune the baseline")
+    tell(f"warning: {plural(len(gone), 'known problem')} {are} gone; run with --write-baseline to prune the baseline")
     if manner.verbose:
         for entry in gone:
-            _tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")
-
-
-def _tell(text: str) -> None:
-    """Print beside the findings."""
-    print(text, file=sys.stderr)
+            tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")

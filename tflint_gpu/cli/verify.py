@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED
+from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
@@ -108,7 +108,7 @@ class Verify:
         discovery = Discovery(resolver, self.here)
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
-            _tell(f"warning: {warning}")
+            tell(f"warning: {warning}")
         choice = self._choose_device()
         tensorflow = _tensorflow_version(self.given["python"])
         setup = self._setup(choice)
@@ -118,10 +118,10 @@ class Verify:
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
         self._write(report, render)
-        if report.interrupted == "Ctrl-C":
-            return INTERRUPTED
+        if report.interrupted in INTERRUPTED:
+            return INTERRUPTED[report.interrupted]
         if any(result.gpu_unused for result in report.results):
-            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
             return FAILED
         return _exit_code(report.results)
 
@@ -191,13 +191,13 @@ class Verify:
             return
         what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"
         where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
-        _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {setup.sandbox.note}:")
+        tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {setup.sandbox.note}:")
         for case in ready:
             place, code = case.diagnostic.location, case.diagnostic.code
             own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
             remarks = [case.variant, "the rule's own workload" if own else ""]
             shown = "".join(f" ({remark})" for remark in remarks if remark)
-            _tell(f"  {case.diagnostic.filename}:{place} {code}{shown}")
+            tell(f"  {case.diagnostic.filename}:{place} {code}{shown}")
         if self.given["yes"]:
             return
         if not sys.stdin.isatty():
@@ -220,8 +220,8 @@ class Verify:
                     results[-1] = known
                 else:
                     results.append(known)
-        except KeyboardInterrupt:
-            interrupted = "Ctrl-C"
+        except KeyboardInterrupt as error:
+            interrupted = interruption(error)
             results += [unmeasured(case, interrupted) for case in cases[len(results) :]]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
@@ -257,6 +257,7 @@ class Verify:
     def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
+        from tflint_gpu.text.replacement import replace_file
 
         output: Path | None = self.given["output"]
         view = View(self.here, colour=output is None and use_colour(sys.stdout, os.environ))
@@ -265,7 +266,7 @@ class Verify:
             click.echo(text, nl=False)
             return
         try:
-            output.write_text(text, encoding="utf-8")
+            replace_file(output, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
 
@@ -284,7 +285,7 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
                 found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
-            _tell(f"warning: {file.name} is left out: {error}")
+            tell(f"warning: {file.name} is left out: {error}")
             continue
         if program is not None:
             models[file.path] = program
@@ -334,7 +335,3 @@ def _exit_code(results: Sequence[Verification]) -> int:
     if any(name.endswith("confirmed") for name in names):
         return FOUND
     return 0 if any(name != "not run" for name in names) else NOTHING_RUN
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)

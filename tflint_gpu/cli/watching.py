@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from tflint_gpu.checking.cache import DIRECTORY
+from tflint_gpu.cli import tell
 from tflint_gpu.settings.config import OWN_FILE, SettingsError
 from tflint_gpu.settings.files import ENDINGS, ROOT_MARKERS, NoSuchPath
 from tflint_gpu.targets import PINNING_FILES
@@ -61,7 +62,7 @@ def watch(check: Callable[[], int], paths: Iterable[str]) -> NoReturn:
         except click.ClickException as error:  # settings, for example, that somebody is writing just now
             error.show()
         except (SettingsError, NoSuchPath) as error:
-            print(f"error: {error}", file=sys.stderr)
+            tell(f"error: {error}")
 
 
 def _observed(paths: Sequence[Path]) -> queue.SimpleQueue[str]:

@@ -38,7 +38,8 @@ def serve(measured: Mapping[str, Measurement]) -> int:
     """
     gc.disable()  # the session collects garbage in pauses,
     gc.freeze()  # and what has been imported is none
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C would wait for the next input
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # else they would wait for the next input
     stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else prints must not get between the messages
     session = make_session(measured)

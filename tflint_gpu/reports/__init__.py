@@ -7,6 +7,7 @@ them; it returns text and touches no stream.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,11 @@ from typing import Protocol
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
+
+# A document may be printed to a log in which Azure's agent and GitHub's runner look for commands, anywhere in a line.
+# Such a bracket stands in a string, where it can be written so that only a reader of the document sees it.
+_COMMAND = re.compile(r"(##(?:vso)?)\[")
+_DOCUMENTS = ("json", "json-lines", "sarif", "gitlab", "rdjson")
 
 __all__ = ["Render", "View", "renderer"]
 
@@ -76,4 +82,10 @@ class Render(Protocol):
 def renderer(output_format: str) -> Render:
     """The function of a format, which is imported now."""
     render: Render = importlib.import_module(f"{__name__}.{output_format.replace('-', '_')}").render
-    return render
+    if output_format not in _DOCUMENTS:
+        return render
+
+    def without_commands(diagnostics: Sequence[Diagnostic], view: View) -> str:
+        return _COMMAND.sub(r"\1\\u005b", render(diagnostics, view))
+
+    return without_commands

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.reports.locations import portable
 
 _TYPES = {"error": "error", "warning": "warning", "advice": "warning"}  # there is nothing weaker
@@ -34,8 +35,8 @@ def _command(diagnostic: Diagnostic, view: View) -> str:
 
 
 def _data(text: str) -> str:
-    """Escape what would end a command."""
-    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape what would end a command, or steer the terminal on which the log is read."""
+    return printable_lines(text).replace("%", "%AZP25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import TextIO
 _TAB = "    "
 _WIDEST = 140
 _CONTEXT = 50
+# What Azure's agent and GitHub's runner take for a command of theirs, wherever in a line of a log it stands.
+_COMMAND = re.compile(r"(##(?:vso)?)\[")
+_NO_BRACKET = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}"
 _STYLES = {"bold": "1", "red": "1;31", "blue": "1;34", "cyan": "1;36", "green": "1;32", "yellow": "1;33"}
 
 
@@ -28,8 +32,18 @@ def styled(text: str, style: str, colour: bool) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without characters that would steer a terminal or reorder what it shows."""
-    return "".join(_cell(char) for char in text)
+    """The text without characters that would steer a terminal or reorder what it shows, and without commands to CI."""
+    return _without_commands("".join(_cell(char) for char in text))
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(printable(line.removesuffix("\r")) for line in text.split("\n"))
+
+
+def _without_commands(text: str) -> str:
+    """The text with another bracket, as wide, where a log would be read for commands."""
+    return _COMMAND.sub(rf"\1{_NO_BRACKET}", text)
 
 
 def _cell(char: str) -> str:
@@ -79,5 +93,5 @@ class Marked:
         widths = [width(cell) for cell in cells]
         before = len(cut_before) + sum(widths[: start - 1 - first])
         marked = sum(widths[start - 1 - first : end - 1 - first])
-        text = (cut_before + "".join(cells)).rstrip() + cut_after
+        text = (cut_before + _without_commands("".join(cells))).rstrip() + cut_after
         return cls(text, " " * before + "^" * max(1, marked))

@@ -66,7 +66,13 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     if diagnostic.help:
         first, *more = diagnostic.help.splitlines()
         yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(first)}"
-        yield from (f"{' ' * margin}   {printable(line)}" for line in more)
+        yield from (f"{' ' * margin}   {_continued(line)}" for line in more)
+
+
+def _continued(line: str) -> str:
+    """A line of a text of several: GitHub's runner takes one that begins with two colons for a command."""
+    shown = printable(line)
+    return f"\\{shown.lstrip()}" if shown.lstrip().startswith("::") else shown
 
 
 def _excerpt(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.severities import worst_first
 from tflint_gpu.reports.summary import plural
@@ -55,8 +56,8 @@ def _command(diagnostic: Diagnostic, view: View) -> str:
 
 
 def _data(text: str) -> str:
-    """Escape what would end a command."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape what would end a command, or steer the terminal on which the log is read."""
+    return printable_lines(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
+from tflint_gpu.reports.display import printable_lines
 from tflint_gpu.reports.full import predicted
 from tflint_gpu.reports.locations import place, portable
 
@@ -28,7 +29,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     ElementTree.indent(root)
     # In ASCII with references, so that the declaration is true whatever standard output makes of the text.
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
-    return document.decode("ascii") + "\n"
+    # And no line begins with two colons, which is a command to GitHub's runner, into whose log it may be printed.
+    return re.sub(r"^(\s*):(?=:)", r"\1&#58;", document.decode("ascii"), flags=re.MULTILINE) + "\n"
 
 
 def _named(name: str, failed: Sequence[Diagnostic]) -> dict[str, str]:
@@ -58,5 +60,5 @@ def _details(diagnostic: Diagnostic) -> str:
 
 
 def _legal(text: str) -> str:
-    """The text without the characters that XML cannot hold, not even as references."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    """The text without the characters that steer who prints it, or that XML cannot hold, not even as references."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable_lines(text))

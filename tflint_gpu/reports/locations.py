@@ -14,12 +14,18 @@ STANDARD_INPUT = "-"
 
 def place(filename: str, location: Location) -> str:
     """`path:row:column`, or `path:cell 4:row:column`, for people and for programs that read lines."""
-    return f"{printable(filename)}:{location}"
+    return f"{_at_a_start(filename)}:{location}"
 
 
 def place_of_row(filename: str, location: Location) -> str:
     """`path:row`, for formats without columns."""
-    return f"{printable(filename)}:{location.row}"
+    return f"{_at_a_start(filename)}:{location.row}"
+
+
+def _at_a_start(filename: str) -> str:
+    """A name that may begin a line: GitHub's runner takes a line that begins with two colons for a command."""
+    shown = printable(filename)
+    return f"./{shown}" if shown.lstrip().startswith("::") else shown
 
 
 def portable(filename: str, view: View) -> str:

@@ -93,8 +93,12 @@ class Discovery:
         fallback = common_folder(arguments)
         found: dict[str, FileToCheck] = {}
         for argument in arguments:
+            real = os.path.realpath(argument)
             for path in self._below(argument):
                 identity = os.path.realpath(path) if path.is_symlink() else str(path)
+                if real != str(argument) and not path.is_symlink():
+                    # Below an argument no link to a directory is followed, so that only its last part can be one.
+                    identity = str(Path(real) / path.relative_to(argument))
                 if identity not in found:
                     found[identity] = self.describe(path, fallback)
         return list(found.values())

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+
+_one_at_a_time = threading.Lock()
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Give a file another content, or make it.
 
     The mode and, where we may, the owner stay. If the path is a symbolic link, the file that it leads
-    to is replaced.
+    to is replaced. What is no file, such as `/dev/stdout` or a named pipe, is written to and stays what it is.
 
     Raises:
         OSError: the file cannot be written; it is as it was.
     """
-    real = path.resolve()
     try:
-        status = real.stat()
+        status = path.stat()
     except FileNotFoundError:
         status = None
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        path.write_bytes(data)
+        return
+    with _one_at_a_time:
+        _replace(path.resolve(), data, status)
+
+
+@contextlib.contextmanager
+def no_file_half_replaced(seconds: float) -> Iterator[None]:
+    """Wait for the replacement that another thread is at, and let none begin: so the process can end.
+
+    Arguments:
+        seconds: to wait at most; a disk can hang.
+    """
+    is_ours = _one_at_a_time.acquire(timeout=seconds)
+    try:
+        yield
+    finally:
+        if is_ours:
+            _one_at_a_time.release()
+
+
+def _replace(real: Path, data: bytes, status: os.stat_result | None) -> None:
     handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
     temporary = Path(name)
     try:

@@ -154,6 +154,11 @@ class SourceFile:
         """How the rows hang together: statements, strings, places for comments."""
         return Lines.of(self.code)
 
+    @cached_property
+    def may_have_long_strings(self) -> bool:
+        """Whether the text has the quotes of a string of several lines."""
+        return '"""' in self.text or "'''" in self.text
+
     def row(self, offset: int) -> int:
         """The row of the text (from 1) in which a character offset lies."""
         return bisect_right(self.line_starts, offset)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -64,6 +64,11 @@ class Suppressions:
         """
         return self._possible and next(self._silencing(diagnostic), None) is not None
 
+    def rows(self, diagnostic: Diagnostic) -> list[int]:
+        """The rows on which a comment would silence the finding."""
+        row = self._source.row_of(diagnostic.location)
+        return sorted({*self._source.lines.logical_rows(row), comment_row(self._source, diagnostic)})
+
     def silencers(self, diagnostic: Diagnostic) -> tuple[int, ...]:
         """Where the listed codes start that silence the finding; a comment without codes lists none.
 
@@ -106,9 +111,7 @@ class Suppressions:
         yield from whole
         if whole:
             return
-        row = self._source.row_of(diagnostic.location)
-        rows = {*self._source.lines.logical_rows(row), row + diagnostic.noqa_row - diagnostic.location.row}
-        for one in sorted(rows):
+        for one in self.rows(diagnostic):
             match = self._inline(one)
             if match is not None and _silences(match, diagnostic.code):
                 yield match
@@ -151,28 +154,65 @@ def _indentation(match: re.Match[str]) -> int:
 def noqa_row(source: SourceFile, row: int) -> int:
     """The row whose end can take a suppression comment for a finding that starts at `row`."""
     line = source.line(row)
-    if not line.endswith("\\") and '"""' not in source.text and "'''" not in source.text:
+    if not line.endswith("\\") and not source.may_have_long_strings:
         return row
     return source.lines.comment_row(row)
 
 
 def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
-    """The edit that silences a finding: its code joins the `# noqa` of its row, or a new one at the row's end.
+    """The edit that silences a finding, as `suppressing` makes it; None if none would."""
+    edits, _ = suppressing(source, [diagnostic])
+    return edits[0] if edits else None
 
-    None if that would silence nothing, such as where the row has the word in a string.
+
+def suppressing(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> tuple[list[Edit], list[Diagnostic]]:
+    """The edits that silence findings, and which they silence, those that a comment silences already among them.
+
+    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would silence
+    nothing, such as in a row that has the word in a string, there is no edit.
     """
-    row = source.row_of(diagnostic.location) + diagnostic.noqa_row - diagnostic.location.row
+    refused: set[int] = set()
+    while True:
+        wanted = [index for index in range(len(diagnostics)) if index not in refused]
+        edits = _comments(source, [diagnostics[index] for index in wanted])
+        comments = Suppressions(source.edited(edits) if edits else source)
+        failed = [index for index in wanted if not comments.hides(diagnostics[index])]
+        if not failed:
+            return edits, [diagnostics[index] for index in wanted]
+        refused.update(failed)
+
+
+def _comments(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> list[Edit]:
+    """The edits that write each finding's code where no comment silences it yet."""
+    known = Suppressions(source)
+    planned: dict[int, list[str]] = {}
+    for diagnostic in diagnostics:
+        code = diagnostic.code
+        if not known.hides(diagnostic) and not any(code in planned.get(row, ()) for row in known.rows(diagnostic)):
+            planned.setdefault(comment_row(source, diagnostic), []).append(code)
+    comments = {start for start, _ in comment_spans(source.code)} if planned else set()
+    found = (_comment(source, row, codes, comments) for row, codes in sorted(planned.items()))
+    return [edit for edit in found if source.is_writable(edit.start, edit.end)]
+
+
+def comment_row(source: SourceFile, diagnostic: Diagnostic) -> int:
+    """The row of the text whose end takes the comment that silences a finding."""
+    return source.row_of(diagnostic.location) + diagnostic.noqa_row - diagnostic.location.row
+
+
+def _comment(source: SourceFile, row: int, codes: Sequence[str], comments: Collection[int]) -> Edit:
     line, start = source.line(row), source.line_starts[row - 1]
     known = _INLINE.search(line)
-    if known is not None and known["codes"] is not None and _is_comment(source, start + known.start()):
+    if (
+        known is not None
+        and known["codes"] is not None
+        and _is_in_comment(source, row, start + known.start(), comments)
+    ):
         first = last = start + known.end("codes")
-        content = f", {diagnostic.code}"
+        content = "".join(f", {code}" for code in codes)
     else:
         first, last = start + len(line.rstrip()), start + len(line)
-        content = f"  # noqa: {diagnostic.code}"
-    text = source.text[:first] + content + source.text[last:]
-    if not Suppressions(replace(source, text=text)).hides(diagnostic):
-        return None
+        content = f"  # noqa: {', '.join(codes)}"
     return Edit(first, last, source.locate(first), source.locate(last), content)
 
 
@@ -211,5 +251,10 @@ def removal(source: SourceFile, directive: Directive, gone: Collection[WrittenCo
     return edit
 
 
-def _is_comment(source: SourceFile, offset: int) -> bool:
-    return any(start <= offset < end for start, end in comment_spans(source.code))
+def _is_in_comment(source: SourceFile, row: int, offset: int, comments: Collection[int]) -> bool:
+    """Whether a comment of a row starts at an offset or before it.
+
+    Arguments:
+        comments: where those of the text start.
+    """
+    return any(start in comments for start in range(source.line_starts[row - 1], offset + 1))

@@ -374,23 +374,25 @@ def _reap(process: subprocess.Popen[bytes], end: _End, deadline: float) -> None:
 
 @contextlib.contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Hold Ctrl-C back until the block is done.
+    """Hold Ctrl-C and SIGTERM back until the block is done.
 
     Other threads than the main one are never interrupted, and a handler that was not set from Python cannot be
     set again.
     """
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or previous is None:
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread() or None in previous.values():
         yield
         return
     pending: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
+    for number in previous:
+        signal.signal(number, lambda number, frame: pending.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
         if pending:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(pending[0])
 
 
 def _judge(end: _End, limits: Limits, result_file: Path, *, in_bubblewrap: bool) -> Outcome:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
@@ -86,6 +87,7 @@ class Spans:
         self._tree = tree
         self._text = text
         self._known: dict[Node, Span] = {}
+        self._places: dict[Node, dict[Node, int]] = {}
 
     def of(self, node: Node, near: Node) -> Span:
         """Character offsets (start, end) of a node's own syntax.
@@ -110,7 +112,7 @@ class Spans:
         statements, state = self._python.body, self._state()
         block: Node = self._tree.module
         for statement, inner in zip(path[1::2], [*path[2::2], None], strict=False):
-            counterpart = _counterpart(_statements(block), statement, statements)
+            counterpart = self._counterpart(block, statement, statements)
             if counterpart is None:
                 return
             if not (
@@ -123,6 +125,13 @@ class Spans:
                 return
             state.increase_indent(state.default_indent if inner.indent is None else inner.indent)
             block, statements = inner, counterpart.body
+
+    def _counterpart(self, block: Node, statement: Node, counterparts: list[ast.stmt]) -> ast.stmt | None:
+        """What Python's parser made of a statement, or of the first on its line; None if the two do not agree."""
+        if block not in self._places:  # once for each block: it may have thousands of statements and of findings
+            self._places[block] = _places_among(_statements(block), len(counterparts))
+        place = self._places[block].get(statement)
+        return None if place is None else counterparts[place]
 
     def _learn(self, statement: Node, counterpart: ast.stmt, state: _RecordingState) -> None:
         first = min(one.lineno for one in (counterpart, *getattr(counterpart, "decorator_list", ())))
@@ -160,13 +169,11 @@ def _statements(block: Node) -> Sequence[Node]:
     return block.body
 
 
-def _counterpart(block: Sequence[Node], statement: Node, counterparts: list[ast.stmt]) -> ast.stmt | None:
-    """What Python's parser made of a statement of a block, or of the first on its line; None if they do not agree."""
+def _places_among(block: Sequence[Node], counterparts: int) -> dict[Node, int]:
+    """For each line of a block the index of its first statement; none if Python's parser counts others."""
     sizes = [len(one.body) if isinstance(one, cst.SimpleStatementLine) else 1 for one in block]
-    if sum(sizes) != len(counterparts):
-        return None
-    index = next((index for index, one in enumerate(block) if one is statement), None)
-    return None if index is None else counterparts[sum(sizes[:index])]
+    starts = [0, *accumulate(sizes)]
+    return dict(zip(block, starts, strict=False)) if starts[-1] == counterparts else {}
 
 
 def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:

@@ -1,0 +1,1 @@
+"""Rules of ACME for tflint_gpu."""

@@ -1,0 +1,46 @@
+"""ACM101 noop-take."""
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Finding, Prediction, Rule
+
+
+class NoopTake(Rule):
+    """`take(-1)` takes every element, as the dataset without it does.
+
+    Why: a count of -1 means all elements, so the call does nothing.
+
+    Measured: the elements are the same with TensorFlow 2.21.
+
+    Example:
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(9).take(-1)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.fit(dataset.batch(3))
+
+    Use instead:
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.range(9)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.fit(dataset.batch(3))
+    """
+
+    code = "ACM101"
+    name = "noop-take"
+    markers = ((b".take(",),)
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the takes of everything."""
+        for item in model.consumers.consumptions:
+            for operation in item.chain.operations:
+                if operation.name == "take" and operation.argument(0, "count") == -1:
+                    yield Finding(
+                        operation.file,
+                        operation.place,
+                        "`take(-1)` does nothing",
+                        Prediction("no-effect", basis="the elements are the same, measured"),
+                        help="leave it out",
+                    )

@@ -1,0 +1,108 @@
+"""Protects a check on a Ray cluster: the findings of one process, in their order, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.checking.cluster import NoCluster, check_on_ray
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.checking.workers import check_files
+from tflint_gpu.rule import Finding, Rule
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.files import Discovery
+
+Write = Callable[..., list[Path]]
+WRONG = "import tensorflow as tf\n\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n"
+
+
+def test_without_ray_the_remedy_is_named(tmp_path: Path, write_files: Write, monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(NoCluster, match=r"pip install 'tflint-gpu\[ray\]'"):
+        list(check_on_ray(Engine(SettingsResolver(working_directory=tmp_path), tmp_path), []))
+
+
+class EndsWorkers(Rule):
+    """Ends the worker that meets the word, the first time, or each time."""
+
+    code, name = "TFG905", "ends-workers"
+    folder = Path()
+
+    def check(self, model: Any) -> Iterator[Finding]:
+        once = self.folder / f"{model.source.path.name}.met"
+        if "ALWAYS" in model.source.text or ("ONCE" in model.source.text and not once.exists()):
+            once.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from ()
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.cloudpickle.register_pickle_by_value(sys.modules[EndsWorkers.__module__])
+    yield ray
+    ray.shutdown()
+
+
+@pytest.mark.campaign
+def test_a_cluster_and_one_process_agree(ray: Any, tmp_path: Path, write_files: Write) -> None:
+    write_files(
+        {f"p{n % 3}/f{n:02}.py": WRONG * (1 + n % 4) for n in range(40)} | {"p1/setup.py": "", "no.py": "x = 1\n"}
+    )
+    resolver = SettingsResolver(working_directory=tmp_path)
+    files = Discovery(resolver, tmp_path).find(["."])
+    told: list[tuple[int, int]] = []
+    alone = check_files(Engine(resolver, tmp_path), files, 1)
+    together = check_files(Engine(resolver, tmp_path), files, None, lambda *how: told.append(how), "ray")
+    assert [one.file.name for one in alone] == [one.file.name for one in together]
+    assert [one.diagnostics for one in alone] == [one.diagnostics for one in together]
+    assert told == [(done, 40) for done in range(1, 41)]
+
+
+@pytest.mark.campaign
+def test_what_a_lost_worker_had_is_done_again(ray: Any, tmp_path: Path, write_files: Write) -> None:
+    words = {3: "# ONCE", 11: "# ALWAYS"}
+    write_files({f"f{n:02}.py": f"import tensorflow as tf\n{words.get(n, '')}\n" + WRONG for n in range(16)})
+    resolver = SettingsResolver(working_directory=tmp_path)
+    files = Discovery(resolver, tmp_path).find(["."])
+    rule = EndsWorkers()
+    rule.__class__.folder = tmp_path
+    from tflint_gpu.rule import load
+
+    engine = Engine(resolver, tmp_path, [rule, *load(["TFG502"])])
+    results = check_files(engine, files, None, executor="ray")
+    codes = {one.file.name: [found.code for found in one.diagnostics] for one in results}
+    assert list(codes) == [f"f{n:02}.py" for n in range(16)]
+    assert {name for name, found in codes.items() if found == ["TFG000"]} == {"f11.py"}
+    assert (tmp_path / "f03.py.met").exists() and codes["f03.py"] == ["TFG502"]
+    assert sum(found == ["TFG502"] for found in codes.values()) == 15
+
+
+def cost(folder: Path, files: int) -> dict[str, float]:
+    """Seconds that a check of so many programs takes in one process and on a cluster: `python test_cluster.py`."""
+    for number in range(files):
+        (folder / f"f{number}.py").write_text(WRONG * 40)
+    resolver = SettingsResolver(working_directory=folder)
+    found = Discovery(resolver, folder).find(["."])
+    seconds = {}
+    for executor, jobs in (("local", 1), ("local", 2), ("ray", None)):
+        began = time.perf_counter()
+        check_files(Engine(resolver, folder), found, jobs, executor=executor)
+        seconds[f"{executor} {jobs or ''}".strip()] = round(time.perf_counter() - began, 2)
+    return seconds
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    for size in (16, 64, 256, 1024):
+        with tempfile.TemporaryDirectory() as place:
+            print(size, cost(Path(place), size), flush=True)

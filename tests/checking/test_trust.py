@@ -1,0 +1,200 @@
+"""Protects from what is checked: none of it is run, whatever it is called; and code comes from installed packages only."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.plugins import WrongPlugin, installed_rules
+from tflint_gpu.settings.config import Options, SettingsError, SettingsResolver, parse_options
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "acme_rules"
+TRAP = "import tensorflow as tf\nopen({sprung!r}, 'a').write(__file__)\nwith tf.device('/GUP:0'):\n    pass\n"
+TRAPS = (
+    "__init__.py", "__main__.py", "conftest.py", "setup.py", "sitecustomize.py", "usercustomize.py", "libcst.py", "click.py",
+    "tomllib.py", "importlib.py", "json.py", "tensorflow/__init__.py", "tflint_gpu/__init__.py", "tflint_gpu_rules.py",
+    "evil_rules/__init__.py", "evil_rules/evil.py", "pkg/__init__.py", "pkg/conftest.py", "__pycache__/x.py",
+)  # fmt: skip
+WATCHED = """
+import os, sys
+told = open(sys.argv[1], "a", buffering=1)
+folder = os.path.realpath(os.getcwd())
+def below(path):
+    if not isinstance(path, (str, bytes)):
+        return False
+    real = os.path.realpath(os.fsdecode(path))
+    return real.startswith(folder + os.sep) and os.path.exists(real)  # what is made of a text is called `<string>`
+def watch(event, arguments):
+    if event == "exec" and below(arguments[0].co_filename):
+        told.write(f"exec {arguments[0].co_filename}\\n")
+    elif event == "import" and (below(arguments[1]) if arguments[1] else False):
+        told.write(f"import {arguments[:2]}\\n")
+    elif event.startswith(("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "socket.", "ctypes.dlopen", "pty.")):
+        told.write(f"{event} {arguments!r}\\n")
+    elif event == "open" and below(arguments[0]) and "w" in str(arguments[1] or ""):
+        told.write(f"{event} {arguments!r}\\n")
+sys.addaudithook(watch)
+from tflint_gpu.cli import main
+main(sys.argv[2:])
+"""
+
+
+def booby_trapped(folder: Path) -> Path:
+    """A project in which whatever Python could be made to run leaves a trace; returns where."""
+    sprung = folder.parent / "sprung"
+    for name in TRAPS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(TRAP.format(sprung=str(sprung)))
+    (folder / "x.pth").write_text(f"import os; open({str(sprung)!r}, 'a').write('pth')\n")
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**cell, "source": f"!touch {sprung}\n%run setup.py\n{TRAP.format(sprung=str(sprung))}"}]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "book.ipynb").write_text(json.dumps(notebook))
+    for kind in ("evil.dist-info", "evil.egg-info"):
+        (folder / kind).mkdir()
+        (folder / kind / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
+        (folder / kind / "entry_points.txt").write_text(
+            "[tflint_gpu.rules]\nevl101_evil = evil_rules.evil\n[flake8.extension]\nEVL = evil_rules.evil:X\n"
+        )
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "setup"\nbackend-path = ["."]\n'
+        '[project]\nname = "trap"\nversion = "1"\n[project.entry-points."tflint_gpu.rules"]\nevl101_evil = "evil_rules.evil"\n'
+        '[tool.tflint-gpu]\nextend-exclude = ["!reboot", "$(touch sprung)"]\n'
+    )
+    return sprung
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_checking_never_executes_what_it_checks(jobs: int, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    sprung, told = booby_trapped(project), tmp_path / "told"
+    arguments = [
+        "check",
+        "--select",
+        "ALL",
+        "--extend-select",
+        "TFG001",
+        "--jobs",
+        str(jobs),
+        "--output-format",
+        "json",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(told), *arguments, "--no-cache", "--diff", "."],
+        cwd=project, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONSAFEPATH": "1"},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr and done.returncode in (0, 1), done.stderr
+    assert (sprung.exists(), told.read_text()) == (False, "")
+    assert "evl101" not in done.stdout.lower()
+
+
+def test_the_folder_that_python_puts_on_its_path_is_not_run(tmp_path: Path) -> None:
+    """`python -m tflint_gpu` in a project; a folder `tflint_gpu` there would be what Python starts."""
+    project = tmp_path / "project"
+    project.mkdir()
+    sprung = booby_trapped(project)
+    shutil.rmtree(project / "tflint_gpu")
+    (project / "importlib.py").unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "tflint_gpu", "check", "--select", "ALL", "--output-format", "json", "--no-cache", "."],
+        cwd=project, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 1 and len(json.loads(done.stdout)) > 10, done.stderr
+    assert not sprung.exists()
+
+
+@pytest.mark.parametrize("key", ["plugins", "rules", "import", "extend", "load-plugins", "python", "pre-hook"])
+def test_no_setting_names_code(key: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=f"unknown key `{key}`"):
+        parse_options({key: ["os:system"]}, "x")
+    (tmp_path / "tflint-gpu.toml").write_text(f'{key} = "os.system"\n')
+    with pytest.raises(SettingsError, match="unknown key"):
+        SettingsResolver(Options(), None, False, tmp_path).for_directory(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example package of the README, installed by pip into a folder."""
+    folder = tmp_path_factory.mktemp("acme")
+    shutil.copytree(EXAMPLE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps"]
+    subprocess.run([*command, "--target", folder / "site", folder / "source"], check=True, timeout=600)
+    return folder / "site"
+
+
+def test_the_readmes_package_brings_its_rule(installed: Path, tmp_path: Path) -> None:
+    def tflint(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "tflint_gpu", *arguments],
+            cwd=tmp_path, capture_output=True, text=True, timeout=600,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{installed}"},
+        )  # fmt: skip
+
+    program = "import tensorflow as tf\n\nds = tf.data.Dataset.range(9).take(-1)\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(ds.batch(3))\n"
+    (tmp_path / "a.py").write_text(program)
+    (tmp_path / "b.py").write_text(program.replace("take(-1)", "take(-1)  # noqa: ACM101"))
+    found = tflint("check", "--select", "ACM", "--output-format", "concise")
+    assert (found.returncode, found.stderr) == (1, "")
+    assert found.stdout.startswith("a.py:3:31: ACM101 `take(-1)` does nothing\n") and found.stdout.count("ACM101") == 1
+    assert tflint("check", "--select", "ACM", "--output-format", "concise").stdout == found.stdout, "from the cache"
+    assert "ACM101" in tflint("check", "--output-format", "sarif").stdout
+    assert "`take(-1)` takes every element" in tflint("rule", "ACM101").stdout
+    assert "unknown rule `ACM102`" in tflint("check", "--select", "ACM102").stderr
+    rule = installed / "acme_rules" / "noop_take.py"
+    whole = rule.read_text()
+    rule.write_text(whole.replace("does nothing", "does nothing at all"))
+    assert "does nothing at all" in tflint("check", "--select", "ACM", "--output-format", "concise").stdout, "not stale"
+    rule.write_text("raise SystemError('broken')\n")
+    broken = tflint("check", "--select", "ACM101", "--no-cache")
+    assert broken.returncode == 2 and "error: a.py: ACM101 failed: SystemError: broken" in broken.stderr
+    rule.write_text(whole)
+
+
+def test_the_readme_shows_that_package_whole() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"```toml\n{(EXAMPLE / 'pyproject.toml').read_text()}```" in readme
+    rule = (EXAMPLE / "acme_rules" / "noop_take.py").read_text()
+    assert f"```python\n{rule.replace('ACM101', 'TFG399')}```" in readme
+
+
+def named(folder: Path, package: str, *points: str) -> None:
+    place = folder / f"{package}-1.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+    (place / "entry_points.txt").write_text("[tflint_gpu.rules]\n" + "\n".join(points))
+
+
+@pytest.mark.parametrize(
+    "point", ["noop = a.b", "tfg999_mine = a.b", "acm101 = a.b", "acm101_x = a.b:C", "acm101_x = os;x"]
+)
+def test_a_rule_that_is_named_wrongly_is_told_with_its_package(point: str, tmp_path: Path, monkeypatch: Any) -> None:
+    named(tmp_path, "acme", point)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(WrongPlugin, match="the installed package acme names a rule"):
+        list(installed_rules())
+
+
+def test_two_packages_with_one_code_are_told(tmp_path: Path, monkeypatch: Any) -> None:
+    named(tmp_path, "acme", "acm101_one = a.b")
+    named(tmp_path, "other", "acm101_two = c.d")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(WrongPlugin, match="acme and other both name ACM101"):
+        list(installed_rules())
+
+
+def test_metadata_in_the_working_directory_are_no_installed_package(tmp_path: Path, monkeypatch: Any) -> None:
+    named(tmp_path, "acme", "acm101_one = a.b")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, "", str(tmp_path)])
+    assert list(installed_rules()) == []
+    monkeypatch.chdir("/")
+    assert [rule.code for rule in installed_rules()] == ["ACM101"]

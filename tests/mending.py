@@ -1,0 +1,26 @@
+"""`check --fix` on files of a test, with one rule of the test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.cli.fixing import Mending
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.files import Discovery
+
+
+def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Mending:
+    resolver = SettingsResolver(working_directory=tmp_path)
+    files = Discovery(resolver, tmp_path).find(paths or ["."])
+    mending = Mending(
+        lambda: Engine(resolver, tmp_path, [rule]),
+        lambda diagnostics, _: list(diagnostics),
+        files,
+        1,
+        options.get("unsafe", False),
+        options.get("dry", False),
+    )
+    mending.run()
+    return mending

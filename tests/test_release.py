@@ -1,0 +1,130 @@
+"""Protects a release: what is built installs and runs by itself, on each Python and with the oldest libraries allowed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from checkout import ROOT, copy_checkout
+
+import tflint_gpu
+from tflint_gpu.settings.config import tomllib
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def test_the_version_and_the_changelog_agree() -> None:
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[0] == tflint_gpu.__version__
+    done = subprocess.run([sys.executable, "-m", "tflint_gpu", "--version"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == f"tflint-gpu {tflint_gpu.__version__}\n"
+
+
+def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
+    """By the published schema, which `check-jsonschema` carries."""
+    path = ROOT / ".github" / "workflows" / "release.yml"
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    text = path.read_text()
+    assert "id-token: write" in text and "attest-build-provenance" in text and "gh-action-pypi-publish" in text
+    assert "secrets." not in text and "password" not in text
+    oldest, newest = pythons_allowed()[0], pythons_allowed()[-1]
+    assert f'python: ["{oldest}", "{newest}"]' in text
+
+
+def pythons_allowed() -> list[str]:
+    return [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
+
+
+def interpreters() -> list[str]:
+    """The oldest and the newest Python of those allowed that this machine has."""
+    beside = Path(sys.base_prefix).parent  # where pyenv keeps its versions
+    found = []
+    for version in pythons_allowed():
+        name = f"python{version}"
+        there = [shutil.which(name), *map(str, sorted(beside.glob(f"{version}.*/bin/{name}")))]
+        found += [next(path for path in there if path)] if any(there) else []
+    return [found[0], found[-1]] if len(found) > 1 else found
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel and the sdist of this checkout."""
+    place = copy_checkout(tmp_path_factory.mktemp("checkout"))
+    pytest.importorskip("build")
+    command = [sys.executable, "-m", "build", "--outdir", str(place / "dist"), str(place)]
+    subprocess.run(command, check=True, capture_output=True, timeout=1200)
+    return place / "dist"
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("python", interpreters())
+@pytest.mark.parametrize("libraries", ["lowest", "newest"])
+def test_what_is_built_runs_in_a_clean_environment(built: Path, python: str, libraries: str, tmp_path: Path) -> None:
+    subprocess.run([python, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=600)
+    programs = tmp_path / "venv" / "bin"
+    lowest = [f"{one.partition(';')[0].replace('>=', '==').strip()}.*" for one in PROJECT["dependencies"]]
+    (tmp_path / "constraints.txt").write_text("\n".join(lowest if libraries == "lowest" else []))
+    [package] = built.glob("*.whl" if libraries == "lowest" else "*.tar.gz")
+    command = [programs / "pip", "install", "--quiet", "-c", tmp_path / "constraints.txt", package]
+    subprocess.run(command, check=True, timeout=1200)
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        command = [str(programs / arguments[0]), *arguments[1:]]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=clean)
+
+    assert run("tflint-gpu", "--version").stdout == f"tflint-gpu {tflint_gpu.__version__}\n"
+    done = run("tflint-gpu", "check", "--isolated", "--no-cache", "--output-format", "json", "fixtures")
+    assert (done.returncode, done.stderr) == (1, "")
+    here = [
+        sys.executable,
+        "-m",
+        "tflint_gpu",
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--output-format",
+        "json",
+        "fixtures",
+    ]
+    expected = subprocess.run(
+        here, cwd=tmp_path, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert json.loads(done.stdout) == json.loads(expected.stdout), "the same findings as here"
+    assert run("tflint-gpu", "rule", "--all").returncode == 0
+    assert "TFG101" in run("flake8", "--isolated", "--select=TFG", "fixtures/no_faster/sine_layer.py").stdout
+
+
+@pytest.mark.campaign
+def test_the_sdist_can_run_its_own_tests(built: Path, tmp_path: Path) -> None:
+    [sdist], [wheel] = built.glob("*.tar.gz"), built.glob("*.whl")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [folder] = tmp_path.iterdir()
+    (folder / "tflint_gpu" / "rules").symlink_to(folder / "rules")  # as an editable installation has it
+    rooms = [
+        "tests/text",
+        "tests/reports",
+        "tests/settings",
+        "tests/checking",
+        "tests/test_fixtures.py",
+        "tests/test_release.py",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", *rooms],
+        cwd=folder, capture_output=True, text=True, timeout=1800, env={**os.environ, "PYTHONPATH": str(folder)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    with zipfile.ZipFile(wheel) as archive:
+        named = {name.partition("/")[0] for name in archive.namelist()}
+    assert named == {"tflint_gpu", f"tflint_gpu-{tflint_gpu.__version__}.dist-info"}, "and the wheel has no tests"
