@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.networks.embedded_arrays import EmbeddedArrays
 from tflint_gpu.model.networks.trainings import Trainings
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
@@ -223,6 +224,11 @@ class Model:
             self.frozen_values,
             self.runtime,
         )
+
+    @cached_property
+    def embedded_arrays(self) -> EmbeddedArrays:
+        """Which arrays become constants of a graph."""
+        return EmbeddedArrays(self.inference, self.constants, self.kinds, self.traced_code, self.mapped_code)
 
     @cached_property
     def side_effects(self) -> SideEffects:
