@@ -25,7 +25,7 @@ Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit in some file of the program: replace the node, or put text around it or below its statement.
+    """An edit in some file of the program: replace the node or its lines, or put text around it or below its statement.
 
     Arguments:
         optional: it may go with code that the program does not need.
@@ -34,7 +34,7 @@ class Change:
     file: File
     node: CSTNode
     text: str
-    where: Literal["replace", "before", "after", "below"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below"] = "replace"
     optional: bool = False
 
 
