@@ -86,9 +86,11 @@ LIBRARY = Library(
         (
             "tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.std.tqdm rich.progress.track "
             "tqdm.autonotebook.tqdm tensorflow_datasets.as_numpy copy.copy copy.deepcopy "
-            "progressbar.progressbar alive_progress.alive_it fastprogress.progress_bar"
+            "progressbar.progressbar alive_progress.alive_it fastprogress.progress_bar "
+            "random.sample random.choices itertools.islice itertools.cycle"
         ).split()
     ),
+    choosing=frozenset(["random.choice"]),
     wrapping=TF_FUNCTIONS | {"functools.partial", "partial", "tf.autograph.experimental.do_not_convert"},
 )
 

@@ -259,9 +259,9 @@ class File:
 
     @cached_property
     def appends(self) -> dict[str, list[cst.Call]]:
-        """`l.append(value)`, by the dotted name of the list."""
+        """`l.append(value)`, by the dotted name of the list, and the same of a queue's left end."""
         result: dict[str, list[cst.Call]] = {}
-        for call in self.method_calls("append"):
+        for call in self.method_calls("append", "appendleft"):
             name = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
             if name is not None and len(call.args) == 1:
                 result.setdefault(name, []).append(call)
