@@ -386,6 +386,7 @@ class Model:
             self.forward_passes,
             self.repetitions,
             self.loop_numbers,
+            self.traced_code,
         )
 
     @cached_property

@@ -95,7 +95,7 @@ class TracedCode:
         return [
             _started(trace)
             for trace in self.execution.traces
-            if not (self.functions_run_eagerly or (trace.keras and self._runs_eagerly))
+            if not (self.functions_run_eagerly or (trace.keras and self.runs_eagerly))
             and not any(self.runs_once(step.file, step.node) for step in trace.path)
         ]
 
@@ -183,7 +183,7 @@ class TracedCode:
         return value is UNKNOWN or bool(value) is outcome
 
     @cached_property
-    def _runs_eagerly(self) -> bool:
+    def runs_eagerly(self) -> bool:
         """Whether the file has Keras run models eagerly."""
         if any(self.constants.keyword(self.file, c, "run_eagerly") is True for c in self.file.method_calls("compile")):
             return True
