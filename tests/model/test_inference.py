@@ -33,6 +33,13 @@ LOCAL = {
 CALL = {
     "argument": ("def f(x):\n    reveal(x)\nf(a())", "a()"),
     "keyword": ("def f(x, y):\n    reveal(y)\nf(1, y=a())", "a()"),
+    "called as an item of a dictionary": ("def f(x):\n    reveal(x)\nF = {'f': f, 'g': other}\nF['f'](a())", "a()"),
+    "called by the name of an item": (
+        "def f(x):\n    reveal(x)\ndef g(x):\n    pass\nF = {'f': f, 'g': g}\nrun = F[args.name]\nrun(a())",
+        "a()",
+    ),
+    "called by get": ("def f(x):\n    reveal(x)\nF = {'f': f}\nF.get('f')(a())", "a()"),
+    "called in a loop over a list": ("def f(x):\n    reveal(x)\nfor one in [f]:\n    one(a())", "a()"),
     "all call sites": ("def f(x):\n    reveal(x)\nf(a())\nf(b())", "a() | b()"),
     "default of a call that leaves it out": ("def f(x=a()):\n    reveal(x)\nf()", "a()"),
     "nobody calls it": ("def f(x=a()):\n    reveal(x)", "x?"),
