@@ -13,6 +13,17 @@ from tflint_gpu.model.python.origins import Origin
 LOCAL = {
     "binding that reaches": ("x = a()\nx = b()\nreveal(x)", "b()"),
     "both branches": ("if c:\n    x = a()\nelse:\n    x = b()\nreveal(x)", "a() | b()"),
+    "bound twice in a branch": ("if c:\n    x = a()\n    x = b()\nelse:\n    x = d()\nreveal(x)", "b() | d()"),
+    "bound twice in the only branch": ("x = a()\nif c:\n    x = b()\n    x = d()\nreveal(x)", "a() | d()"),
+    "bound twice, once inside of more": (
+        "if c:\n    if e:\n        x = a()\n    x = b()\nelse:\n    x = d()\nreveal(x)",
+        "b() | d()",
+    ),
+    "bound twice in a try": ("try:\n    x = a()\n    x = b()\nexcept E:\n    pass\nreveal(x)", "a() | b()"),
+    "bound twice in a loop": (
+        "for i in r:\n    x = a()\n    if c:\n        break\n    x = b()\nreveal(x)",
+        "a() | b()",
+    ),
     "ternary": ("reveal(a() if c else b())", "a() | b()"),
     "or default": ("def f(x=None):\n    reveal(x or make())\nf()", "make()"),
     "walrus": ("if (x := a()):\n    reveal(x)", "a()"),

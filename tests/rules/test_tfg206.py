@@ -104,7 +104,9 @@ SILENT = {
     "few in a function": "def show():\n    for i in range(4):\n        model.predict(x[i:i + 1])\nshow()",
     "a whole graph": "adjacency = np.eye(9)\nnodes = np.ones((9, 4))\nfor epoch in range(100):\n"
     "    model.fit([nodes[None], adjacency[None]], x, epochs=1)\n    y = model.predict([nodes[None], adjacency[None]])",
-    "a memory of batches": MEMORY.format("deque(maxlen=99)", "random.sample(self.memory, 32)").replace("[1, 2]", "[4, 2]"),
+    "a memory of batches": MEMORY.format("deque(maxlen=99)", "random.sample(self.memory, 32)").replace(
+        "[1, 2]", "[4, 2]"
+    ),
     "a memory with more in it": MEMORY.format("deque(x, maxlen=99)", "random.sample(self.memory, 32)"),
     "chunks": "for i in range(0, 640, 64):\n    y = model.predict(x[i:i + 64])",
     "files": "for p in paths:\n    y = model.predict(np.load(p))",

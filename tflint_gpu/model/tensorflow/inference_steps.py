@@ -248,7 +248,11 @@ def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
     turns = [n for n in file.tree.parents if isinstance(n, cst.Name) and n.value in names and file.tree.within(n, loop)]
     sizes = TurnFlow(file, loop, frozenset(turns))
     resized = frozenset(
-        call for call in calls for arg in call.args[1:] if isinstance(arg.value, cst.Tuple | cst.List) if sizes.holds(arg.value)
+        call
+        for call in calls
+        for arg in call.args[1:]
+        if isinstance(arg.value, cst.Tuple | cst.List)
+        if sizes.holds(arg.value)
     )
     return any(TurnFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
 
