@@ -33,6 +33,10 @@ FROZEN = {
     + "        return x + noise(4)",
     "helper method": "class Net(keras.layers.Layer):\n    def noise(self):\n        return np.random.randn(4)\n"
     "    def call(self, x):\n        return x + self.noise()",
+    "a method of one of several objects": "class Noisy(keras.optimizers.SGD):\n    def directions(self, x):\n"
+    "        return x * np.random.normal()\ndef train(kind):\n    if kind == 'noisy':\n        optimizer = Noisy(0.1)\n"
+    "    elif kind == 'adam':\n        optimizer = keras.optimizers.Adam()\n    @tf.function\n    def step(x):\n"
+    "        if kind == 'noisy':\n            x = optimizer.directions(x)\n        return x\n    return step",
     "generator of the layer": "class Net(keras.layers.Layer):\n    def __init__(self):\n        super().__init__()\n"
     "        self.rng = np.random.default_rng(1)\n    def call(self, x):\n        return x + self.rng.normal(size=4)",
     "generator of the module": "RNG = np.random.RandomState(0)\n" + STEP + "    return x + RNG.uniform()",
