@@ -12,7 +12,7 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 
 
 class GeneratorOfRows(Rule):
-    """`from_generator` reads a generator that only hands on rows of arrays, or names of files, which are in memory anyway.
+    """`from_generator` reads a generator that only hands on rows of arrays or names of files that are in memory anyway.
 
     Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks
     their types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. Reported where the

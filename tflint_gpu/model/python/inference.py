@@ -195,7 +195,7 @@ class Inference:
         return self.callables(file, call.func, context)
 
     def methods_called(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
-        """The methods of the project that a call may run, of one object or another, where not all of these are known."""
+        """The methods of the project that a call may run, of one object or another, where not all are known."""
         if not isinstance(call.func, cst.Attribute) or not self.may_be_called(file, call.func):
             return ()
         known = self.callees(file, call, context)

@@ -162,7 +162,7 @@ class ElementWise:
         return None
 
     def _is_for_channels(self, origin: Origin) -> bool:
-        """A tensor or array of another function with a number for each channel, of shape (1, 1, 3): an image has these axes."""
+        """A tensor or array from outside with a number for each channel, of shape (1, 1, 3): an image has these axes."""
         file, call = origin.file, origin.call
         if call is None or self.function.node in (file.tree.function(call), *file.enclosing_functions(call)):
             return False
@@ -174,8 +174,9 @@ class ElementWise:
             position = _SHAPED.get(file.name(call.func) or "")
             shape = argument(call, position, "shape") if position is not None else None
         value = self.constants.of(file, shape, origin.context) if shape is not None else UNKNOWN
-        is_shape = isinstance(value, tuple) and len(value) > 1 and all(isinstance(one, int) for one in value)
-        return is_shape and all(one == 1 for one in value[:-1])
+        if not isinstance(value, tuple) or len(value) < 2 or not isinstance(value[-1], int):
+            return False
+        return all(one == 1 for one in value[:-1])
 
     def _structure(self, file: File, node: cst.Tuple | cst.Dict, context: Context | None) -> _Value | None:
         values = []
