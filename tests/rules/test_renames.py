@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import NEWEST, findings, fixed, model_of
+from checks import NEWEST, findings, fixed, model_of, notebook
 from tflint_gpu.rules.migration.renames import RULES, Renamed
 from tflint_gpu.rules.migration.table import TF_NAME
 
@@ -426,10 +426,7 @@ def test_tensorflow_handed_on_by_a_file_of_the_project(tmp_path: Path) -> None:
 
 
 def test_a_notebook(tmp_path: Path, tflint: Any) -> None:
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [{**cell, "source": [TF]}, {**cell, "source": ["!nvidia-smi\n", "tf.test.is_gpu_available()"]}]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (tmp_path / "n.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "n.ipynb").write_text(notebook(TF, "!nvidia-smi\ntf.test.is_gpu_available()"))
     done = tflint("check", "--isolated", "--no-cache", "--select", "TFG7", "--output-format", "json", "n.ipynb")
     assert [(one["code"], one["cell"]) for one in json.loads(done.stdout)] == [("TFG701", 2)]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import datetime
@@ -129,15 +128,8 @@ def test_a_helper_in_another_file_is_found_there(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_read(tmp_path: Path) -> None:
-    source = [
-        "import random\n",
-        "import tensorflow as tf\n",
-        "@tf.function\n",
-        "def f(x):\n    return x + random.random()",
-    ]
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert {code for code, _ in found(json.dumps(notebook), tmp_path, "x.ipynb")} == {"TFG102"}
+    text = "import random\nimport tensorflow as tf\n@tf.function\ndef f(x):\n    return x + random.random()"
+    assert {code for code, _ in found(notebook(text), tmp_path, "x.ipynb")} == {"TFG102"}
 
 
 def test_the_way_to_a_helper_is_told(tmp_path: Path) -> None:

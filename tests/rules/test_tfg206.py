@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import findings, found
+from checks import findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -220,16 +219,7 @@ def test_loop_of_another_file(tmp_path: Path) -> None:
 def test_notebook(tmp_path: Path) -> None:
     """Protects notebooks: the model is built in one cell and asked in another."""
     cells = [HEAD, "%matplotlib inline\nfor row in x:\n    print(model.predict(row[np.newaxis]))\n"]
-    book = {
-        "cells": [
-            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell}
-            for cell in cells
-        ],
-        "metadata": {"language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    assert "TFG206" in {code for code, _ in found(json.dumps(book), tmp_path, name="scores.ipynb")}
+    assert "TFG206" in {code for code, _ in found(notebook(*cells), tmp_path, name="scores.ipynb")}
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ class ElementWise:
         return None
 
     def _is_for_channels(self, origin: Origin) -> bool:
-        """A tensor or array from outside with a number for each channel, of shape (1, 1, 3): an image has these axes."""
+        """A tensor or array from outside with a number a channel, of shape (1, 1, 3): an image has these axes."""
         file, call = origin.file, origin.call
         if call is None or self.function.node in (file.tree.function(call), *file.enclosing_functions(call)):
             return False
