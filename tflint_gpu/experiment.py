@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from tflint_gpu.diagnostics import Prediction
 
 if TYPE_CHECKING:
-    from libcst import CSTNode
+    from libcst import Call, CSTNode
 
     from tflint_gpu.finding import Finding
     from tflint_gpu.model import Model
@@ -25,7 +25,7 @@ Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit in some file of the program: replace the node, or put text around it or below its statement.
+    """An edit in some file of the program: replace the node or its lines, or put text around it or below its statement.
 
     Arguments:
         optional: it may go with code that the program does not need.
@@ -34,7 +34,7 @@ class Change:
     file: File
     node: CSTNode
     text: str
-    where: Literal["replace", "before", "after", "below"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below"] = "replace"
     optional: bool = False
 
 
@@ -128,6 +128,20 @@ def measured_loop(
     if isinstance(loop, cst.For):
         return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
     return (Change(file, loop.test, f"tflint_measure.turn({samples})"), *endless)
+
+
+def eager_against_traced(
+    model: Model, loop_file: File, loop: LoopNode, file: File, call: Call, workload: Workload
+) -> Experiment:
+    """The user's loop, with the model that a call in it runs as it is, and under `tf.function`."""
+    return Experiment(
+        loop_file,
+        loop,
+        probes=measured_loop(model, loop_file, loop),
+        flaw=wrap(file, call.func, "eager"),
+        repair=wrap(file, call.func, "traced"),
+        workload=workload,
+    )
 
 
 def fix_changes(finding: Finding) -> tuple[Change, ...]:

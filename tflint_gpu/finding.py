@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `node` by `text`; or keep the node and insert `text` before it, after it, or below its line."""
+    """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, or below its line."""
 
     node: CSTNode
     text: str
-    where: Literal["replace", "before", "after", "below"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below"] = "replace"
 
 
 def importing(spelling: Spelling) -> tuple[Edit, ...]:

@@ -1,8 +1,8 @@
-"""Old operations that a dataset is given by `apply`, written as the methods that took their place.
+"""Old calls, written as the calls or the methods of a dataset that took their place.
 
 A template says how: `{name}` is an argument that must be given, `{name|other}` has another text where it is not, a
 piece `{, keyword=name}` is left out where it is not, `{|other}` is always that text, and `!name` is the opposite of a
-literal `True` or `False`.
+literal `True` or `False`. What stands before an operator gets parentheses where it needs some.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.rule import Edit
 
 _PIECE = re.compile(r"\{(, \w+=)?(!?)(\w*)(?:\|([^}]*))?\}")
+_ATOM = re.compile(r"[\w.]+")
 _FIRST_WITH_ALL = (2, 4)  # `tf.data.AUTOTUNE` and `deterministic`
 _OPPOSITE = {"True": "False", "False": "True"}
 
@@ -45,6 +46,23 @@ def rewritten(model: Model, function: cst.CSTNode, parameters: tuple[str, ...], 
     return None if methods is None else Edit(outer, file.code(outer.func.value) + methods)
 
 
+def called(model: Model, function: cst.CSTNode, parameters: tuple[str, ...], template: str) -> Edit | None:
+    """`old(...)` as another call; None for other uses, and for arguments without a counterpart.
+
+    Arguments:
+        function, parameters: as above.
+        template: of the new call, which begins with the full name of the new function.
+    """
+    call = model.file.call_at(function)
+    name, bracket, rest = template.partition("(")
+    new = model.mentions.respelled(call.func, name) if call is not None else None
+    if call is None or new is None or model.target.tensorflow < _FIRST_WITH_ALL:
+        return None
+    given = _given(model, call, parameters)
+    text = None if given is None else _filled(model, function, bracket + rest, given)
+    return None if text is None else Edit(call, new + text)
+
+
 def _given(model: Model, call: cst.Call, parameters: tuple[str, ...]) -> dict[str, str] | None:
     """The texts of a call's arguments by parameter."""
     given: dict[str, str] = {}
@@ -71,6 +89,8 @@ def _filled(model: Model, place: cst.CSTNode, template: str, given: dict[str, st
             text = model.mentions.respelled(place, otherwise) if "." in otherwise else otherwise  # type: ignore[arg-type]
         if text is None and (keyword is None or name in given):
             return None
+        if text is not None and template[piece.end() :].startswith(" ") and not _ATOM.fullmatch(text):
+            text = f"({text})"
         pieces += [template[position : piece.start()], f"{keyword or ''}{text}" if text is not None else ""]
         position = piece.end()
     return "".join([*pieces, template[position:]]) if used.issuperset(given) else None

@@ -25,7 +25,8 @@ from tflint_gpu.rule import (
     table_of,
 )
 
-from .chains import rewritten
+from .chains import called, rewritten
+from .statements import growth_of_all, in_scope
 from .table import KERAS_3, TF_NAME, Rename, State, documentation, first_without, shown
 
 
@@ -115,7 +116,9 @@ class Renamed(Rule):
                 made = {o.node for o in origins if o.call and o.file.names.written(o.call.func) == rename.of}
                 if origins and len(made) == len(origins) and not made <= told:
                     told |= made
-                    yield Use(rename, node, node.attr, rename.attribute)
+                    edits = growth_of_all(model, node) if rename.statements == "growth" else ()
+                    fix = Fix("Turn memory growth on for every GPU", "unsafe", edits) if edits else None
+                    yield Use(rename, node, node.attr, rename.attribute, fix=fix)
 
     def _finding(self, model: Model, use: Use, state: State) -> Finding:
         crash = state == "removed"
@@ -161,6 +164,12 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
     if rename.methods:
         edit = rewritten(model, mention.node, rename.parameters, rename.methods)
         return None if edit is None else Fix("Write the methods that took its place", rename.fix, (edit,))
+    if rename.call:
+        edit = called(model, mention.node, rename.parameters, rename.call)
+        return None if edit is None else Fix(f"Write `{shown(rename.new)}`", rename.fix, (edit,))
+    if rename.statements:
+        moved = in_scope(model, mention.node)
+        return Fix("Build the model under `MirroredStrategy().scope()`", rename.fix, moved) if moved else None
     edits: tuple[Edit, ...] = ()
     if mention.statement is not None:
         plain = {old: other.new for old, other in renames.items() if other.new and "(" not in other.new}

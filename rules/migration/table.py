@@ -37,6 +37,8 @@ class Rename:
     accepts: tuple[str, ...] | None = None
     parameters: tuple[str, ...] = ()
     methods: str = ""
+    call: str = ""
+    statements: Literal["scope", "growth", ""] = ""
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> Rename:

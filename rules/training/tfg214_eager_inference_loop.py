@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.first_looks import runs_models_again
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, wrap
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, eager_against_traced
 
 
 class EagerInferenceLoop(Rule):
@@ -88,14 +88,7 @@ class EagerInferenceLoop(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the model as it is and under `tf.function`."""
         step = next(one for one in model.inference_steps.eager if one.call.func is finding.node)
-        yield Experiment(
-            step.loop_file,
-            step.loop,
-            probes=measured_loop(model, step.loop_file, step.loop),
-            flaw=wrap(step.file, step.call.func, "eager"),
-            repair=wrap(step.file, step.call.func, "traced"),
-            workload=_WORKLOAD,
-        )
+        yield eager_against_traced(model, step.loop_file, step.loop, step.file, step.call, _WORKLOAD)
 
 
 _HELP = "call the model in a function under `@tf.function`, and give it tensors"

@@ -13,6 +13,17 @@ from tflint_gpu.model.python.origins import Origin
 LOCAL = {
     "binding that reaches": ("x = a()\nx = b()\nreveal(x)", "b()"),
     "both branches": ("if c:\n    x = a()\nelse:\n    x = b()\nreveal(x)", "a() | b()"),
+    "bound twice in a branch": ("if c:\n    x = a()\n    x = b()\nelse:\n    x = d()\nreveal(x)", "b() | d()"),
+    "bound twice in the only branch": ("x = a()\nif c:\n    x = b()\n    x = d()\nreveal(x)", "a() | d()"),
+    "bound twice, once inside of more": (
+        "if c:\n    if e:\n        x = a()\n    x = b()\nelse:\n    x = d()\nreveal(x)",
+        "b() | d()",
+    ),
+    "bound twice in a try": ("try:\n    x = a()\n    x = b()\nexcept E:\n    pass\nreveal(x)", "a() | b()"),
+    "bound twice in a loop": (
+        "for i in r:\n    x = a()\n    if c:\n        break\n    x = b()\nreveal(x)",
+        "a() | b()",
+    ),
     "ternary": ("reveal(a() if c else b())", "a() | b()"),
     "or default": ("def f(x=None):\n    reveal(x or make())\nf()", "make()"),
     "walrus": ("if (x := a()):\n    reveal(x)", "a()"),
@@ -33,6 +44,13 @@ LOCAL = {
 CALL = {
     "argument": ("def f(x):\n    reveal(x)\nf(a())", "a()"),
     "keyword": ("def f(x, y):\n    reveal(y)\nf(1, y=a())", "a()"),
+    "called as an item of a dictionary": ("def f(x):\n    reveal(x)\nF = {'f': f, 'g': other}\nF['f'](a())", "a()"),
+    "called by the name of an item": (
+        "def f(x):\n    reveal(x)\ndef g(x):\n    pass\nF = {'f': f, 'g': g}\nrun = F[args.name]\nrun(a())",
+        "a()",
+    ),
+    "called by get": ("def f(x):\n    reveal(x)\nF = {'f': f}\nF.get('f')(a())", "a()"),
+    "called in a loop over a list": ("def f(x):\n    reveal(x)\nfor one in [f]:\n    one(a())", "a()"),
     "all call sites": ("def f(x):\n    reveal(x)\nf(a())\nf(b())", "a() | b()"),
     "default of a call that leaves it out": ("def f(x=a()):\n    reveal(x)\nf()", "a()"),
     "nobody calls it": ("def f(x=a()):\n    reveal(x)", "x?"),

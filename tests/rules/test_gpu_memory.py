@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, fixed, found
+from checks import codes, findings, fixed, found, notebook
 
 HEAD = "import tensorflow as tf\n"
 GPUS = HEAD + 'gpus = tf.config.list_physical_devices("GPU")\n'
@@ -216,11 +215,9 @@ def test_setup_in_a_package_counts(tmp_path: Path) -> None:
 
 
 def test_notebooks_for_tensorflow_1_are_not_found(tmp_path: Path) -> None:
-    lines = ["%tensorflow_version 1.x\n", *(HEAD + TRAIN + "model.fit(x)\n").splitlines(keepends=True)]
-    cells = [{"cell_type": "code", "source": lines}]
-    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    assert not found(notebook, tmp_path, name="old.ipynb")
-    assert found(notebook.replace("%tensorflow_version 1.x", "%tensorflow_version 2.x"), tmp_path, name="new.ipynb")
+    text = notebook("%tensorflow_version 1.x\n" + HEAD + TRAIN + "model.fit(x)\n")
+    assert not found(text, tmp_path, name="old.ipynb")
+    assert found(text.replace("%tensorflow_version 1.x", "%tensorflow_version 2.x"), tmp_path, name="new.ipynb")
 
 
 def test_growth_is_inserted_behind_the_imports(tmp_path: Path) -> None:

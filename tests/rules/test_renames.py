@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import NEWEST, findings, fixed, model_of
+from checks import NEWEST, findings, fixed, model_of, notebook
 
 from tflint_gpu.model.tensorflow.tensorflow_1 import OLD_NAMES
 from tflint_gpu.rule import Finding
@@ -20,6 +20,9 @@ from tflint_gpu.targets import Target
 
 TF = "import tensorflow as tf\n"
 MODEL = TF + "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+EAGER = TF + "with tf.GradientTape() as tape:\n    pass\n"
+SESSION = TF + "c = tf.compat.v1.ConfigProto()\nc.gpu_options.allow_growth = True\n"
+GROWTH = 'for gpu in tf.config.list_physical_devices("GPU"):\n    tf.config.experimental.set_memory_growth(gpu, True)\n'
 OLD_KERAS = Target((2, 15), 2, "settings")
 
 FOUND = {
@@ -249,6 +252,70 @@ FIXES = {
         MODEL + "model.fit(\n    x,\n    workers=2,\n)\n",
         MODEL + "model.fit(\n    x,\n)\n",
     ),
+    "a regularizer": (
+        EAGER + "r = tf.contrib.layers.l2_regularizer(scale=rate + 0.1)\n",
+        EAGER + "r = tf.keras.regularizers.L2((rate + 0.1) / 2)\n",
+    ),
+    "a regularizer with a scope": (EAGER + "r = tf.contrib.layers.l2_regularizer(0.1, scope='w')\n",) * 2,
+    "flattened": (
+        EAGER + "y = tf.contrib.layers.flatten(x)\n",
+        EAGER + "y = tf.keras.layers.Flatten()(x)\n",
+    ),
+    "whole batches": (
+        EAGER + "d = d.apply(tf.contrib.data.batch_and_drop_remainder(8))\n",
+        EAGER + "d = d.batch(8, drop_remainder=True)\n",
+    ),
+    "map and batch of contrib": (
+        EAGER + "d = d.apply(tf.contrib.data.map_and_batch(f, 2))\n",
+        EAGER + "d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE).batch(2)\n",
+    ),
+    "another layer of contrib": (EAGER + "y = tf.contrib.layers.batch_norm(x)\n",) * 2,
+    "a function of contrib that is not called": (EAGER + "make = tf.contrib.layers.l2_regularizer\n",) * 2,
+    "several GPUs": (
+        MODEL + "model = tf.keras.utils.multi_gpu_model(model, gpus=2)\nmodel.compile()\n",
+        TF + "with tf.distribute.MirroredStrategy().scope():\n"
+        + "    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile()\n",
+    ),
+    "several GPUs, in a function": (
+        TF + "def build(n):\n    net = make(\n        3)\n    return net\n\ndef main(n):\n    net = build(\n        n)\n"
+        + "    net = tf.keras.utils.multi_gpu_model(net, n)\n    return net\n",
+        TF + "def build(n):\n    net = make(\n        3)\n    return net\n\ndef main(n):\n"
+        + "    with tf.distribute.MirroredStrategy().scope():\n        net = build(\n        n)\n    return net\n",
+    ),
+    "several GPUs, elsewhere": (MODEL + "print(model)\nmodel = tf.keras.utils.multi_gpu_model(model, 2)\n",) * 2,
+    "several GPUs, both kept": (MODEL + "both = tf.keras.utils.multi_gpu_model(model, 2)\n",) * 2,
+    "several GPUs, with a comment": (MODEL + "model = tf.keras.utils.multi_gpu_model(model, 2)  # why\n",) * 2,
+    "several GPUs, of a list": (
+        TF + "model = load()[0]\nmodel = tf.keras.utils.multi_gpu_model(model, 2)\n",
+    ) * 2,
+    "growth for a session": (
+        SESSION + "s = tf.compat.v1.Session(config=c)\nx = 1\n",
+        TF + GROWTH + "x = 1\n",
+    ),
+    "growth for an interactive session in a function": (
+        "import tensorflow as tf\nfrom tensorflow.compat.v1 import ConfigProto, InteractiveSession\ndef main():\n"
+        "  config = ConfigProto()\n  config.gpu_options.allow_growth = True\n"
+        "  session = InteractiveSession(config=config)\n  train()\n",
+        "import tensorflow as tf\nfrom tensorflow.compat.v1 import ConfigProto, InteractiveSession\ndef main():\n"
+        '  for gpu in tf.config.list_physical_devices("GPU"):\n'
+        "      tf.config.experimental.set_memory_growth(gpu, True)\n  train()\n",
+    ),
+    "growth for Keras's session": (
+        SESSION + "tf.compat.v1.keras.backend.set_session(tf.compat.v1.Session(config=c))\n",
+        TF + GROWTH,
+    ),
+    "a session that is used": (SESSION + "s = tf.compat.v1.Session(config=c)\nrun(s)\n",) * 2,
+    "a session with more options": (
+        SESSION + "c.log_device_placement = True\ns = tf.compat.v1.Session(config=c)\n",
+    ) * 2,
+    "options that are used": (SESSION + "s = tf.compat.v1.Session(config=c)\nprint(c)\n",) * 2,
+    "no growth": (SESSION.replace("True", "False") + "s = tf.compat.v1.Session(config=c)\n",) * 2,
+    "a session behind the first tensor": (
+        TF + "x = tf.constant(1)\n" + SESSION.removeprefix(TF) + "s = tf.compat.v1.Session(config=c)\n",
+    ) * 2,
+    "a session behind work of the project's own": (
+        TF + "def work():\n    return tf.zeros(3)\nwork()\n" + SESSION.removeprefix(TF) + "s = tf.compat.v1.Session(config=c)\n",
+    ) * 2,
     "a list of GPUs": (
         "import tensorflow as tf\nfrom keras import backend as K\nn = len(K.tensorflow_backend._get_available_gpus())\n",
         "import tensorflow as tf\nfrom keras import backend as K\nn = len(tf.config.list_physical_devices(\"GPU\"))\n",
@@ -359,10 +426,7 @@ def test_tensorflow_handed_on_by_a_file_of_the_project(tmp_path: Path) -> None:
 
 
 def test_a_notebook(tmp_path: Path, tflint: Any) -> None:
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [{**cell, "source": [TF]}, {**cell, "source": ["!nvidia-smi\n", "tf.test.is_gpu_available()"]}]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (tmp_path / "n.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "n.ipynb").write_text(notebook(TF, "!nvidia-smi\ntf.test.is_gpu_available()"))
     done = tflint("check", "--isolated", "--no-cache", "--select", "TFG7", "--output-format", "json", "n.ipynb")
     assert [(one["code"], one["cell"]) for one in json.loads(done.stdout)] == [("TFG701", 2)]
 
@@ -482,3 +546,40 @@ def test_methods_give_what_the_old_operation_gave(code: str, tmp_path: Path) -> 
         exec(text, names)
         results.append(sorted(str(x.numpy()) for x in names["ds"]))
     assert results[0] == results[1]
+
+
+def test_what_took_the_place_of_contrib_computes_the_same() -> None:
+    """With the installed TensorFlow: the formulas of tf.contrib's own source, and their gradients."""
+    import tensorflow as tf
+
+    w = tf.Variable(tf.random.stateless_normal((5, 3), seed=(1, 2)))
+    pairs = [
+        (lambda: 0.3 * tf.nn.l2_loss(w), lambda: tf.keras.regularizers.L2(0.3 / 2)(w)),
+        (lambda: 0.3 * tf.reduce_sum(tf.abs(w)), lambda: tf.keras.regularizers.L1(0.3)(w)),
+    ]
+    for old, new in pairs:
+        results = []
+        for compute in (old, new):
+            with tf.GradientTape() as tape:
+                value = compute()
+            results.append((value, tape.gradient(value, w)))
+        tf.debugging.assert_near(results[0][0], results[1][0])
+        tf.debugging.assert_near(results[0][1], results[1][1])
+    images = tf.ones((4, 2, 3))
+    assert tf.keras.layers.Flatten()(images).shape == tf.reshape(images, (4, -1)).shape
+
+
+def test_a_model_built_in_a_scope_trains_as_before(tmp_path: Path) -> None:
+    """With the installed TensorFlow: the mended program gives the losses that the model gives without the old call."""
+    import tensorflow as tf
+
+    build = "tf.keras.utils.set_random_seed(3)\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+    train = "model.compile('sgd', 'mse')\nloss = model.fit(x, x, verbose=0, shuffle=False).history['loss']\n"
+    mended = fixed(f"{TF}{build}model = tf.keras.utils.multi_gpu_model(model, 2)\n{train}", tmp_path, "TFG703")
+    assert "MirroredStrategy" in mended
+    losses = []
+    for text in (TF + build + train, mended):
+        names: dict[str, Any] = {"x": tf.ones((32, 1))}
+        exec(text, names)
+        losses.append(names["loss"])
+    assert losses[0] == pytest.approx(losses[1])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import datetime
@@ -33,6 +32,10 @@ FROZEN = {
     + "        return x + noise(4)",
     "helper method": "class Net(keras.layers.Layer):\n    def noise(self):\n        return np.random.randn(4)\n"
     "    def call(self, x):\n        return x + self.noise()",
+    "a method of one of several objects": "class Noisy(keras.optimizers.SGD):\n    def directions(self, x):\n"
+    "        return x * np.random.normal()\ndef train(kind):\n    if kind == 'noisy':\n        optimizer = Noisy(0.1)\n"
+    "    elif kind == 'adam':\n        optimizer = keras.optimizers.Adam()\n    @tf.function\n    def step(x):\n"
+    "        if kind == 'noisy':\n            x = optimizer.directions(x)\n        return x\n    return step",
     "generator of the layer": "class Net(keras.layers.Layer):\n    def __init__(self):\n        super().__init__()\n"
     "        self.rng = np.random.default_rng(1)\n    def call(self, x):\n        return x + self.rng.normal(size=4)",
     "generator of the module": "RNG = np.random.RandomState(0)\n" + STEP + "    return x + RNG.uniform()",
@@ -125,15 +128,8 @@ def test_a_helper_in_another_file_is_found_there(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_read(tmp_path: Path) -> None:
-    source = [
-        "import random\n",
-        "import tensorflow as tf\n",
-        "@tf.function\n",
-        "def f(x):\n    return x + random.random()",
-    ]
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert {code for code, _ in found(json.dumps(notebook), tmp_path, "x.ipynb")} == {"TFG102"}
+    text = "import random\nimport tensorflow as tf\n@tf.function\ndef f(x):\n    return x + random.random()"
+    assert {code for code, _ in found(notebook(text), tmp_path, "x.ipynb")} == {"TFG102"}
 
 
 def test_the_way_to_a_helper_is_told(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ NEEDLESS = {
     "data is a parameter": "def peaks(batch):\n    return tf.map_fn(lambda x: tf.reduce_max(x), batch)",
     "attribute of self": "class Scale(keras.layers.Layer):\n    def __init__(self, by):\n        super().__init__()\n"
     "        self.by = by\n    def call(self, x):\n        return tf.map_fn(lambda row: row * self.by, x)",
+    "function of TensorFlow in an attribute": "class Pool(keras.layers.Layer):\n    def __init__(self, kind):\n        super().__init__()\n"
+    "        if kind == 'mean':\n            self.pool = tf.reduce_mean\n        elif kind == 'max':\n            self.pool = tf.reduce_max\n"
+    "    def call(self, x):\n        return tf.map_fn(self.pool, x)",
     "method": "class Scale(keras.layers.Layer):\n    def one(self, x):\n        return tf.exp(x) * 2.0\n"
     "    def call(self, x):\n        return tf.map_fn(self.one, x)",
     "mode of the object": "class Frames:\n    def count(self, n):\n        if self.padded:\n            return n // self.step\n"

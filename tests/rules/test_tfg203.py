@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import found
+from checks import found, notebook
 
 HEAD = """\
 import tensorflow as tf
@@ -122,9 +121,7 @@ def test_a_function_of_another_file(tmp_path: Path) -> None:
 
 
 def test_a_notebook(tmp_path: Path) -> None:
-    code = [HEAD + STEP, "for x in data:\n    run = tf.function(step)\n    run(x)"]
-    cells = [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in code]
-    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    text = notebook(HEAD + STEP, "for x in data:\n    run = tf.function(step)\n    run(x)")
     assert ("TFG203", 2) in found(text, tmp_path, name="a.ipynb")
 
 

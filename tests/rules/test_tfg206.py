@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import findings, found
+from checks import findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -17,6 +16,23 @@ from tensorflow import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
 x = np.zeros((640, 2))
+"""
+
+MEMORY = """import random
+from collections import deque
+class Agent:
+    def __init__(self):
+        self.memory = {}
+    def remember(self, state, reward):
+        self.memory.append((state, reward))
+    def replay(self):
+        for state, reward in {}:
+            y = model.predict(state)
+    def train(self):
+        for row in x:
+            self.remember(np.reshape(row, [1, 2]), 1.0)
+            self.replay()
+Agent().train()
 """
 
 FOUND = {
@@ -67,6 +83,14 @@ FOUND = {
     "index of the loop": "for i, row in enumerate(x):\n    if i == 0:\n        continue\n    y = model.predict(row[None])",
     "text": "text = 'seed'\nfor _ in range(400):\n    row = np.zeros((1, 40, 60))\n    for t, char in enumerate(text):\n"
     "        row[0, t, ord(char)] = 1.0\n    p = model.predict(row, verbose=0)[0]\n    text = text[1:] + chr(np.argmax(p))",
+    "a replay memory": MEMORY.format("deque(maxlen=99)", "random.sample(self.memory, 32)"),
+    "a replay memory in a list": MEMORY.format("list()", "random.choices(self.memory, k=32)"),
+    "a replay memory of its own class": "import random\nfrom collections import deque\nclass Memory:\n    def __init__(self):\n"
+    "        self.rows = deque()\n    def add(self, row, reward):\n        self.rows.appendleft((row, reward))\n"
+    "    def sample(self, n):\n        return random.sample(self.rows, n)\nmemory = Memory()\nfor row in x:\n"
+    "    memory.add(np.reshape(row, [1, 2]), 0.0)\nfor row, reward in memory.sample(32):\n    y = model.predict(row)",
+    "rows drawn one by one": "import random\nfrom collections import deque\nrows = deque(maxlen=9)\nfor row in x:\n    rows.append(row[None])\n"
+    "for i in range(99):\n    y = model.predict(random.choice(rows))",
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
@@ -79,6 +103,10 @@ SILENT = {
     "few in a function": "def show():\n    for i in range(4):\n        model.predict(x[i:i + 1])\nshow()",
     "a whole graph": "adjacency = np.eye(9)\nnodes = np.ones((9, 4))\nfor epoch in range(100):\n"
     "    model.fit([nodes[None], adjacency[None]], x, epochs=1)\n    y = model.predict([nodes[None], adjacency[None]])",
+    "a memory of batches": MEMORY.format("deque(maxlen=99)", "random.sample(self.memory, 32)").replace(
+        "[1, 2]", "[4, 2]"
+    ),
+    "a memory with more in it": MEMORY.format("deque(x, maxlen=99)", "random.sample(self.memory, 32)"),
     "chunks": "for i in range(0, 640, 64):\n    y = model.predict(x[i:i + 64])",
     "files": "for p in paths:\n    y = model.predict(np.load(p))",
     "a request handler": "from flask import Flask, request\napp = Flask('a')\n@app.route('/')\ndef handle():\n"
@@ -191,16 +219,7 @@ def test_loop_of_another_file(tmp_path: Path) -> None:
 def test_notebook(tmp_path: Path) -> None:
     """Protects notebooks: the model is built in one cell and asked in another."""
     cells = [HEAD, "%matplotlib inline\nfor row in x:\n    print(model.predict(row[np.newaxis]))\n"]
-    book = {
-        "cells": [
-            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell}
-            for cell in cells
-        ],
-        "metadata": {"language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    assert "TFG206" in {code for code, _ in found(json.dumps(book), tmp_path, name="scores.ipynb")}
+    assert "TFG206" in {code for code, _ in found(notebook(*cells), tmp_path, name="scores.ipynb")}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import findings, found
+from checks import findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -157,16 +156,7 @@ def test_step_of_another_file(tmp_path: Path) -> None:
 def test_notebook(tmp_path: Path) -> None:
     """Protects notebooks: the step is in one cell and the loop in another."""
     cells = [HEAD, "%matplotlib inline\n" + LOOP + "    print(loss.numpy())\n"]
-    book = {
-        "cells": [
-            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell}
-            for cell in cells
-        ],
-        "metadata": {"language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    assert "TFG209" in {code for code, _ in found(json.dumps(book), tmp_path, name="training.ipynb")}
+    assert "TFG209" in {code for code, _ in found(notebook(*cells), tmp_path, name="training.ipynb")}
 
 
 def test_one_finding_a_loop(tmp_path: Path) -> None:

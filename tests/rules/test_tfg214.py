@@ -25,6 +25,10 @@ EAGER = {  # the row of the call, below HEAD
         "for path in paths:\n    image = tf.io.decode_image(tf.io.read_file(path))\n    scores = model(image[None])\n",
         3,
     ),
+    "resized to one size": (
+        "for path in paths:\n    image = cv2.resize(cv2.imread(path), (224, 224))\n    scores = model(np.expand_dims(image, 0))\n",
+        3,
+    ),
     "a comprehension": ("found = [model(cv2.imread(path)[None]) for path in paths]\n", 1),
     "steps of diffusion": (
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",
@@ -86,6 +90,21 @@ EAGER = {  # the row of the call, below HEAD
     ),
 }
 QUIET = {
+    "the scales of a picture": (
+        "def resample(image, size):\n    return cv2.resize(image, size)\nimage = cv2.imread('a.png')\nfor scale in scales:\n"
+        "    height = int(np.ceil(480 * scale))\n    width = int(np.ceil(640 * scale))\n"
+        "    small = (resample(image, (height, width)) - 127.5) / 128\n    out = model(np.expand_dims(small, 0))\n    print(out)\n"
+    ),
+    "a pyramid of sizes": (
+        "size = 640\nwhile size > 20:\n    small = tf.image.resize(images, [size, size])\n    print(model(small).numpy())\n"
+        "    size = size // 2\n"
+    ),
+    "a program that is to run eagerly": (
+        "model.run_eagerly = True\nwhile True:\n    ok, frame = camera.read()\n    boxes = model(np.array(frame)[None])\n"
+    ),
+    "functions that run eagerly": (
+        "tf.config.run_functions_eagerly(True)\nwhile True:\n    ok, frame = camera.read()\n    boxes = model(np.array(frame)[None])\n"
+    ),
     "under tf.function": (
         "@tf.function\ndef detect(x):\n    return model(x)\nwhile True:\n    frame = camera.read()\n    detect(tf.constant(frame))\n"
     ),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, fixed, found
+from checks import codes, findings, fixed, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -178,11 +177,7 @@ def test_notebook(tmp_path: Path) -> None:
         "ds = ds.map(lambda x: tf.image.random_crop(x, (9, 9, 3)))",
         "ds = ds.batch(32)",
     ]
-    cells = [
-        {"cell_type": "code", "source": [s], "metadata": {}, "outputs": [], "execution_count": None} for s in sources
-    ]
-    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    assert {code for code, _ in found(text, tmp_path, "x.ipynb")} == {"TFG303"}
+    assert {code for code, _ in found(notebook(*sources), tmp_path, "x.ipynb")} == {"TFG303"}
 
 
 def test_fix(tmp_path: Path) -> None:

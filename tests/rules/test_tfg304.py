@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, fixed, found
+from checks import codes, findings, fixed, found, notebook
 
 HEAD = """
 import numpy as np
@@ -51,6 +50,13 @@ ELEMENT_WISE = {
     "Keras's preprocessing": "from tensorflow.keras.applications.vgg16 import preprocess_input\n"
     "model.fit(source.map(lambda x, y: (preprocess_input(x), y)).batch(32))",
     "Rescaling": "rescale = keras.layers.Rescaling(1 / 255)\nmodel.fit(source.map(lambda x, y: (rescale(x), y)).batch(32))",
+    "joined on the last axis": "def prep(x):\n    mask = tf.cast(x > 0, tf.float32)\n    return tf.concat((x, mask), axis=-1)\n"
+    "model.fit(rows.map(prep).batch(32))",
+    "joined with what is joined": "model.fit(rows.map(lambda x: tf.concat([tf.concat([x, x], -1), -x], -1)).batch(32))",
+    "a value a channel": "def make():\n    mean = tf.reshape((0.49, 0.48, 0.45), shape=(1, 1, 3))\n    std = tf.constant([0.2, 0.2, 0.2], shape=[1, 1, 3])\n"
+    "    def prep(x, y):\n        x = tf.cast(x, tf.float32) / 255.\n        x = (x - mean) / std\n        return x, y\n"
+    "    return source.map(prep).batch(32)\nmodel.fit(make())",
+    "a value a channel, by NumPy": "MEAN = np.array([0.1, 0.2, 0.3]).reshape(1, 1, 3)\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
     "threshold": "model.fit(rows.map(lambda x: tf.where(x > 127, 1.0, 0.0)).batch(32))",
     "np.float32": "model.fit(rows.map(lambda x: tf.cast(x, 'float32') / np.float32(255)).batch(32))",
     "a mode known outside": "def prep(x):\n    if DEPTH > 3:\n        x = x / 255\n    return x / 1.0\n"
@@ -101,6 +107,14 @@ SILENT = {
     "one key of many": "model.fit(rows.map(lambda d: d['image'] / 255).batch(32))",
     "two shapes": "model.fit(source.map(lambda x, y: (x * y, y)).batch(32))",
     "two ranks": "model.fit(rows.map(lambda x: x * tf.expand_dims(x, -1)).batch(32))",
+    "joined on the first axis": "model.fit(rows.map(lambda x: tf.concat([x, x], 0)).batch(32))",
+    "joined on the last but one": "model.fit(rows.map(lambda x: tf.concat([x, x], axis=-2)).batch(32))",
+    "joined with a number": "ONE = tf.ones([1])\nmodel.fit(rows.map(lambda x: tf.concat([x, ONE], -1)).batch(32))",
+    "joined with another component": "model.fit(source.map(lambda x, y: (tf.concat([x, y], -1), y)).batch(32))",
+    "a value a row": "MEAN = tf.reshape(means, (28, 1, 1))\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
+    "a table": "MEAN = np.zeros((28, 28)).reshape(28, 28)\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
+    "a shape not known": "MEAN = tf.reshape(means, shape)\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
+    "reshaped in the function": "model.fit(rows.map(lambda x: x - tf.reshape(tf.reduce_mean(x, [0, 1]), (1, 1, 3))).batch(32))",
     "vector": "MEAN = np.array([0.1, 0.2, 0.3])\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
     "reduction": "model.fit(rows.map(lambda x: x / tf.reduce_max(x)).batch(32))",
     "constant component": "model.fit(rows.map(lambda x: (x, 0)).batch(32))",
@@ -181,11 +195,7 @@ def test_notebook(tmp_path: Path) -> None:
         "ds = ds.map(lambda x: x / 255)",
         "ds = ds.batch(32)",
     ]
-    cells = [
-        {"cell_type": "code", "source": [s], "metadata": {}, "outputs": [], "execution_count": None} for s in sources
-    ]
-    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    assert {code for code, _ in found(text, tmp_path, "x.ipynb")} == {"TFG304"}
+    assert {code for code, _ in found(notebook(*sources), tmp_path, "x.ipynb")} == {"TFG304"}
 
 
 def test_fix_moves_the_map(tmp_path: Path) -> None:
@@ -256,3 +266,13 @@ def test_batches_are_the_same_either_way() -> None:
         for first, second in zip(one_by_one, at_once, strict=True):
             assert first.shape == second.shape
             tf.debugging.assert_near(tf.cast(first, tf.float32), tf.cast(second, tf.float32), atol=1e-4)
+
+
+def test_joined_and_broadcast_values_are_those_of_each_element() -> None:
+    """With the installed TensorFlow: joined on the last axis, and with a value a channel."""
+    import tensorflow as tf
+
+    images = tf.random.stateless_uniform((5, 4, 4, 3), seed=(1, 2))
+    mean = tf.reshape((0.4, 0.5, 0.6), (1, 1, 3))
+    for function in (lambda x: tf.concat([x, -x], -1), lambda x: x - mean):
+        tf.debugging.assert_equal(function(images), tf.stack([function(image) for image in images]))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import tensorflow as tf
@@ -121,12 +120,7 @@ def test_in_another_file(tmp_path: Path) -> None:
 def test_in_a_notebook(tmp_path: Path) -> None:
     """Protects pipelines over several cells, and one finding for two trainings."""
     texts = (HEAD, "ds = source.shuffle(9).cache().batch(4)", "model.fit(ds, epochs=2)", "model.fit(ds, epochs=3)")
-    cells = [
-        {"cell_type": "code", "source": [text], "metadata": {}, "outputs": [], "execution_count": None}
-        for text in texts
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    names = [rule.code for rule, _ in findings(json.dumps(notebook), tmp_path, name="n.ipynb")]
+    names = [rule.code for rule, _ in findings(notebook(*texts), tmp_path, name="n.ipynb")]
     assert names.count("TFG306") == 1
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import tensorflow as tf
@@ -95,12 +94,7 @@ def test_in_another_file(tmp_path: Path) -> None:
 def test_in_a_notebook(tmp_path: Path) -> None:
     """Protects pipelines whose steps stand in several cells."""
     cells = [HEAD + "ds = source.batch(4)", "ds = ds.shuffle(4)", "model.fit(ds, epochs=2)"]
-    cells_of_notebook = [
-        {"cell_type": "code", "source": [text], "metadata": {}, "outputs": [], "execution_count": None}
-        for text in cells
-    ]
-    notebook = {"cells": cells_of_notebook, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert "TFG307" in {rule.code for rule, _ in findings(json.dumps(notebook), tmp_path, name="n.ipynb")}
+    assert "TFG307" in {rule.code for rule, _ in findings(notebook(*cells), tmp_path, name="n.ipynb")}
 
 
 def test_is_silent_in_tests(tmp_path: Path) -> None:

@@ -34,6 +34,21 @@ HANDED_ON = {  # the row below HEAD
         "ds = tf.data.Dataset.from_generator(rows, spec).batch(32)\n",
         5,
     ),
+    "names of files": (
+        "import glob\nnames = sorted(glob.glob('*.npy'))\ndef rows():\n    for name in names:\n        yield name\n"
+        "ds = tf.data.Dataset.from_generator(rows, tf.string)\n",
+        6,
+    ),
+    "names of files, collected": (
+        "import os\ndef find(folder):\n    found = []\n    for root, _, names in os.walk(folder):\n        for name in names:\n"
+        "            found.append(os.path.join(root, name))\n    return found\nclass Data:\n    def __init__(self, folder):\n"
+        "        files = sorted(find(folder))\n        self.ids = [os.path.basename(f).replace('.npy', '') for f in files]\n"
+        "        self.files = files\n    def arguments(self):\n        return [self.ids]\n    def rows(self, ids):\n"
+        "        for i, name in enumerate(ids):\n            path = self.files[i]\n            row = {'id': name, 'path': path}\n"
+        "            yield row\n    def build(self):\n"
+        "        return tf.data.Dataset.from_generator(self.rows, output_types=types, args=(self.arguments()))\n",
+        21,
+    ),
     "as a dictionary": (
         "def rows():\n    for v, w in zip(x, y):\n        yield {'x': v, 'y': w}\nds = tf.data.Dataset.from_generator(rows, spec)\n",
         4,
@@ -83,6 +98,9 @@ OTHERS = {
     "ds = tf.data.Dataset.from_generator(rows, spec)\n",
     "not known": "from elsewhere import values\ndef rows():\n    for v in values:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "an unknown generator": "from elsewhere import rows\nds = tf.data.Dataset.from_generator(rows, spec)\n",
+    "texts of words": "texts = [line.split() for line in open('a.txt')]\nds = tf.data.Dataset.from_generator(lambda: iter(texts), tf.string)\n",
+    "changed before": "def rows():\n    for v in x:\n        w = v / 2\n        yield w\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "another index": "def rows():\n    for i, v in enumerate(x):\n        yield v, y[i + 1]\nds = tf.data.Dataset.from_generator(rows, spec)\n",
     "a list of texts": "texts = read()\nds = tf.data.Dataset.from_generator(lambda: iter(texts), tf.string)\n",
     "a few rows": "small = np.array([[1, 2], [3, 4]])\ndef rows():\n    for v in small:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "a glance": ZIPPED + "ds = tf.data.Dataset.from_generator(rows, spec)\nfor v in ds.take(3):\n    print(v)\n",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import NEWEST, codes, findings, found
+from checks import NEWEST, codes, findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -98,12 +97,8 @@ def test_dataset_of_another_file(tmp_path: Path) -> None:
 
 def test_in_a_notebook(tmp_path: Path) -> None:
     """Protects datasets made in another cell."""
-    cells = [
-        {"cell_type": "code", "source": [text], "metadata": {}, "outputs": [], "execution_count": None}
-        for text in (HEAD, "model.fit(ds, batch_size=64)")
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert "TFG315" in {rule.code for rule, _ in findings(json.dumps(notebook), tmp_path, name="n.ipynb")}
+    text = notebook(HEAD, "model.fit(ds, batch_size=64)")
+    assert "TFG315" in {rule.code for rule, _ in findings(text, tmp_path, name="n.ipynb")}
 
 
 def test_place_notes_and_version(tmp_path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import numpy as np
@@ -105,12 +104,8 @@ def test_dataset_of_another_file(tmp_path: Path) -> None:
 
 def test_in_a_notebook(tmp_path: Path) -> None:
     """Protects datasets made in another cell."""
-    cells = [
-        {"cell_type": "code", "source": [text], "metadata": {}, "outputs": [], "execution_count": None}
-        for text in (HEAD + "ds = tf.data.Dataset.from_tensor_slices((x, y))", "model.fit(ds)")
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert "TFG316" in {rule.code for rule, _ in findings(json.dumps(notebook), tmp_path, name="n.ipynb")}
+    text = notebook(HEAD + "ds = tf.data.Dataset.from_tensor_slices((x, y))", "model.fit(ds)")
+    assert "TFG316" in {rule.code for rule, _ in findings(text, tmp_path, name="n.ipynb")}
 
 
 def test_keras_takes_elements_as_batches() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import tensorflow as tf
@@ -66,12 +65,8 @@ def test_constant_of_another_file(tmp_path: Path) -> None:
 
 def test_in_a_notebook(tmp_path: Path) -> None:
     """Protects datasets made in another cell."""
-    cells = [
-        {"cell_type": "code", "source": [text], "metadata": {}, "outputs": [], "execution_count": None}
-        for text in (HEAD, "mixed = source.shuffle(1)\nprint(mixed)")
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert "TFG317" in {rule.code for rule, _ in findings(json.dumps(notebook), tmp_path, name="n.ipynb")}
+    text = notebook(HEAD, "mixed = source.shuffle(1)\nprint(mixed)")
+    assert "TFG317" in {rule.code for rule, _ in findings(text, tmp_path, name="n.ipynb")}
 
 
 def test_place(tmp_path: Path) -> None:

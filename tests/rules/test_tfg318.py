@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 HEAD = """
 import tensorflow as tf
@@ -78,12 +77,8 @@ def test_batches_of_another_file(tmp_path: Path) -> None:
 
 def test_in_a_notebook(tmp_path: Path) -> None:
     """Protects datasets made in another cell."""
-    cells = [
-        {"cell_type": "code", "source": [text], "metadata": {}, "outputs": [], "execution_count": None}
-        for text in (HEAD + "ds = source.batch(64)", "ds = ds.prefetch(64)\nprint(ds)")
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert "TFG318" in {rule.code for rule, _ in findings(json.dumps(notebook), tmp_path, name="n.ipynb")}
+    text = notebook(HEAD + "ds = source.batch(64)", "ds = ds.prefetch(64)\nprint(ds)")
+    assert "TFG318" in {rule.code for rule, _ in findings(text, tmp_path, name="n.ipynb")}
 
 
 def test_a_prefetch_behind_batch_reads_whole_batches_ahead() -> None:

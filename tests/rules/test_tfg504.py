@@ -22,6 +22,7 @@ LATE = {  # the row of the assignment
     "under a condition": (TF + "x = tf.zeros(3)\nif args.gpu:\n    " + SET, 5),
     "by a function": (TF + "def table():\n    return tf.constant([1, 2])\nweights = table()\n" + SET, 6),
     "in a function": (TF + "def main():\n    x = tf.zeros(3)\n    " + SET + "main()\n", 5),
+    "in the caller": (TF + "def choose():\n    " + SET + "def main():\n    x = tf.zeros(3)\n    choose()\nmain()\n", 4),
     "the name in a constant": (TF + "NAME = 'CUDA_VISIBLE_DEVICES'\nx = tf.zeros(3)\nos.environ[NAME] = '0'\n", 5),
     "another value in time": (SET.replace("os", "import os\nos", 1) + TF + "tf.zeros(3)\n" + SET.replace("1", "0"), 6),
 }
@@ -41,6 +42,11 @@ FINE = {
     "the same again": "import os\n" + SET + "import tensorflow as tf\ntf.zeros(3)\n" + SET,
     "another mapping": TF + "tf.zeros(3)\nenv = {}\nenv['CUDA_VISIBLE_DEVICES'] = '1'\n",
     "another variable": TF + "tf.zeros(3)\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'  # CUDA_VISIBLE_DEVICES\n",
+    "in one of two callers": TF
+    + "def choose():\n    "
+    + SET
+    + "def a():\n    tf.zeros(3)\n    choose()\ndef b():\n    choose()\nb()\na()\n",
+    "nobody calls it": TF + "x = tf.constant\ndef choose():\n    " + SET,
     "in another function": TF + "def a():\n    tf.zeros(3)\ndef b():\n    " + SET,
     "NumPy": "import os\nimport numpy as np\nx = np.zeros(3)\n" + SET + "import tensorflow as tf\n",
     "a graph": "import os\nimport tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.constant(1)\n" + SET,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from checks import NEWEST, codes, findings, found
+from checks import NEWEST, codes, findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -121,10 +120,8 @@ def test_a_constant_of_another_file_is_found(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_read(tmp_path: Path) -> None:
-    source = ["from keras.layers import GRU\n", "layer = GRU(8, reset_after=False)"]
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert {code for code, _ in found(json.dumps(notebook), tmp_path, "x.ipynb")} == {"TFG601"}
+    text = notebook("from keras.layers import GRU\nlayer = GRU(8, reset_after=False)")
+    assert {code for code, _ in found(text, tmp_path, "x.ipynb")} == {"TFG601"}
 
 
 def test_tensorflow_1_has_other_layers_for_it(tmp_path: Path) -> None:

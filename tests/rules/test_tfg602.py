@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from checks import codes, findings, found
+from checks import codes, findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -128,10 +127,8 @@ def test_the_dtype_may_come_from_another_file(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_read(tmp_path: Path) -> None:
-    source = ["import tensorflow as tf\n", "tf.keras.backend.set_floatx('float64')"]
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    assert {code for code, _ in found(json.dumps(notebook), tmp_path, "x.ipynb")} == {"TFG602"}
+    text = notebook("import tensorflow as tf\ntf.keras.backend.set_floatx('float64')")
+    assert {code for code, _ in found(text, tmp_path, "x.ipynb")} == {"TFG602"}
 
 
 @pytest.mark.parametrize(("keras", "expected"), [(3, []), (2, ["TFG602"])])

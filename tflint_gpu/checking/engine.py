@@ -362,6 +362,8 @@ def placed(fix: rules_api.Fix, file: File) -> Fix | None:
             start = end = source.end_of_line(end)
             if source.text[start - 1] not in "\r\n":  # the last line, without an end
                 text = "\n" + text.rstrip("\n")
+        elif edit.where == "lines":
+            start, end = source.whole_lines(start, end)
         elif edit.where == "after":
             start = end
         elif edit.where == "before":

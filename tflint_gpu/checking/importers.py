@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -42,18 +42,24 @@ class Importers:
     def _direct(self) -> dict[Path, set[Path]]:
         """For each file that an import leads to, those that name it."""
         importers: dict[Path, set[Path]] = {}
-        seen: set[Path] = set()
-        for file in self._starts.values():
-            queue = [file.path]
-            while queue:
-                path = queue.pop()
-                if path in seen:
-                    continue
-                seen.add(path)
-                for imported in self.engine.imports_of(path, file):
-                    importers.setdefault(imported, set()).add(path)
-                    queue.append(imported)
+        for path, imported in reached(self.engine, self._starts.values()):
+            for one in imported:
+                importers.setdefault(one, set()).add(path)
         return importers
+
+
+def reached(engine: Engine, files: Iterable[FileToCheck]) -> Iterator[tuple[Path, list[Path]]]:
+    """Some files and all that they import, directly or through others, each once with what it imports itself."""
+    seen: set[Path] = set()
+    for file in files:
+        queue = [file.path]
+        while queue:
+            path = queue.pop()
+            if path not in seen:
+                seen.add(path)
+                imported = list(engine.imports_of(path, file))
+                queue += imported
+                yield path, imported
 
 
 def _may_matter(file: FileToCheck) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine, FileResult
-from tflint_gpu.checking.importers import Importers
+from tflint_gpu.checking.importers import Importers, reached
 from tflint_gpu.diagnostics import Diagnostic, Fix
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, entries, load
 from tflint_gpu.settings.config import SettingsError
@@ -170,18 +170,10 @@ class UnusedSuppressions:
     def _is_any_broken(self, files: Sequence[FileToCheck]) -> bool:
         """Whether one of the files, or of those that they import, could not be checked as a whole."""
         results = {result.file.path: result for result in self._all_results}
-        seen: set[Path] = set()
-        for file in files:
-            queue = [file.path]
-            while queue:
-                path = queue.pop()
-                if path in seen:
-                    continue
-                seen.add(path)
-                if not results[path].is_whole if path in results else self._does_not_parse(path):
-                    return True
-                queue += self.engine.imports_of(path, file)
-        return False
+        return any(
+            not results[path].is_whole if path in results else self._does_not_parse(path)
+            for path, _ in reached(self.engine, files)
+        )
 
     def _does_not_parse(self, path: Path) -> bool:
         if path not in self._broken:

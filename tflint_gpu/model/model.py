@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.networks.embedded_arrays import EmbeddedArrays
 from tflint_gpu.model.networks.trainings import Trainings
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
@@ -85,9 +86,11 @@ LIBRARY = Library(
         (
             "tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.std.tqdm rich.progress.track "
             "tqdm.autonotebook.tqdm tensorflow_datasets.as_numpy copy.copy copy.deepcopy "
-            "progressbar.progressbar alive_progress.alive_it fastprogress.progress_bar"
+            "progressbar.progressbar alive_progress.alive_it fastprogress.progress_bar "
+            "random.sample random.choices itertools.islice itertools.cycle"
         ).split()
     ),
+    choosing=frozenset(["random.choice"]),
     wrapping=TF_FUNCTIONS | {"functools.partial", "partial", "tf.autograph.experimental.do_not_convert"},
 )
 
@@ -223,6 +226,11 @@ class Model:
             self.frozen_values,
             self.runtime,
         )
+
+    @cached_property
+    def embedded_arrays(self) -> EmbeddedArrays:
+        """Which arrays become constants of a graph."""
+        return EmbeddedArrays(self.inference, self.constants, self.kinds, self.traced_code, self.mapped_code)
 
     @cached_property
     def side_effects(self) -> SideEffects:
@@ -378,6 +386,7 @@ class Model:
             self.forward_passes,
             self.repetitions,
             self.loop_numbers,
+            self.traced_code,
         )
 
     @cached_property

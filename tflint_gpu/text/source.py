@@ -181,6 +181,10 @@ class SourceFile:
         row = self.row(offset)
         return self.line_starts[row] if row < len(self.line_starts) else len(self.text)
 
+    def whole_lines(self, start: int, end: int) -> tuple[int, int]:
+        """The offsets of the lines that a stretch of text touches, with the last one's ending."""
+        return self.line_starts[self.row(start) - 1], self.end_of_line(end)
+
     def line(self, row: int) -> str:
         """A row of the text (from 1) without its line ending; empty beyond the end."""
         if not 1 <= row <= len(self.line_starts):

@@ -57,7 +57,7 @@ def of_change(change: Change, *, measures: bool) -> Piece:
         return Piece(end, end, text, (_CLOSING, end - start, int(measures)), around)
     if change.where == "before":
         return Piece(start, start, text, (_OPENING, start - end, int(not measures)), around)
-    return replacing(start, end, text)
+    return replacing(*(file.source.whole_lines(start, end) if change.where == "lines" else around), text)
 
 
 def without_rows(source: SourceFile, rows: Iterable[int]) -> Iterator[Piece]:

@@ -1,8 +1,11 @@
-"""TFG305: a Python loop over each element of a pipeline, and the same in TensorFlow's operations."""
+"""TFG305: a Python loop over each element of a pipeline, and the same in TensorFlow's operations; files, in threads."""
 
 from __future__ import annotations
 
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -27,6 +30,34 @@ def _read(dataset: tf.data.Dataset) -> None:
         pass
 
 
+_FILES = 1000
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+def _saved(*shape: int) -> str:
+    path = Path(_FOLDER.name, f"{'_'.join(map(str, shape))}.npy")
+    np.save(path, np.zeros(shape, np.float32))
+    return str(path)
+
+
+def _load(path: str) -> None:
+    for _ in range(_FILES):
+        np.load(path)
+
+
+def _one_after_the_other(path: str) -> None:
+    _load(path)
+    _load(path)
+
+
+def _in_two_threads(path: str) -> None:
+    threads = [threading.Thread(target=_load, args=(path,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def workloads() -> Iterator[tuple[str, Callable[[], object], Callable[[], object]]]:
     """Batches of 32, read without a consumer."""
     rows = tf.data.Dataset.from_tensors(tf.ones(200)).repeat(640)
@@ -35,3 +66,9 @@ def workloads() -> Iterator[tuple[str, Callable[[], object], Callable[[], object
     yield "a mean of 3 over 640 rows of 200, in threads", lambda: _read(loop), lambda: _read(graph)
     alone = rows.map(_in_python).batch(32)
     yield "the same loop on one thread, and in threads", lambda: _read(alone), lambda: _read(loop)
+    for shape in ((80,), (300, 80)):
+        path = _saved(*shape)
+        what = (
+            f"not reported: np.load of 2,000 files of {' by '.join(map(str, shape))} numbers, on one thread and on two"
+        )
+        yield what, lambda path=path: _one_after_the_other(path), lambda path=path: _in_two_threads(path)

@@ -20,35 +20,9 @@ from tflint_gpu.model.interpreter.values import (
 )
 from tflint_gpu.model.interpreter.world import World
 from tflint_gpu.model.python.constants import UNKNOWN
+from tflint_gpu.model.python.operators import ARITHMETIC, ASSIGNING, COMPARISONS, GROWING
 
-_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    cst.Add: operator.add,
-    cst.Subtract: operator.sub,
-    cst.Multiply: operator.mul,
-    cst.Divide: operator.truediv,
-    cst.FloorDivide: operator.floordiv,
-    cst.Modulo: operator.mod,
-    cst.Power: operator.pow,
-    cst.LeftShift: operator.lshift,
-    cst.RightShift: operator.rshift,
-}
-_ASSIGNING: dict[type, Callable[[Any, Any], Any]] = {
-    cst.AddAssign: operator.add,
-    cst.SubtractAssign: operator.sub,
-    cst.MultiplyAssign: operator.mul,
-    cst.DivideAssign: operator.truediv,
-    cst.FloorDivideAssign: operator.floordiv,
-    cst.ModuloAssign: operator.mod,
-    cst.PowerAssign: operator.pow,
-}
-_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
-    cst.Equal: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.LessThan: operator.lt,
-    cst.LessThanEqual: operator.le,
-    cst.GreaterThan: operator.gt,
-    cst.GreaterThanEqual: operator.ge,
-}
+_OPERATORS = {**ARITHMETIC, **GROWING, **ASSIGNING}
 _LARGEST = 10**15
 _LONGEST = 2_000
 
@@ -57,7 +31,7 @@ def operated(world: World, symbol: cst.CSTNode, left: Any, right: Any) -> Any:
     """What an operator gives."""
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
-    apply = _OPERATORS.get(type(symbol)) or _ASSIGNING.get(type(symbol))
+    apply = _OPERATORS.get(type(symbol))
     if isinstance(left, ListValue | tuple) or isinstance(right, ListValue | tuple):
         return _sequence(apply, left, right)
     if isinstance(left, PLAIN) and isinstance(right, PLAIN):
@@ -98,7 +72,7 @@ def compared(symbol: cst.CSTNode, left: Any, right: Any) -> Any:
             return UNKNOWN
         is_in = left in right if isinstance(right, str) and isinstance(left, str) else left in found
         return is_in is isinstance(symbol, cst.In)
-    apply = _COMPARISONS.get(type(symbol))
+    apply = COMPARISONS.get(type(symbol))
     if apply is None or not isinstance(left, (*PLAIN, tuple)) or not isinstance(right, (*PLAIN, tuple)):
         return UNKNOWN
     return _calculated(apply, left, right)

@@ -35,6 +35,7 @@ _BY_SIZE = frozenset("numpy.random.normal numpy.random.uniform numpy.random.rand
 _KEEPING = frozenset(
     "numpy.array numpy.asarray numpy.float32 tf.constant tf.convert_to_tensor tf.cast numpy.copy".split()
 )
+_COUNTING = frozenset(["numpy.arange", "numpy.eye", "numpy.linspace"])
 _DIMENSIONS = frozenset(["numpy.expand_dims", "tf.expand_dims"])
 
 
@@ -50,6 +51,8 @@ def called(name: str, given: Arguments) -> Any:
         return _of_shape(tuple(given.positional))
     if name in _BY_SIZE:
         return _of_shape(given.get(2, "size", ()))
+    if name in _COUNTING:
+        return _counted(name, given)
     if name in _KEEPING and isinstance(first, Array):
         return first
     if name in _DIMENSIONS and isinstance(first, Array):
@@ -65,6 +68,16 @@ def called(name: str, given: Arguments) -> Any:
         shape = first.shape[:-1] if first.shape[-1:] == (1,) and len(first.shape) > 1 else first.shape
         return Array((*shape, count)) if isinstance(count, int) else UNKNOWN
     return UNKNOWN
+
+
+def _counted(name: str, given: Arguments) -> Any:
+    """An array whose length is said by a number."""
+    if name == "numpy.linspace":
+        return _of_shape(given.get(2, "num", 50))
+    count = given.get(0, "stop" if name == "numpy.arange" else "N")
+    if name == "numpy.eye":
+        return _of_shape((count, given.get(1, "M", count)))
+    return _of_shape(count) if len(given.positional) == 1 else UNKNOWN
 
 
 def _loaded(name: str) -> Any:

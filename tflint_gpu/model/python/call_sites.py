@@ -22,7 +22,25 @@ Site: TypeAlias = tuple[File, cst.Call]
 
 
 def found(asking: Asking, function: Function) -> Iterator[Site]:
-    """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
+    """The calls that run a function, or hand it on with its arguments, in all files that this check sees.
+
+    Where no call has its name, those count that take it out of a container: `COMMANDS[name]()`.
+    """
+    sites = list(_by_name(asking, function))
+    yield from sites or _from_containers(asking, function)
+
+
+def _from_containers(asking: Asking, function: Function) -> Iterator[Site]:
+    """The calls of an item, or of what an item is bound to, in the files that put the function into a display."""
+    if function.name.startswith("__"):
+        return
+    for file in asking.users(function, function.name):
+        for call in file.calls_of_items if function.name in file.names_in_displays else ():
+            if any(callee.function.node is function.node for callee in asking.callees(file, call)):
+                yield file, call
+
+
+def _by_name(asking: Asking, function: Function) -> Iterator[Site]:
     name = function.name
     if name == "__init__" and function.owner is not None:
         name = function.owner.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -12,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.operators import ARITHMETIC, UNARY
 from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, method_name
 
@@ -32,19 +32,6 @@ _STEP_LIMIT, _DEPTH_LIMIT = 5_000, 200
 _WIDE = re.compile(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
 """In a template: a width of 10,000 or more, or one that is a value."""
 _LITERAL_NAMES = {"True": True, "False": False, "None": None}
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    cst.Add: operator.add,
-    cst.Subtract: operator.sub,
-    cst.Multiply: operator.mul,
-    cst.Divide: operator.truediv,
-    cst.FloorDivide: operator.floordiv,
-    cst.Modulo: operator.mod,
-}
-_UNARY: dict[type, Callable[[Any], Any]] = {
-    cst.Minus: operator.neg,
-    cst.Plus: operator.pos,
-    cst.Not: operator.not_,
-}
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float}
 _FOLLOWED = (cst.Name, cst.Attribute, cst.Subscript, cst.IfExp, cst.NamedExpr)
 
@@ -170,7 +157,7 @@ class Constants:
             return self._dict(file, expr, context)
         if isinstance(expr, cst.UnaryOperation):
             value = self.of(file, expr.expression, context)
-            apply = _UNARY.get(type(expr.operator))
+            apply = UNARY.get(type(expr.operator))
             return UNKNOWN if value is UNKNOWN or apply is None else _attempt(lambda: apply(value))
         if isinstance(expr, cst.BinaryOperation):
             return self._binary(file, expr, context)
@@ -213,7 +200,7 @@ class Constants:
 
     def _binary(self, file: File, expr: cst.BinaryOperation, context: Context | None) -> Any:
         left, right = self.of(file, expr.left, context), self.of(file, expr.right, context)
-        apply = _BINARY.get(type(expr.operator))
+        apply = ARITHMETIC.get(type(expr.operator))
         known = (int, float, str)
         if apply is None or not isinstance(left, known) or not isinstance(right, (*known, tuple)):
             return UNKNOWN

@@ -30,6 +30,7 @@ _KEEPERS = frozenset(
         "tf.train.CheckpointManager",
     ]
 )
+_QUEUES = frozenset(["collections.deque"])
 _KEY_LIMIT = 200
 
 
@@ -61,6 +62,8 @@ def item(asking: Asking, origin: Origin, key: Key) -> Origins:
     if _is_slice(node):
         return asking.elements(origin)
     if isinstance(node, cst.Call):
+        if _is_list_call(file, node):
+            return asking.elements(origin)
         if _is_dict_call(file, node):
             found = argument(node, -1, key) if isinstance(key, str) else None
             stored = _stored(asking, origin, key)
@@ -130,7 +133,7 @@ def _stored(asking: Asking, origin: Origin, key: Key) -> Origins:
         dotted_name(_receiver(c)) == name for c in file.method_calls("update")
     ):
         found.append(origin.part(Content("item", key)))
-    if isinstance(origin.node, cst.List):
+    if isinstance(origin.node, cst.List | cst.Call):
         for call in file.appends.get(name, ()):
             found.extend(asking.of(file, call.args[0].value))
     return tuple(found)
@@ -157,6 +160,10 @@ def elements(asking: Asking, origin: Origin) -> Origins:
     if isinstance(node, cst.Subscript) and _is_slice(node):  # part of a list holds what the list holds
         return _all_elements(asking, asking.of(file, node.value, context))
     if isinstance(node, cst.Call):
+        if _is_list_call(file, node):
+            first = [arg.value for arg in node.args if arg.keyword is None][:1]
+            given = tuple(one for expr in first for one in _all_elements(asking, asking.of(file, expr, context)))
+            return (*given, *_stored(asking, origin, None)) or (origin.part(ELEMENT),)
         if method_name(node) == "values" and isinstance(node.func, cst.Attribute) and not node.args:
             return tuple(one for held in asking.of(file, node.func.value, context) for one in asking.item(held, None))
         if method_name(node) == "keys" and isinstance(node.func, cst.Attribute):
@@ -262,6 +269,11 @@ def _set_from_outside(asking: Asking, origin: Origin, cls: Class, name: str) -> 
 
 def _is_slice(node: Node) -> bool:
     return isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice)
+
+
+def _is_list_call(file: File, call: cst.Call) -> bool:
+    """`list()`, `deque(maxlen=9)`: filled by `append`; a `list(x)` is what `x` is."""
+    return file.name(call.func) in _QUEUES or (not call.args and file.names.is_builtin(call.func, "list"))
 
 
 def _is_dict_call(file: File, call: cst.Call) -> bool:

@@ -259,13 +259,32 @@ class File:
 
     @cached_property
     def appends(self) -> dict[str, list[cst.Call]]:
-        """`l.append(value)`, by the dotted name of the list."""
+        """`l.append(value)`, by the dotted name of the list, and the same of a queue's left end."""
         result: dict[str, list[cst.Call]] = {}
-        for call in self.method_calls("append"):
+        for call in self.method_calls("append", "appendleft"):
             name = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
             if name is not None and len(call.args) == 1:
                 result.setdefault(name, []).append(call)
         return result
+
+    @cached_property
+    def names_in_displays(self) -> frozenset[str]:
+        """The last parts of the names that stand in dictionaries, lists, tuples and sets that are written out."""
+        values = [n.value for n in self.tree.parents if isinstance(n, cst.DictElement | cst.Element)]
+        names = (v.attr if isinstance(v, cst.Attribute) else v for v in values)
+        return frozenset(name.value for name in names if isinstance(name, cst.Name))
+
+    @cached_property
+    def calls_of_items(self) -> list[cst.Call]:
+        """The calls `d[key]()` and `f()` for an `f` that was an item of something: `f = d[key]`, `for f in fs`."""
+
+        def is_item(call: cst.Call) -> bool:
+            if isinstance(call.func, cst.Name):
+                bound = self.flow.lookup(call.func.value, call.func)
+                return any(b.kind == "for" or isinstance(b.value, cst.Subscript | cst.Call) for b in bound)
+            return isinstance(call.func, cst.Subscript | cst.Call)
+
+        return [call for call in self.tree.calls if is_item(call)]
 
     @cached_property
     def changed(self) -> frozenset[str]:

@@ -13,6 +13,8 @@ from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.model.python.tree import Tree
 
 _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
+_LEFT_EARLY = (cst.For, cst.While, cst.Try, cst.TryStar)
+"""Their bodies may end anywhere, by `break` or an exception, and the code behind them goes on."""
 _EXITS = (cst.Return, cst.Raise)
 
 
@@ -90,7 +92,7 @@ class Flow:
             if binding.remote or self._own_value(binding, around):
                 continue
             block = self._block(binding)
-            if self._excluded(block, around):
+            if self._excluded(block, around) or self._is_rebound(block, covered, around):
                 continue
             if binding.kind == "for" and binding.node not in around:
                 found.append(binding)  # a loop may run no turn: what was before may still hold
@@ -152,6 +154,18 @@ class Flow:
                 return self._loop_around(parent) is None
             inner = parent
         return False
+
+    def _is_rebound(self, block: Node, covered: set[Node], around: set[Node]) -> bool:
+        """Whether a later binding surely takes the place of one in `block`, on the way from there."""
+        tree = self.tree
+        found = False
+        inner: Node | None = block
+        while inner is not None and inner not in around and not isinstance(inner, cst.Module):
+            if isinstance(inner, _LEFT_EARLY):
+                return False
+            found = found or inner in covered
+            inner = tree.parents.get(inner)
+        return found
 
     def _cover(self, block: Node, covered: set[Node], around: set[Node]) -> bool:
         """Note that `block` binds; true once all branches of an `if` that precedes the place do."""

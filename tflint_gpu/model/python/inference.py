@@ -194,6 +194,14 @@ class Inference:
         """The functions of the project that a call may run; none where one is not known."""
         return self.callables(file, call.func, context)
 
+    def methods_called(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
+        """The methods of the project that a call may run, of one object or another, where not all are known."""
+        if not isinstance(call.func, cst.Attribute) or not self.may_be_called(file, call.func):
+            return ()
+        known = self.callees(file, call, context)
+        found = known or [c for origin in self.of(file, call.func, context) for c in self._callee(origin)]
+        return tuple(dict.fromkeys(c for c in found if c.function.owner is not None and c.receiver is not None))
+
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that an expression means when it is called; none where one is not known."""
         if not self.may_be_called(file, func):

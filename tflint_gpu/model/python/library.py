@@ -14,11 +14,13 @@ class Library:
     """What is to be known of functions outside the project.
 
     Arguments:
-        passing: their result is, or yields, what their first argument is or yields: `tqdm`.
+        passing: their result is, or yields, what their first argument is or yields: `tqdm`, `random.sample`.
+        choosing: their result is an element of their first argument: `random.choice`.
         wrapping: their result is called as their first argument is: `tf.function`.
     """
 
     passing: frozenset[str]
+    choosing: frozenset[str]
     wrapping: frozenset[str]
 
 

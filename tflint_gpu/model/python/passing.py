@@ -32,6 +32,8 @@ def passed_on(asking: Asking, file: File, call: cst.Call, context: Context | Non
     dotted = file.name(func)
     if dotted in asking.library.passing and call.args:
         return asking.of(file, args[0] if args else call.args[0].value, context)
+    if dotted in asking.library.choosing and args:
+        return tuple(e for o in asking.of(file, args[0], context) for e in asking.elements(o))
     if isinstance(func, cst.Attribute) and dotted is None:
         return _method_of_container(asking, file, call, func, args, context)
     return None

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, Node, argument, parameters
+from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.tensorflow.plain_code import is_plain
 
 # Of one tensor: numbers change each for itself, or pixels within their own image, and nothing asks for the rank.
@@ -43,6 +43,9 @@ COMBINING = frozenset(
 )
 NUMBERS = frozenset(["constant", "convert_to_tensor", "float32", "float64", "float16", "int32", "int64", "uint8"])
 _PIXELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb", "one_hot"])  # they change the last axis only
+_CHANNELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb"])
+_SHAPED = {"tf.reshape": 1, "numpy.reshape": 1, "tf.constant": 2}
+"""What makes a tensor of a shape, and which argument says that."""
 _AXES = frozenset(["expand_dims", "squeeze"])
 # They take one serialized record, or a batch of them.
 _PARSERS = frozenset(["tf.io.parse_example", "tf.parse_example", "tf.compat.v1.parse_example"])
@@ -126,7 +129,7 @@ class ElementWise:
         if origin.parts or not isinstance(node, cst.BaseExpression | cst.AugAssign):
             return self._number(origin)
         if isinstance(node, cst.Call):
-            return self._call(file, node, context)
+            return self._call(file, node, context) or self._number(origin)
         if isinstance(node, cst.Subscript):
             return self._subscript(file, node, context)
         combined = operands(node)
@@ -154,7 +157,26 @@ class ElementWise:
             return None
         if (origin.name or "") in ("numpy.pi", "numpy.e", "math.pi", "math.e"):
             return _Value()
-        return _Value() if _is_number(self.constants.of(origin.file, origin.node, origin.context)) else None
+        if _is_number(self.constants.of(origin.file, origin.node, origin.context)) or self._is_for_channels(origin):
+            return _Value()
+        return None
+
+    def _is_for_channels(self, origin: Origin) -> bool:
+        """A tensor or array from outside with a number a channel, of shape (1, 1, 3): an image has these axes."""
+        file, call = origin.file, origin.call
+        if call is None or self.function.node in (file.tree.function(call), *file.enclosing_functions(call)):
+            return False
+        shape: Expression | None
+        if method_name(call) == "reshape" and file.name(call.func) is None:
+            lengths = [arg.value for arg in call.args]
+            shape = lengths[0] if len(lengths) == 1 else cst.Tuple([cst.Element(one) for one in lengths])
+        else:
+            position = _SHAPED.get(file.name(call.func) or "")
+            shape = argument(call, position, "shape") if position is not None else None
+        value = self.constants.of(file, shape, origin.context) if shape is not None else UNKNOWN
+        if not isinstance(value, tuple) or len(value) < 2 or not isinstance(value[-1], int):
+            return False
+        return all(one == 1 for one in value[:-1])
 
     def _structure(self, file: File, node: cst.Tuple | cst.Dict, context: Context | None) -> _Value | None:
         values = []
@@ -184,7 +206,9 @@ class ElementWise:
         found: _Value | None = self._record(file, call, context)
         if found is not None:
             return found
-        if short in COMBINING and (short != "where" or len(values) == 3):
+        if short == "concat":
+            found = self._joined(file, call, context)
+        elif short in COMBINING and (short != "where" or len(values) == 3):
             kept = [v for arg, v in zip(call.args, values, strict=True) if not _is_name_argument(arg)]
             found = _combined(kept)
         elif self._rest_is_set(file, call, context):
@@ -192,6 +216,18 @@ class ElementWise:
         if found is not None:
             self._understood.update(node for node in walk(call) if isinstance(node, cst.Call))
         return found
+
+    def _joined(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
+        """`tf.concat([x, y], -1)` of what has the shape of one and the same parameter, but for the last axis."""
+        given, axis = argument(call, 0, "values"), argument(call, 1, "axis")
+        if not isinstance(given, cst.List | cst.Tuple) or self.constants.of(file, axis, context) != -1:
+            return None
+        values = [self._expression(file, element.value, context) for element in given.elements]
+        shapes = [value.shape for value in values if value is not None and value.shape is not None]
+        if not shapes or len(shapes) < len(values) or len({_but_last_axis(shape) for shape in shapes}) > 1:
+            return None
+        parts = frozenset().union(*(value.parts for value in values if value is not None))
+        return _Value(parts, (*_but_last_axis(shapes[0]), *(("joined", shape) for shape in shapes)))
 
     def _record(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
         """The features that `tf.io.parse_example` reads, where each has a shape that is the same for all elements."""
@@ -302,6 +338,13 @@ def _combined(values: Iterable[_Value | None]) -> _Value | None:
         return None
     parts = frozenset().union(*(value.parts for value in found if value is not None))
     return _Value(parts, shapes.pop() if shapes else None)
+
+
+def _but_last_axis(shape: tuple[object, ...]) -> tuple[object, ...]:
+    """A shape without what changed its last axis alone."""
+    while isinstance(shape[-1], tuple) or shape[-1] in _CHANNELS:
+        shape = shape[:-1]
+    return shape
 
 
 def _reshaped(value: _Value | None, how: str) -> _Value | None:

@@ -1,4 +1,4 @@
-"""Generators that datasets read and that only hand on the rows of arrays in memory."""
+"""Generators that datasets read and that only hand on the rows of arrays, or the texts of lists, in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Context, Origin
+from tflint_gpu.model.python.origins import ELEMENT, Context, Origin, Origins
 from tflint_gpu.model.python.syntax import Expression, argument, dotted_name, method_name
 from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.lengths import Lengths
@@ -32,24 +32,29 @@ _DATASETS = tuple(
 )
 _GIVING_ARRAYS = frozenset(["keras.utils.to_categorical", "keras.utils.normalize"])
 _SPLITTING = "sklearn.model_selection.train_test_split"
+_LISTING = frozenset(["glob.glob", "os.listdir", "tf.io.gfile.glob", "tf.io.gfile.listdir"])
+_PATHS = frozenset(f"os.path.{name}" for name in "join basename dirname abspath realpath normpath relpath".split())
+_OF_TEXT = frozenset("replace strip lstrip rstrip lower upper format join decode".split())
 _KEEPING = frozenset("astype reshape copy transpose".split())
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratorInput:
-    """A dataset over a generator that yields rows of arrays as they are.
+    """A dataset over a generator that yields rows of arrays, or texts of lists, as they are.
 
     Arguments:
         call: of `from_generator`.
         home: the generator's file.
         arrays: whose rows it yields.
         again: whether it starts anew for ever.
+        has_arguments: whether the generator gets some of them by `args`.
     """
 
     call: cst.Call
     home: File
     arrays: tuple[Expression, ...]
     again: bool = False
+    has_arguments: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class GeneratorInputs:
 
     def _of_arrays(self, call: cst.Call) -> GeneratorInput | None:
         given = argument(call, 0, "generator")
-        if given is None or argument(call, 3, "args") is not None or self._is_glance(call):
+        if given is None or self._is_glance(call):
             return None
         callees = self.inference.callables(self.file, given)
         if len(callees) != 1 or callees[0].given or may_be_replaced(callees[0].function.file, callees[0].function.node):
@@ -89,11 +94,33 @@ class GeneratorInputs:
         rows = _rows_of(callees[0])
         home = callees[0].function.file
         context = Context(callees[0].function.node, caller=callees[0].context, receiver=callees[0].receiver)
-        if rows is None or not all(self._is_array(home, one, context, 0) for one in rows.arrays):
+        args = argument(call, 3, "args")
+        passed = {} if args is None else self._passed(args, callees[0])
+        if rows is None or passed is None or not passed.keys() <= {dotted_name(one) for one in rows.arrays}:
+            return None
+        if not all(self._is_handed_on(home, one, context, passed) for one in rows.arrays):
             return None
         if any(self.lengths.is_short(home, one, context) for one in rows.arrays):
             return None
-        return GeneratorInput(call, home, rows.arrays, rows.again)
+        return GeneratorInput(call, home, rows.arrays, rows.again, bool(passed))
+
+    def _passed(self, args: Expression, callee: Callee) -> dict[str, Origins] | None:
+        """What the generator's parameters get by `args`; None where that is not known for each."""
+        names = [parameter.name.value for parameter in callee.function.parameters]
+        displays = self.inference.of(self.file, args)
+        if not all(isinstance(o.node, cst.Tuple | cst.List) and len(o.node.elements) == len(names) for o in displays):
+            return None
+        return {
+            name: tuple(found for display in displays for found in self.inference.item(display, index))
+            for index, name in enumerate(names)
+        }
+
+    def _is_handed_on(self, file: File, expr: Expression, context: Context, passed: dict[str, Origins]) -> bool:
+        """Whether an expression of the generator certainly is an array, or a list of texts."""
+        origins = passed.get(expr.value, ()) if isinstance(expr, cst.Name) else ()
+        if origins:
+            return all(self._holds_array(origin, 0) for origin in origins)
+        return self._is_array(file, expr, context, 0)
 
     def _is_glance(self, call: cst.Call) -> bool:
         """Whether only a few of the elements are read."""
@@ -101,13 +128,15 @@ class GeneratorInputs:
         return bool(read) and all(i.is_glance or self.lengths.is_demonstration(i.chain) for i in read)
 
     def _is_array(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
-        """Whether an expression certainly is an array in memory whose rows have one shape."""
+        """Whether an expression certainly is an array in memory whose rows have one shape, or a list of texts."""
         return depth < _DEPTH_LIMIT and self.inference.surely(
             file, expr, lambda origin: self._holds_array(origin, depth + 1), context
         )
 
     def _holds_array(self, origin: Origin, depth: int) -> bool:
         node, file, context = origin.node, origin.file, origin.context
+        if self._holds_texts(origin):
+            return True
         if isinstance(node, cst.Call):
             return self._gives_array(origin, node, depth)
         if origin.parts:
@@ -119,6 +148,37 @@ class GeneratorInputs:
             keeps = isinstance(first, cst.Slice) or isinstance(getattr(first, "value", None), cst.Ellipsis)
             return keeps and self._is_array(file, node.value, context, depth)
         return False
+
+    def _holds_texts(self, origin: Origin) -> bool:
+        """Whether a value is a list of which each element is a text: the name of a file."""
+        if origin.parts:
+            return False
+        if origin.made_by in _LISTING:
+            return True
+        if not isinstance(origin.node, cst.List | cst.ListComp):
+            return False
+        elements = self.inference.elements(origin)
+        return bool(elements) and all(self._is_text(one, 0) for one in elements)
+
+    def _is_text(self, origin: Origin, depth: int) -> bool:
+        node, file, context = origin.node, origin.file, origin.context
+        if origin.parts:
+            return origin.parts == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
+
+        def is_text(expr: Expression) -> bool:
+            return depth < _DEPTH_LIMIT and self.inference.surely(
+                file, expr, lambda one: self._is_text(one, depth + 1), context
+            )
+
+        if isinstance(node, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString):
+            return True
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+            return is_text(node.left) or is_text(node.right)
+        if not isinstance(node, cst.Call):
+            return False
+        if file.name(node.func) in _PATHS or file.names.is_builtin(node.func, "str"):
+            return True
+        return method_name(node) in _OF_TEXT and isinstance(node.func, cst.Attribute) and is_text(node.func.value)
 
     def _gives_array(self, origin: Origin, call: cst.Call, depth: int) -> bool:
         file, name = origin.file, origin.file.name(call.func) or ""
@@ -153,15 +213,35 @@ def _rows_of(callee: Callee) -> _Rows | None:
     if len(statements) != 1 or not isinstance(statements[0], cst.For) or statements[0].orelse is not None:
         return None
     loop = statements[0]
-    inner = _statements(loop.body)
-    line = inner[0].body[0] if len(inner) == 1 and isinstance(inner[0], cst.SimpleStatementLine) else None
-    if not isinstance(line, cst.Expr) or not isinstance(line.value, cst.Yield):
+    parts = _yielded(_statements(loop.body))
+    if parts is None:
         return None
-    yielded = line.value.value
-    if yielded is None or isinstance(yielded, cst.From):
-        return None
-    arrays = _by_element(function.file, loop, _parts(yielded)) or _by_index(function.file, loop, _parts(yielded))
+    ways = (_by_element, _by_index, _by_number)
+    arrays = next((found for way in ways if (found := way(function.file, loop, parts))), None)
     return _Rows(tuple(arrays), again) if arrays else None
+
+
+def _yielded(statements: list[cst.CSTNode]) -> list[Expression] | None:
+    """What the last of some statements yields, where those before it only give names to its parts."""
+    names: dict[str, Expression] = {}
+    for statement in statements:
+        line = (
+            statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+        )
+        if isinstance(line, cst.Expr) and isinstance(line.value, cst.Yield) and statement is statements[-1]:
+            value = line.value.value
+            if value is None or isinstance(value, cst.From):
+                return None
+            whole = names.get(value.value, value) if isinstance(value, cst.Name) else value
+            return [names.get(one.value, one) if isinstance(one, cst.Name) else one for one in _parts(whole)]
+        if (
+            not isinstance(line, cst.Assign)
+            or len(line.targets) != 1
+            or not isinstance(line.targets[0].target, cst.Name)
+        ):
+            return None
+        names[line.targets[0].target.value] = line.value
+    return None
 
 
 def _by_element(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expression] | None:
@@ -180,15 +260,31 @@ def _by_index(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expr
     over = loop.iter
     if not (isinstance(over, cst.Call) and file.names.is_builtin(over.func, "range") and len(over.args) == 1):
         return None
-    arrays: list[Expression] = []
-    for one in yielded:
-        index = one.slice[0].slice if isinstance(one, cst.Subscript) and len(one.slice) == 1 else None
-        if not isinstance(one, cst.Subscript) or not isinstance(index, cst.Index):
-            return None
-        if dotted_name(index.value) is None or dotted_name(index.value) != dotted_name(loop.target):
-            return None
-        arrays.append(one.value)
-    return arrays
+    arrays = [_indexed(one, loop.target) for one in yielded]
+    return [one for one in arrays if one is not None] if None not in arrays else None
+
+
+def _by_number(file: File, loop: cst.For, yielded: list[Expression]) -> list[Expression] | None:
+    """`for i, x in enumerate(xs): yield x, ys[i]`."""
+    over, targets = loop.iter, _parts(loop.target)
+    if not (isinstance(over, cst.Call) and file.names.is_builtin(over.func, "enumerate") and len(over.args) == 1):
+        return None
+    if len(targets) != 2:
+        return None
+    element = dotted_name(targets[1])
+    arrays = [
+        over.args[0].value if dotted_name(one) == element is not None else _indexed(one, targets[0]) for one in yielded
+    ]
+    return [one for one in arrays if one is not None] if None not in arrays else None
+
+
+def _indexed(expr: Expression, index: cst.BaseExpression) -> Expression | None:
+    """`xs` for `xs[i]`."""
+    if not isinstance(expr, cst.Subscript) or len(expr.slice) != 1:
+        return None
+    key = expr.slice[0].slice
+    same = isinstance(key, cst.Index) and dotted_name(key.value) == dotted_name(index) is not None
+    return expr.value if same else None
 
 
 def _zipped(file: File, over: Expression) -> list[Expression] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -13,6 +12,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.flow import exits
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.operators import COMPARISONS
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
 
@@ -39,14 +39,6 @@ _EAGER_TESTS = frozenset(
         "type is_symbolic_tensor is_keras_tensor is_tf_type"
     ).split()
 )
-_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
-    cst.Equal: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.LessThan: operator.lt,
-    cst.LessThanEqual: operator.le,
-    cst.GreaterThan: operator.gt,
-    cst.GreaterThanEqual: operator.ge,
-}
 _DEPTH_LIMIT = 5
 # What may hold a test for what stands in it; looked up, since asking each ancestor for its kind is slow.
 _DECIDING = frozenset(
@@ -144,7 +136,7 @@ class Guards:
         if isinstance(expr, cst.Comparison) and len(expr.comparisons) == 1:
             left = self._value_without_gpus(file, expr.left)
             right = self._value_without_gpus(file, expr.comparisons[0].comparator)
-            compare = _COMPARISONS.get(type(expr.comparisons[0].operator))
+            compare = COMPARISONS.get(type(expr.comparisons[0].operator))
             return None if left is None or right is None or compare is None else int(compare(left, right))
         if isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "len") and len(expr.args) == 1:
             return self._value_without_gpus(file, expr.args[0].value)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class
 from tflint_gpu.model.python.inference import Inference
@@ -20,7 +22,15 @@ from tflint_gpu.model.tensorflow.execution import Step
 from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
-from tflint_gpu.model.tensorflow.repetitions import Repeated, Repetitions, TurnFlow, is_occasional, names_of
+from tflint_gpu.model.tensorflow.repetitions import (
+    Repeated,
+    Repetitions,
+    TurnFlow,
+    changed_in,
+    is_occasional,
+    names_of,
+)
+from tflint_gpu.model.tensorflow.traced_code import TracedCode
 from tflint_gpu.model.tensorflow.training import Training
 
 _NO_BATCHES = Batches(frozenset(), False)
@@ -32,6 +42,7 @@ _VALUES = (
 ).split()
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _READERS = ("float", "int", "bool", "print")
+_RESIZING = re.compile(r"resiz|resampl|rescale")
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
 
 
@@ -68,6 +79,7 @@ class InferenceSteps:
         forwards: ForwardPasses,
         repetitions: Repetitions,
         numbers: LoopNumbers,
+        traced_code: TracedCode,
     ) -> None:
         self.inference = inference
         self.kinds = kinds
@@ -77,10 +89,13 @@ class InferenceSteps:
         self.forwards = forwards
         self.repetitions = repetitions
         self.numbers = numbers
+        self.traced_code = traced_code
 
     @cached_property
     def eager(self) -> list[InferenceStep]:
-        """One for each loop, at its first such call."""
+        """One for each loop, at its first such call; none in a program that chooses to run eagerly."""
+        if self.traced_code.runs_eagerly or self.traced_code.functions_run_eagerly:
+            return []
         by_loop: dict[LoopNode, InferenceStep] = {}
         for loop_file, loop, run in self._innermost():
             if not self._is_inference(loop_file, loop, run):
@@ -134,6 +149,8 @@ class InferenceSteps:
         if any(self.training.takes_gradients(function.file, function.node) for function in run.functions):
             return False
         if self.forwards.trains_eagerly(file, loop) or not self._is_one_model(file, loop, run):
+            return False
+        if _has_size_of_turn(file, loop, _entry(run)):
             return False
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
 
@@ -220,6 +237,36 @@ class InferenceSteps:
         if self._changes(file, loop, run):
             return False
         return any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
+
+
+def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
+    """Whether a call gets what each turn resizes to another size: the scales of a picture, each traced for itself."""
+    calls = [call for call in file.calls_below.get(loop, ()) if _RESIZING.search(_last_name(call).lower())]
+    if not calls:
+        return False
+    names = names_of(loop) | _counted(file, loop)
+    turns = [n for n in file.tree.parents if isinstance(n, cst.Name) and n.value in names and file.tree.within(n, loop)]
+    sizes = TurnFlow(file, loop, frozenset(turns))
+    resized = frozenset(
+        call
+        for call in calls
+        for arg in call.args[1:]
+        if isinstance(arg.value, cst.Tuple | cst.List)
+        if sizes.holds(arg.value)
+    )
+    return any(TurnFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
+
+
+def _last_name(call: cst.Call) -> str:
+    return method_name(call) or (call.func.value if isinstance(call.func, cst.Name) else "")
+
+
+def _counted(file: File, loop: LoopNode) -> frozenset[str]:
+    """The names in the condition of a `while` that its turns change."""
+    if not isinstance(loop, cst.While):
+        return frozenset()
+    asked = {node.value for node in walk(loop.test) if isinstance(node, cst.Name)}
+    return frozenset(asked & changed_in(file, loop))
 
 
 def _entry(run: Run) -> cst.Call:

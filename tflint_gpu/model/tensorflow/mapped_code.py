@@ -99,11 +99,22 @@ class MappedCode:
     def misplaced(self) -> list[Misplaced]:
         """The Python calls that run once or raise, each once."""
         found: dict[Node, Misplaced] = {}
-        for given in self._operations():
-            traces = self.execution.followed(self._traces(given))
-            for one in (*self._raising(given, traces), *self._frozen(given, self.traced_code.mapped(traces))):
+        for given, traces, functions in self._given:
+            for one in (*self._raising(given, traces), *self._frozen(given, functions)):
                 found.setdefault(one.call, one)
         return list(found.values())
+
+    @cached_property
+    def functions(self) -> list[Traced]:
+        """What tf.data traces from this file: the functions that its datasets are given, and all that these call."""
+        found = {traced.function.node: traced for *_, functions in self._given for traced in functions}
+        return list(found.values())
+
+    @cached_property
+    def _given(self) -> list[tuple[cst.Call, list[Trace], list[Traced]]]:
+        """The operations on datasets, with what each traces: with the elements' ways, and with all that is called."""
+        found = ((given, self.execution.followed(self._traces(given))) for given in self._operations())
+        return [(given, traces, self.traced_code.mapped(traces)) for given, traces in found]
 
     def tells_of(self, call: cst.Call) -> bool:
         """Whether a call is among those that are misplaced in a function given to a dataset."""

@@ -130,7 +130,7 @@ class Repetitions:
 
     def varies(self, one: Repeated, exprs: list[Expression]) -> bool:
         """Whether something in the loop changes what expressions of its own function mean, from turn to turn."""
-        changed = _changed_in(one.loop_file, one.loop)
+        changed = changed_in(one.loop_file, one.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 
     def feeds_itself(self, one: Repeated) -> bool:
@@ -212,7 +212,7 @@ def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[tuple[str, lis
             yield name, [arg.value for arg in call.args]
 
 
-def _changed_in(file: File, loop: LoopNode) -> frozenset[str]:
+def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
     """The names that a turn binds, or whose content it changes."""
     tree = file.tree
     scopes = [tree.scope(loop), *([tree.scopes[loop]] if loop in tree.scopes else [])]

@@ -68,17 +68,15 @@ class RowFunctions:
             given, rows = argument(call, 0, "fn"), argument(call, 1, "elems")
             if given is None or rows is None or self._is_meant(call) or not self._has_many_rows(rows):
                 continue
-            if self._short(given) in UNARY | _REDUCING:
-                yield RowMap(call, None, frozenset() if self._short(given) in UNARY else frozenset(["axis"]))
+            own = {_short(origin.name) for origin in self.inference.of(self.file, given)}
+            if own and own <= UNARY | _REDUCING:
+                yield RowMap(call, None, frozenset() if own <= UNARY else frozenset(["axis"]))
                 continue
             callees = self.inference.callables(self.file, given)
             if len(callees) == 1:
                 needs = _RowFunction(self.inference, self.constants, callees[0]).needs()
                 if needs is not None:
                     yield RowMap(call, callees[0], needs)
-
-    def _short(self, given: Expression) -> str:
-        return _short(self.file.name(given))
 
     def _is_meant(self, call: cst.Call) -> bool:
         """Whether the call saves memory, runs once while an object is set up, or has a faster one beside it."""

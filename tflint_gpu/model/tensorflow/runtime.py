@@ -13,7 +13,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.library import is_library
-from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument
 from tflint_gpu.model.tensorflow.datasets import is_source
 from tflint_gpu.model.tensorflow.devices import parse_device
 from tflint_gpu.model.tensorflow.graph_programs import GRAPH_FOLDERS, runs_in_graphs
@@ -153,11 +153,11 @@ class Runtime:
             if device is not None:
                 yield call, device
 
-    def initialiser_before(self, file: File, node: Node) -> tuple[Node, str] | None:
-        """What surely initialises the runtime before a place: an earlier call of the same code, or an import.
+    def initialiser_before(self, file: File, node: Node, depth: int = 0) -> tuple[Node, str] | None:
+        """What surely initialises the runtime before a place: an earlier call of the same code or of all that call it.
 
         Returns:
-            The call or the import, and the name of what initialises it.
+            The call, or an import of the file, and the name of what initialises it.
         """
         tree = file.tree
         function = tree.function(node)
@@ -171,7 +171,17 @@ class Runtime:
             name = self.initialises(file, other)
             if name is not None:
                 return other, name
-        return self._initialising_import(file, node)
+        return self._initialising_import(file, node) or self._initialiser_at_callers(file, function, depth)
+
+    def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> tuple[Node, str] | None:
+        """What comes before each of the calls of a function, where all are in its own file."""
+        if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH_LIMIT:
+            return None
+        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if any(site is not file for site, _ in sites):
+            return None
+        found = [self.initialiser_before(file, call, depth + 1) for _, call in sites]
+        return found[0] if found and all(found) else None
 
     def _initialising_import(self, file: File, node: Node) -> tuple[Node, str] | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""

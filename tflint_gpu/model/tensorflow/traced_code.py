@@ -95,7 +95,7 @@ class TracedCode:
         return [
             _started(trace)
             for trace in self.execution.traces
-            if not (self.functions_run_eagerly or (trace.keras and self._runs_eagerly))
+            if not (self.functions_run_eagerly or (trace.keras and self.runs_eagerly))
             and not any(self.runs_once(step.file, step.node) for step in trace.path)
         ]
 
@@ -183,7 +183,7 @@ class TracedCode:
         return value is UNKNOWN or bool(value) is outcome
 
     @cached_property
-    def _runs_eagerly(self) -> bool:
+    def runs_eagerly(self) -> bool:
         """Whether the file has Keras run models eagerly."""
         if any(self.constants.keyword(self.file, c, "run_eagerly") is True for c in self.file.method_calls("compile")):
             return True
@@ -217,11 +217,12 @@ class TracedCode:
             if self.runs_once(file, call):
                 continue
             callees = self.inference.callees(file, call, traced.context)
-            if len(callees) == 1 and self._may_be_entered(callees[0].function):
-                function = callees[0].function
+            if len(callees) != 1:  # one object or another: what its method runs is traced where it is the one
+                callees = self.inference.methods_called(file, call, traced.context)
+            for callee in callees if all(self._may_be_entered(one.function) for one in callees) else ():
                 step = Step(file, call, f"called from `{traced.function.name}`")
-                inside = self.inference.enter(file, call, traced.context, callees[0])
-                yield Traced(function, traced.entry, traced.keras, (*traced.path, step), None, inside)
+                inside = self.inference.enter(file, call, traced.context, callee)
+                yield Traced(callee.function, traced.entry, traced.keras, (*traced.path, step), None, inside)
             if file.name(call.func) in _BRANCHING:
                 for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):
                     step = Step(file, call, f"passed on by `{traced.function.name}`")

@@ -1,0 +1,120 @@
+"""TFG314 embedded-array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.networks.embedded_arrays import EmbeddedArray
+from tflint_gpu.model.networks.sizes import as_bytes
+from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+
+class EmbeddedArrayInGraph(Rule):
+    """Traced code uses a large NumPy array, so that its values are copied into the graph as a constant.
+
+    Why: TensorFlow writes an array that traced code meets into the graph itself, as text of its protocol buffers. The
+    graph is then copied, hashed and optimised with the values in it, anew for every trace, so that a single trace takes
+    seconds and many times the array's memory; above 2 GB it cannot be written at all, and tracing raises ValueError. A
+    tensor or a variable that was made before is captured instead: the graph refers to it, and nothing is copied. The
+    same holds of functions that are given to a dataset's `map`. Reported from 10 MiB on, where the source fixes the
+    array's shape. Not reported: arrays that are passed as arguments, arrays of which only the shape is asked, code in
+    `tf.init_scope`, `tf.py_function` and `tf.numpy_function`, tests.
+
+    Measured: {evidence}
+
+    Example:
+        import numpy as np
+        import tensorflow as tf
+
+        table = np.random.rand(100000, 128)
+
+
+        @tf.function
+        def look_up(indices):
+            return tf.gather(table, indices)
+
+    Use instead:
+        import numpy as np
+        import tensorflow as tf
+
+        table = tf.constant(np.random.rand(100000, 128))
+
+
+        @tf.function
+        def look_up(indices):
+            return tf.gather(table, indices)
+    """
+
+    code = "TFG314"
+    name = "embedded-array"
+    markers = ((*MARKERS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
+    near_markers = (b"load_data", b".zeros(", b".ones(", b".full(", b".empty(", b".arange(", b"random", b"rng.")
+    skips_tests = True
+    skips_graphs = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the large arrays that become constants where TensorFlow traces."""
+        for one in model.embedded_arrays.large:
+            yield _finding(one)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """Traces of a function that looks rows up, in an array of 10 MiB and in a tensor of the same values."""
+        yield Experiment(
+            finding.file,
+            finding.node,
+            workload=_WORKLOAD,
+            only_workload=True,
+            prediction=_SLOWER,
+            unit="seconds per trace",
+        )
+
+
+_LIMIT = 2**31
+_SLOWER = Prediction(
+    "slowdown",
+    ("traced",),
+    low=2.0,
+    high=2000.0,
+    basis="the time of a trace, arrays of 10 and 100 MiB on two CPU cores, with 2.15 and 2.21",
+)
+_WORKLOAD = Workload(
+    before="""
+        import numpy as np
+        import tensorflow as tf
+
+        table = np.random.rand(2**18, 10).astype(np.float32)
+        for _ in tflint_measure.steps(range(8)):
+            tf.function(lambda indices: tf.gather(table, indices))(tf.constant([1, 2, 3]))
+    """,
+    changes=((".astype(np.float32)", ".astype(np.float32)\ntable = tf.constant(table)"),),
+)
+
+
+def _finding(one: EmbeddedArray) -> Finding:
+    name, size = one.file.code(one.expr), one.array.bytes
+    shown = f"`{name}`" if len(name) < 40 and "\n" not in name else "this"
+    what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {one.traced.entry}"
+    home = one.array.origin
+    notes = [Note(home.file, home.node, "the array is made here")]
+    notes += [Note(step.file, step.node, step.text) for step in one.traced.path]
+    help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
+    if size >= _LIMIT:
+        return Finding(
+            one.file,
+            one.expr,
+            f"{what}: a graph takes none above 2 GB, so it raises",
+            Prediction("crash", ("traced",), basis="ValueError in TensorFlow 2.15 and 2.21"),
+            help=help,
+            severity="error",
+            notes=tuple(notes),
+        )
+    return Finding(
+        one.file,
+        one.expr,
+        f"{what}: each trace copies its values several times",
+        _SLOWER,
+        help=help,
+        notes=tuple(notes),
+    )
