@@ -148,8 +148,11 @@ class Sketch:
         return f"{self.imports.get(root, root)}{dot}{rest}"
 
     def library(self, name: str) -> str:
-        """The package that a dotted name comes from by its imports; empty for names of the file."""
-        return self.imports.get(name.partition(".")[0], "").partition(".")[0]
+        """The package that a name comes from by its imports; empty for names of the file, `?` where that is open."""
+        root = name.partition(".")[0]
+        if root not in self.imports and "*" in self.imports and root not in self.bound:
+            return UNNAMED
+        return self.imports.get(root, "").partition(".")[0]
 
     def _walk(self, tree: ast.Module) -> None:
         stack: list[_Visit] = [(one, self.module, 0, "") for one in tree.body]

@@ -30,7 +30,7 @@ _UNTRACING = frozenset(
 )
 _BUILTIN = frozenset(dir(builtins))
 _RAISING = frozenset(name.rpartition(".")[2] for name in RAISES)
-_DRAWING_LIBRARIES = frozenset("numpy random time datetime uuid".split())
+_DRAWING_LIBRARIES = frozenset(["numpy", "random", "time", "datetime", "uuid", UNNAMED])
 _MODEL_METHODS = frozenset(["call", "__call__", "build"])
 _JOINING = frozenset("concat concatenate stack vstack hstack append".split())
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
@@ -45,11 +45,10 @@ _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 
 
 def _traced(look: Look, *, by_keras: bool = True) -> Iterable[Place]:
-    """The functions that may run while TensorFlow traces what the file hands to it, or has in its layers."""
+    """The code that may run while TensorFlow traces what the file hands to it, or has in its layers."""
 
     def search() -> Iterator[Place]:
-        places = look.reached(list(_roots(look.own, by_keras=by_keras)))
-        return (place for place in places if place.region is not place.sketch.module)
+        return look.reached(list(_roots(look.own, by_keras=by_keras)))
 
     return look.found("traced with Keras" if by_keras else "traced", search)
 
@@ -76,7 +75,7 @@ def _roots(own: Sketch, *, by_keras: bool) -> Iterator[Region]:
 def _numpy_call(sketch: Sketch, call: SketchedCall) -> bool:
     if call.last not in _RAISING or not call.given:
         return False
-    return call.root in ("np", "numpy") or sketch.library(call.name) == "numpy"
+    return call.root in ("np", "numpy") or sketch.library(call.name) in ("numpy", UNNAMED)
 
 
 def gives_numpy_tensors(look: Look) -> bool:
@@ -201,7 +200,7 @@ def joins_again(look: Look) -> bool:
 
 
 def _is_numpys(sketch: Sketch, call: SketchedCall) -> bool:
-    return call.root in ("np", "numpy") or sketch.library(call.name) == "numpy"
+    return call.root in ("np", "numpy") or sketch.library(call.name) in ("numpy", UNNAMED)
 
 
 def predicts_again(look: Look) -> bool:
