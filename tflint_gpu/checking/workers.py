@@ -25,6 +25,8 @@ from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.source import UnreadableSource
 
 Result = TypeVar("Result")
+Elsewhere = Callable[[Engine, Sequence[FileToCheck]], Iterator[FileResult]]
+"""Checks files and returns the results in any order."""
 
 WORTH_PROCESSES = 16
 """From so many TensorFlow files on, two processes are faster than one (measured)."""
@@ -77,7 +79,7 @@ def check_files(
     files: Sequence[FileToCheck],
     jobs: int | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
-    executor: str = "local",
+    elsewhere: Elsewhere | None = None,
 ) -> list[FileResult]:
     """Check files, those without TensorFlow at no cost, and return results in the order of the files.
 
@@ -86,10 +88,7 @@ def check_files(
         files: to check.
         jobs: number of processes; None for as many as the number of files is worth.
         tell: is called after each file, with the number of those done and of all.
-        executor: "local", or "ray" for a cluster, whatever `jobs` says.
-
-    Raises:
-        NoCluster: there is none.
+        elsewhere: checks them on other machines, whatever `jobs` says; its errors are raised.
     """
     relevant = [file for file in files if _is_relevant(file)]
     if jobs is None:
@@ -102,10 +101,8 @@ def check_files(
             results.append(result)
             tell(len(results), len(relevant))
 
-    if executor == "ray" and relevant:
-        from tflint_gpu.checking.cluster import check_on_ray
-
-        take(check_on_ray(engine, relevant))
+    if elsewhere is not None and relevant:
+        take(elsewhere(engine, relevant))
     elif jobs > 1:
         take(_in_processes(engine, relevant, jobs))
     elif relevant:

@@ -304,6 +304,7 @@ class Check:
         narrowing: Narrowing,
         mends: bool,
     ) -> Outcome:
+        from tflint_gpu.checking.cluster import check_on_ray
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.fixing import Mending, each_once
@@ -319,9 +320,10 @@ class Check:
             return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
 
         sources = _unsaved(files)
+        elsewhere = check_on_ray if self.given["executor"] == "ray" else None
         if not mends:
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, show, self.given["executor"])
+                results = check_files(make_engine(), files, settings.jobs, show, elsewhere)
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
@@ -339,7 +341,7 @@ class Check:
             self.given["diff"],
             show,
             sources,
-            executor=self.given["executor"],
+            elsewhere=elsewhere,
         )
         with contextlib.closing(progress):
             mending.run()
