@@ -61,7 +61,7 @@ def test_a_cluster_and_one_process_agree(ray: Any, tmp_path: Path, write_files: 
     files = Discovery(resolver, tmp_path).find(["."])
     told: list[tuple[int, int]] = []
     alone = check_files(Engine(resolver, tmp_path), files, 1)
-    together = check_files(Engine(resolver, tmp_path), files, None, lambda *how: told.append(how), "ray")
+    together = check_files(Engine(resolver, tmp_path), files, None, lambda *how: told.append(how), check_on_ray)
     assert [one.file.name for one in alone] == [one.file.name for one in together]
     assert [one.diagnostics for one in alone] == [one.diagnostics for one in together]
     assert told == [(done, 40) for done in range(1, 41)]
@@ -78,7 +78,7 @@ def test_what_a_lost_worker_had_is_done_again(ray: Any, tmp_path: Path, write_fi
     from tflint_gpu.rule import load
 
     engine = Engine(resolver, tmp_path, [rule, *load(["TFG502"])])
-    results = check_files(engine, files, None, executor="ray")
+    results = check_files(engine, files, None, elsewhere=check_on_ray)
     codes = {one.file.name: [found.code for found in one.diagnostics] for one in results}
     assert list(codes) == [f"f{n:02}.py" for n in range(16)]
     assert {name for name, found in codes.items() if found == ["TFG000"]} == {"f11.py"}
@@ -95,7 +95,7 @@ def cost(folder: Path, files: int) -> dict[str, float]:
     seconds = {}
     for executor, jobs in (("local", 1), ("local", 2), ("ray", None)):
         began = time.perf_counter()
-        check_files(Engine(resolver, folder), found, jobs, executor=executor)
+        check_files(Engine(resolver, folder), found, jobs, elsewhere=check_on_ray if executor == "ray" else None)
         seconds[f"{executor} {jobs or ''}".strip()] = round(time.perf_counter() - began, 2)
     return seconds
 

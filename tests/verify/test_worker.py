@@ -176,7 +176,7 @@ def test_a_program_that_prints_a_gigabyte(write: Write, descriptor: int) -> None
             while rest: rest = rest[os.write({descriptor}, rest):]
         os.write({descriptor}, b"the end"); finish()
     """)
-    outcome = run_program(program, Limits(output_bytes=1000))
+    outcome = run_program(program, Limits(seconds=1200, output_bytes=1000))
     assert outcome.status == "finished"
     kept = outcome.stdout if descriptor == 1 else outcome.stderr
     assert len(kept) == 1000

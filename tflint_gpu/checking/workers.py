@@ -11,6 +11,9 @@ from tflint_gpu.checking.known import Known
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.settings.files import FileToCheck
 
+Elsewhere = Callable[[Engine, Sequence[FileToCheck]], Iterator[Batch]]
+"""Checks files and returns the results in any order."""
+
 WORTH_PROCESSES = 16
 """From so many TensorFlow files on, two processes are faster than one (measured)."""
 
@@ -20,7 +23,7 @@ def check_files(
     files: Sequence[FileToCheck],
     jobs: int | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
-    executor: str = "local",
+    elsewhere: Elsewhere | None = None,
 ) -> list[FileResult]:
     """Check files, those without TensorFlow and those that are known at no cost; results are in the files' order.
 
@@ -29,10 +32,7 @@ def check_files(
         files: to check.
         jobs: number of processes; None for as many as the number of files is worth.
         tell: is called after each file, with the number of those done and of all.
-        executor: "local", or "ray" for a cluster, whatever `jobs` says.
-
-    Raises:
-        NoCluster: there is none.
+        elsewhere: checks them on other machines, whatever `jobs` says; its errors are raised.
     """
     known = Known(engine)
     results, rest = known.told_apart(files)
@@ -49,10 +49,8 @@ def check_files(
                 tell(len(results), total)
 
     try:
-        if executor == "ray" and rest:
-            from tflint_gpu.checking.cluster import check_on_ray
-
-            take(check_on_ray(engine, rest))
+        if elsewhere is not None and rest:
+            take(elsewhere(engine, rest))
         elif jobs > 1:
             from tflint_gpu.checking.processes import in_processes
 

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ from tflint_gpu.settings.config import (
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
 
 if TYPE_CHECKING:
+    from tflint_gpu.checking.engine import Batch, Engine
+    from tflint_gpu.checking.workers import Elsewhere
     from tflint_gpu.cli.narrowing import Narrowing
     from tflint_gpu.cli.reporting import Outcome
     from tflint_gpu.text.source import SourceFile
@@ -188,12 +190,7 @@ class Check:
             directory = files[0].path.parent if files else here
             click.echo(shown(resolver, files[0].settings if files else settings, directory))
             return 0
-        from tflint_gpu.checking.cluster import NoCluster
-
-        try:
-            code = self._check(resolver, settings, files)
-        except NoCluster as error:
-            raise click.ClickException(f"--executor ray: {error}") from error
+        code = self._check(resolver, settings, files)
         if self.given["verbose"]:
             tell(f"{len(files)} files in {time.perf_counter() - started:.2f} s")
         return code
@@ -326,9 +323,10 @@ class Check:
             return Engine(resolver, resolver.working_directory, use_cache=use_cache, ignore_noqa=ignore_noqa)
 
         sources = _unsaved(files)
+        elsewhere = _on_ray() if self.given["executor"] == "ray" else None
         if not mends:
             with contextlib.closing(progress):
-                results = check_files(make_engine(), files, settings.jobs, show, self.given["executor"])
+                results = check_files(make_engine(), files, settings.jobs, show, elsewhere)
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
@@ -348,7 +346,7 @@ class Check:
             self.given["diff"],
             show,
             sources,
-            executor=self.given["executor"],
+            elsewhere=elsewhere,
         )
         with contextlib.closing(progress):
             mending.run()
@@ -362,6 +360,19 @@ class Check:
             mending.texts,
             narrowing.gone(found, mending.texts),
         )
+
+
+def _on_ray() -> Elsewhere:
+    """The check on a cluster, whose errors are the user's to mend."""
+    from tflint_gpu.checking.cluster import NoCluster, check_on_ray
+
+    def check(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:
+        try:
+            yield from check_on_ray(engine, files)
+        except NoCluster as error:
+            raise click.ClickException(f"--executor ray: {error}") from error
+
+    return check
 
 
 def _have_nothing(files: Sequence[FileToCheck]) -> bool:

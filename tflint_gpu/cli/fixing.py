@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
 from tflint_gpu.checking.stack import with_large_stack
-from tflint_gpu.checking.workers import check_files
+from tflint_gpu.checking.workers import Elsewhere, check_files
 from tflint_gpu.cli.reporting import each_once
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.settings.files import FileToCheck
@@ -33,7 +33,7 @@ class Mending:
         fixed: what was mended.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
-        executor: as `check_files` has it.
+        elsewhere: as `check_files` has it.
     """
 
     make_engine: Callable[[], Engine]
@@ -48,16 +48,16 @@ class Mending:
     fixed: list[Diagnostic] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
     failures: list[InternalError] = field(default_factory=list)
-    executor: str = "local"
+    elsewhere: Elsewhere | None = None
 
     def run(self) -> None:
         """Do it: a round mends each file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
-            self.results = check_files(engine, self.files, self.jobs, self.tell, self.executor)
+            self.results = check_files(engine, self.files, self.jobs, self.tell, self.elsewhere)
             if not self._round(engine) or self.dry:
                 return
-        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell, self.executor)
+        self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell, self.elsewhere)
 
     def _round(self, engine: Engine) -> bool:
         """Mend all files once; whether one changed."""
