@@ -19,7 +19,7 @@ class PythonFunctionInPipeline(Rule):
     and the training loop waits for the same lock. Reported where a pipeline that is read or batched maps a function
     whose calls are all Python's own or NumPy's and that has a loop. Not reported: NumPy without a loop (0.6 to 2.1
     times of what TensorFlow's operations took when it was tried), what reads files (whether threads help `np.load`
-    was not settled, see below), uses OpenCV, PIL or another library, loops of a few turns, maps behind which a
+    was not settled), uses OpenCV, PIL or another library, loops of a few turns, maps behind which a
     `cache` always stands, and tests. Where threads would help and there are none, another rule speaks; a map with
     such a loop is told of once, here, since threads alone would not mend it.
 
