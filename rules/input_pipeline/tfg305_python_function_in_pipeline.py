@@ -19,10 +19,10 @@ class PythonFunctionInPipeline(Rule):
     run at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing,
     and the training loop waits for the same lock. Reported where a pipeline that is read or batched maps a function
     whose calls are all Python's own or NumPy's and that has a loop. Not reported: NumPy without a loop (0.6 to 2.1
-    times of what TensorFlow's operations took when it was tried), what reads files (`np.load` lets other threads
-    run while it waits for the system, so threads do help, see below), uses OpenCV, PIL or another library, loops of
-    a few turns, maps behind which a `cache` always stands, and tests. Where threads would help and there are none,
-    another rule speaks; a map with such a loop is told of once, here, since threads alone would not mend it.
+    times of what TensorFlow's operations took when it was tried), what reads files (whether threads help `np.load`
+    was not settled), uses OpenCV, PIL or another library, loops of a few turns, maps behind which a
+    `cache` always stands, and tests. Where threads would help and there are none, another rule speaks; a map with
+    such a loop is told of once, here, since threads alone would not mend it.
 
     Measured: {evidence}
 

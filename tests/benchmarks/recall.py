@@ -4,8 +4,8 @@
 
 `tests/recall/*.toml` has the places: each was written down by somebody who read the code before the linter ran.
 FOLDER has a folder for each repository, called `owner+name`; places in repositories that are not there are left out.
-A finding of the same rule, or of the one in `found_as`, within three lines counts as the place. Places with `refuted`
-say which measurement shows that nothing need be said there; they are counted apart.
+A finding of the same rule, or of the one in `found_as`, within three lines counts as the place. Places with `unsettled`
+say why it is not known whether anything costs time there; they are counted apart.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
         for place in tomllib.loads(path.read_text("utf-8"))["place"]:
             by_repository[place["repository"]].append(place)
     counts: dict[bool, dict[str, Counter[bool]]] = {doubt: defaultdict(Counter) for doubt in (False, True)}
-    refuted: Counter[str] = Counter()
+    unsettled: Counter[str] = Counter()
     for repository, places in sorted(by_repository.items()):
         folder = arguments.folder / repository.replace("/", "+")
         if not folder.is_dir():
@@ -51,14 +51,14 @@ def main() -> None:
                 for by in range(-NEAR, NEAR + 1)
                 for code in (place["code"], place.get("found_as"))
             )
-            if "refuted" in place:
-                refuted[place["code"]] += 1
+            if "unsettled" in place:
+                unsettled[place["code"]] += 1
                 continue
             counts[place.get("in_doubt", False)][place["code"]][found] += 1
             if arguments.missed and not found and not place.get("in_doubt", False):
                 print(f"{repository} {place['file']}:{place['line']} {place['code']} {place['why']}")
     _print(counts)
-    print(f"refuted by a measurement: {', '.join(f'{n} of {code}' for code, n in refuted.items()) or 'none'}")
+    print(f"counted apart: {', '.join(f'{n} of {code}' for code, n in unsettled.items()) or 'none'}")
 
 
 def _reported(folder: Path) -> set[tuple[str, int | None, int, str]]:
