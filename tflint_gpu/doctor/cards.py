@@ -239,10 +239,10 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         return None
     mode = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
     mig = None if mode is None else bool(mode[0])
-    return replace(found, mig=mig, parts=tuple(_parts(nvml, handle, found)) if mig else ())
+    return replace(found, mig=mig, parts=tuple(_parts_of(nvml, handle, found)) if mig else ())
 
 
-def _parts(nvml: Nvml, card: Any, whole: Gpu) -> Iterator[Gpu]:
+def _parts_of(nvml: Nvml, card: Any, whole: Gpu) -> Iterator[Gpu]:
     """The parts of a card that are set up: their numbers may have gaps."""
     for number in range(_answer(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(card)) or 0):
         try:
