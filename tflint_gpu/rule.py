@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
+    HARNESS,
     Change,
     Experiment,
     NoExperiment,
     Workload,
     fix_changes,
     measured_loop,
+    traced_call,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
 __all__ = [
+    "HARNESS",
     "Change",
     "Edit",
     "Experiment",
@@ -55,6 +58,7 @@ __all__ = [
     "load",
     "measured_loop",
     "table_of",
+    "traced_call",
     "wrap",
 ]
 

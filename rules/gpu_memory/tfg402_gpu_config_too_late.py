@@ -73,6 +73,7 @@ class GpuConfigTooLate(Rule):
             finding.node,
             probes=(Change(model.file, statement, "tflint_measure.reached()", "below"),),
             repair=(Change(model.file, finding.node, "None"),),
+            patch=(),
             exceptions=("RuntimeError", "ValueError"),
             requires="two GPUs" if several else "a GPU",
             workload=_WORKLOAD,

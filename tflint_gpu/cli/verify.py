@@ -58,6 +58,8 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
 )
+@click.option("--diff", is_flag=True, help="Show the repairs that were confirmed as patches, and change nothing.")
+@click.option("--fix", is_flag=True, help="Show the repairs that were confirmed as patches, and apply them.")
 @click.option("--measured", metavar="FILE", help="A report of `run --output-format json`: the dearest findings first.")
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option("--sandbox", default="auto", type=click.Choice(["auto", "bwrap", "none"]), help="Use bubblewrap or not.")
@@ -75,6 +77,10 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     """
     if given["isolated"] and given["config"] is not None:
         raise click.UsageError("--config and --isolated exclude each other")
+    if given["fix"] and given["diff"]:
+        raise click.UsageError("--fix and --diff exclude each other: --fix shows what it changes, too")
+    if (given["fix"] or given["diff"]) and given["output_format"] != "full" and given["output"] is None:
+        raise click.UsageError("patches go to standard output: say with -o FILE where the report goes")
     return Verify(paths, given).run()
 
 
@@ -98,8 +104,9 @@ class Verify:
             raise click.ClickException(f"--output-format {self.given['output_format']}: {error}") from error
 
         config = None if self.given["config"] is None else self.here / self.given["config"]
-        # `output-format` is `check`'s where it is a setting.
-        settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
+        # These are `check`'s where they are settings.
+        own = ("output_format", "fix")
+        settings = overrides({name: value for name, value in self.given.items() if name not in own})
         resolver = SettingsResolver(settings, config, self.given["isolated"], self.here)
         discovery = Discovery(resolver, self.here)
         files = discovery.find(self.paths or (".",))
@@ -114,8 +121,11 @@ class Verify:
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
         self._write(report, render)
+        is_written = self._repair(report, files, resolver)
         if report.interrupted == "Ctrl-C":
             return INTERRUPTED
+        if not is_written:
+            return FAILED
         if any(result.gpu_unused for result in report.results):
             _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
             return FAILED
@@ -248,6 +258,19 @@ class Verify:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
             raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+
+    def _repair(self, report: Report, files: Sequence[FileToCheck], resolver: SettingsResolver) -> bool:
+        """Show the confirmed repairs, and apply them, if one of both was asked for; whether all went well."""
+        if not (self.given["fix"] or self.given["diff"]):
+            return True
+        from tflint_gpu.checking.engine import Engine
+        from tflint_gpu.checking.workers import with_large_stack
+        from tflint_gpu.cli.repairing import show_repairs
+
+        apply = self.given["fix"] and not report.interrupted.startswith("Ctrl-C")
+        if not self.given["output"]:
+            click.echo()
+        return with_large_stack(lambda: show_repairs(report, files, lambda: Engine(resolver, self.here), apply=apply))
 
 
 def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path) -> tuple[list[Found], list[Model]]:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import libcst as cst
 
-from tflint_gpu.experiment import Change, Experiment
+from tflint_gpu.experiment import HARNESS, Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Node, argument
@@ -37,7 +37,6 @@ from tflint_gpu.verify.pieces import (
 from tflint_gpu.verify.routes import Route, Stop, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
 
-HARNESS = "tflint_measure"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")

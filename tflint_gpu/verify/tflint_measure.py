@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import gc
 import inspect
 import itertools
 import json
@@ -37,6 +38,7 @@ WARM_UP = 3
 FEWEST_STEPS, MOST_STEPS = 10, 200
 LEAST_SECONDS, MOST_SECONDS = 0.5, 8.0
 MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
+COMPARED_TURN = 4  # three turns are over then: what only tracing freezes shows in the second and third
 ROWS = 1024
 SHORTEST_CONSUMER = 0.002
 
@@ -61,7 +63,16 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, "gpus": [device.name for device in tf.config.list_logical_devices("GPU")]},
+        "notes": {
+            **notes,
+            "gpus": [device.name for device in tf.config.list_logical_devices("GPU")],
+            "versions": {
+                "python": sys.version.split()[0],
+                "tensorflow": tf.__version__,
+                "keras": tf.keras.__version__,
+                "numpy": numpy.__version__,
+            },
+        },
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -83,7 +94,7 @@ class _Clock:
     """Takes the times of steps until there are enough of them."""
 
     def __init__(self, samples: int = 1) -> None:
-        self.samples, self.seen = samples, 0
+        self.samples, self.seen, self.turns = samples, 0, 0
         self.times: list[float] = []
         self.began: float | None = None
         self.last: float | None = None
@@ -93,6 +104,9 @@ class _Clock:
         """A step is over. Those that do not count are kept apart: the first ones, and those that trace a new shape."""
         synchronize()
         now = time.perf_counter()
+        self.turns += 1
+        if self.turns == COMPARED_TURN:
+            _keep_weights()
         if self.last is not None:
             self.seen += counts
             if counts and self.seen > WARM_UP:
@@ -157,6 +171,12 @@ def endless(iterable: Any) -> Any:
     return iterable.repeat() if hasattr(iterable, "repeat") else itertools.cycle(iterable)
 
 
+def counted(numbers: range) -> Iterator[int]:
+    """A loop over numbers that goes on with new ones, and is timed as `steps` does it: none comes a second time."""
+    for index, _ in enumerate(steps([None])):
+        yield numbers.start + index * numbers.step
+
+
 def few(iterable: Iterable[Any]) -> Iterator[Any]:
     """The first elements of a loop that only lies on the way to what is looked at."""
     return itertools.islice(iterable, 3)
@@ -190,6 +210,26 @@ def _keep_first(result: Any) -> Any:
                 _FIRST["outputs"] = part.numpy().ravel()[:MOST_NUMBERS]
                 break
     return result
+
+
+def _keep_weights() -> None:
+    """Keep numbers of the weights as some turns have left them, where no result of the program's own is kept."""
+    if _FIRST.get("outputs") is not None:
+        return
+    kinds = (one for one in gc.get_objects() if issubclass(type(one), tf.Variable))
+    weights = sorted((one for one in kinds if one.trainable and one.dtype.is_floating), key=_age)
+    numbers = [_first_numbers(one, max(1, MOST_NUMBERS // len(weights))) for one in weights]
+    if numbers:
+        _FIRST["outputs"] = numpy.concatenate(numbers)
+
+
+def _age(variable: Any) -> int:
+    """Variables that are made in the same order have growing numbers at the end of their names."""
+    return int(variable._unique_id.rpartition("_")[2])
+
+
+def _first_numbers(variable: Any, count: int) -> Any:
+    return tf.cast(tf.reshape(variable, [-1])[:count], tf.float32).numpy()
 
 
 def eager(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -244,11 +244,16 @@ class _Bench:
 
     def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         assert self.case.experiment is not None
-        rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
+        rounds = [outcomes.Round(self._compared(before.run), self._compared(after.run)) for before, after in samples]
         verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
         verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
         before, after = zip(*samples, strict=True)
         return Verification(self.case, verdict, self.device, before, after)
+
+    def _compared(self, run: outcomes.Run) -> outcomes.Run:
+        """The run without its outputs, where the repair may compute something else."""
+        assert self.case.experiment is not None
+        return run if self.case.experiment.same_outputs else dataclasses.replace(run, outputs=None)
 
     def _fault(self, before: Sample, after: Sample) -> Verification | None:
         """A program that fails where no failure was predicted will fail again: no need to go on."""
