@@ -33,7 +33,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0" if RESULT else os.environ.get("TF_CPP_M
 import numpy
 import tensorflow as tf
 
-SEED = 1
+SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
 WARM_UP = 3
 FEWEST_STEPS, MOST_STEPS = 10, 200
 LEAST_SECONDS, MOST_SECONDS = 0.5, 8.0

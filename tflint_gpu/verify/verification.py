@@ -17,6 +17,7 @@ from tflint_gpu.experiment import Experiment, NoExperiment, Requirement
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
+from tflint_gpu.verify.archive import kept_folder
 from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
@@ -33,7 +34,11 @@ _WORTH_TELLING = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding and one experiment on it, or the reason why there is none."""
+    """A finding and one experiment on it, or the reason why there is none.
+
+    Arguments:
+        is_calibrated: the programs of `pair` know how long their producer takes.
+    """
 
     diagnostic: Diagnostic
     prediction: Prediction
@@ -41,6 +46,7 @@ class Case:
     entries: tuple[Model, ...] = ()
     pair: Pair | None = None
     reason: str = ""
+    is_calibrated: bool = False
 
     @property
     def variant(self) -> str:
@@ -99,6 +105,7 @@ class Verification:
 
     Arguments:
         gpu_unused: a card was chosen, and the programs' TensorFlow listed none.
+        is_cut: there are fewer rounds than were wanted, as the time was over.
     """
 
     case: Case
@@ -107,6 +114,7 @@ class Verification:
     before: tuple[Sample, ...] = ()
     after: tuple[Sample, ...] = ()
     gpu_unused: bool = False
+    is_cut: bool = False
 
     @property
     def unit(self) -> str:
@@ -165,14 +173,27 @@ def obstacle(case: Case, setup: Setup) -> str:
     return ""
 
 
+def rounds_for(case: Case, setup: Setup) -> int:
+    """How many rounds a case gets if there is time."""
+    return setup.runs or (ROUNDS if case.prediction.kind in _TIMED else MINIMUM_REPEATS)
+
+
 def verify(
-    case: Case, setup: Setup, seconds: float, on_run: Callable[[str], object] = lambda text: None
+    case: Case,
+    setup: Setup,
+    seconds: float,
+    on_run: Callable[[str], object] = lambda text: None,
+    *,
+    known: Verification | None = None,
+    rounds: int | None = None,
 ) -> Iterator[Verification]:
     """Run a case and yield what is known after each round; the last one is the verdict.
 
     Arguments:
         seconds: wall time for all rounds.
         on_run: is told what is being run.
+        known: what earlier rounds showed; they count.
+        rounds: how many more at most.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C, with no process left.
@@ -184,7 +205,7 @@ def verify(
         return
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-programs-") as folder:
         bench = _Bench(case, setup, device, Path(folder), on_run)
-        yield from bench.verify(seconds)
+        yield from bench.verify(seconds, known, rounds)
 
 
 def unmeasured(case: Case, reason: str) -> Verification:
@@ -200,27 +221,30 @@ class _Bench:
         self.on_run = on_run
         self.recordings: dict[int, Recording] = {}
 
-    def verify(self, seconds: float) -> Iterator[Verification]:
+    def verify(self, seconds: float, known: Verification | None, rounds: int | None) -> Iterator[Verification]:
         end = time.monotonic() + seconds
         pair = self.case.pair
         assert pair is not None and self.case.experiment is not None
-        if self.case.experiment.calibrates:
+        self._keep(pair)
+        if self.case.experiment.calibrates and not self.case.is_calibrated:
             outcome = self.run(pair.before.write(self.folder / "calibration"), self._limits(end))
             producer = outcome.result.notes.get("producer") if outcome.result else None
             if not isinstance(producer, float):
                 yield self._stopped(_sample(outcome, None), "the pipeline")
                 return
             pair = _pair(self.case, self.setup.synthetic, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
+            self.case = dataclasses.replace(self.case, pair=pair, is_calibrated=True)
+            self._keep(pair)
         before, after = (p.write(self.folder / n) for p, n in ((pair.before, "before"), (pair.after, "after")))
-        self._keep(pair)
-        yield from self._rounds(before, after, end - time.monotonic())
+        samples = [] if known is None else list(zip(known.before, known.after, strict=True))
+        yield from self._rounds(before, after, end - time.monotonic(), samples, rounds)
 
-    def _rounds(self, before: Path, after: Path, seconds: float) -> Iterator[Verification]:
-        prediction = self.case.prediction
-        usual = ROUNDS if prediction.kind in _TIMED else MINIMUM_REPEATS
-        count = self.setup.runs or usual
-        samples: list[tuple[Sample, Sample]] = []
-        for found in run_rounds(before, after, count, seconds, self.setup.limits, run=self.run):
+    def _rounds(
+        self, before: Path, after: Path, seconds: float, samples: list[tuple[Sample, Sample]], rounds: int | None
+    ) -> Iterator[Verification]:
+        count = rounds_for(self.case, self.setup)
+        now = count - len(samples) if rounds is None else min(count - len(samples), rounds)
+        for found in run_rounds(before, after, now, seconds, self.setup.limits, run=self.run):
             if found.after is None or found.budget_spent:
                 yield self._cut(samples, count)
                 return
@@ -237,10 +261,10 @@ class _Bench:
     def _cut(self, samples: list[tuple[Sample, Sample]], count: int) -> Verification:
         """What is known when the budget ends."""
         if not samples:
-            return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device)
+            return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device, is_cut=True)
         known = self._judged(samples)
         reason = f"{known.verdict.reason}; the budget ended after {len(samples)} of {count} rounds"
-        return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason))
+        return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason), is_cut=True)
 
     def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         assert self.case.experiment is not None
@@ -306,12 +330,9 @@ class _Bench:
     def _keep(self, pair: Pair) -> None:
         if self.setup.keep is None:
             return
-        where = self.case.diagnostic
-        name = f"{where.code}_{Path(where.filename).stem}_{where.location.file_row}_{where.location.column}"
-        if self.case.variant:
-            name += "_variant"
+        folder = kept_folder(self.setup.keep, self.case.diagnostic, self.case.variant)
         for variant, program in (("before", pair.before), ("after", pair.after)):
-            program.write(self.setup.keep / name / variant)
+            program.write(folder / variant)
 
 
 def _sample(outcome: Outcome, recording: Recording | None) -> Sample:

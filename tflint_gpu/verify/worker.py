@@ -24,13 +24,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from tflint_gpu.verify.interrupts import deferred
 from tflint_gpu.verify.processes import Family
 from tflint_gpu.verify.results import Result, read_result
 from tflint_gpu.verify.sandbox import NO_SANDBOX, RESULT_VARIABLE, Limits, Sandbox, clean_environment, launch_command
@@ -180,7 +180,7 @@ def run_program(
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder).resolve()
         result_file = scratch / "result.json"
-        environment = clean_environment(scratch, result_file, device)
+        environment = clean_environment(scratch, result_file, device, sandbox.variables)
         command = launch_command(sandbox.wrap([python, str(script)], scratch, device), limits, python)
         end = _run_to_the_end(command, scratch, environment, limits, on_start)
         return _judge(end, limits, result_file, in_bubblewrap=sandbox.kind == "bwrap")
@@ -209,7 +209,7 @@ def _run_to_the_end(
     process: subprocess.Popen[bytes] | None = None
     started = time.monotonic()
     try:
-        with _interrupts_deferred():  # between the start of a process and its name in hand it could get lost
+        with deferred():  # between the start of a process and its name in hand it could get lost
             process = subprocess.Popen(
                 command,
                 cwd=scratch,
@@ -226,7 +226,7 @@ def _run_to_the_end(
         _watch(process, family, limits, started, end)
     finally:
         if process is not None:
-            with _interrupts_deferred():
+            with deferred():
                 family.kill()
                 _reap(process, end, time.monotonic() + _SECONDS_TO_REAP)
                 _close_outputs(process, end, limits)
@@ -301,27 +301,6 @@ def _has_ended(process: subprocess.Popen[bytes], end: _End) -> bool:
 def _reap(process: subprocess.Popen[bytes], end: _End, deadline: float) -> None:
     while not _has_ended(process, end) and time.monotonic() < deadline:
         time.sleep(0.005)
-
-
-@contextlib.contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """Hold Ctrl-C back until the block is done.
-
-    Other threads than the main one are never interrupted, and a handler that was not set from Python cannot be
-    set again.
-    """
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or previous is None:
-        yield
-        return
-    pending: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        if pending:
-            signal.raise_signal(signal.SIGINT)
 
 
 def _judge(end: _End, limits: Limits, result_file: Path, *, in_bubblewrap: bool) -> Outcome:
