@@ -181,17 +181,19 @@ class Engine:
         ]
 
     def model_of(self, file: FileToCheck) -> Model | None:
-        """The model of a file that mentions TensorFlow; None for others and where it does not parse."""
+        """The model of a file that mentions TensorFlow; None for others.
+
+        Raises:
+            UnreadableSource: the file does not parse.
+            OSError: it cannot be read.
+        """
         data = file.read()
         if not file.may_matter(data):
             return None
         from tflint_gpu.model import Model
 
-        try:
-            project = self._project_for(file.root, self.target_for(file))
-            return Model.open(decode_source(data, file.path, file.name), project)
-        except (UnreadableSource, RecursionError):
-            return None
+        project = self._project_for(file.root, self.target_for(file))
+        return Model.open(decode_source(data, file.path, file.name), project)
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]

@@ -264,7 +264,7 @@ class Verify:
 
     def _archive(self, result: Verification, setup: Setup) -> None:
         """Leave what is known beside the kept programs: nothing that was measured is lost."""
-        if setup.keep is None:
+        if setup.keep is None or result.case.pair is None:
             return
         from tflint_gpu.reports import View
         from tflint_gpu.verify.archive import kept_folder, write_record
@@ -273,7 +273,8 @@ class Verify:
 
         folder = kept_folder(setup.keep, result.case.diagnostic, result.case.variant)
         environment = clean_environment(Path("scratch"), Path("result.json"), result.device, setup.sandbox.variables)
-        write_record(folder, document_of(result, View(self.here)), environment, setup.python)
+        entry = result.case.pair.before.entry
+        write_record(folder, document_of(result, View(self.here)), environment, setup.python, entry)
 
     def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
@@ -321,10 +322,13 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
                 found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
-            _tell(f"warning: {file.name} is left out: {error}")
+            where = f":{error.location}" if isinstance(error, UnreadableSource) else ""
+            _tell(f"warning: {file.name}{where} is left out: {error or 'it is nested too deeply'}")
             continue
         if program is not None:
             models[file.path] = program
+            for refusal in program.source.refusals:
+                _tell(f"warning: {file.name}:{refusal.location} is left out: {refusal.message}")
     return [found[key] for key in sorted(found)], list(models.values())
 
 

@@ -47,13 +47,16 @@ def must_be_writable(folder: Path) -> None:
         pass
 
 
-def write_record(folder: Path, result: Mapping[str, Any], environment: Mapping[str, str], python: str) -> None:
+def write_record(
+    folder: Path, result: Mapping[str, Any], environment: Mapping[str, str], python: str, entry: str
+) -> None:
     """Write what was measured and how to repeat it beside the programs of an experiment, if these were made.
 
     Arguments:
         result: of the experiment with all samples, as the JSON report has it.
         environment: all variables that the programs ran with.
         python: the interpreter.
+        entry: the file that is run, below the folder of each program.
 
     Raises:
         OSError: the folder cannot be written to.
@@ -63,14 +66,14 @@ def write_record(folder: Path, result: Mapping[str, Any], environment: Mapping[s
     replace_file(folder / "result.json", (json.dumps(result, indent=2) + "\n").encode())
     known = {"python": python, "variables": dict(environment), "platform": sys.platform, "load": _load()}
     replace_file(folder / "environment.json", (json.dumps(known, indent=2) + "\n").encode())
-    replace_file(folder / "README.txt", _instructions(folder, result, environment, python).encode())
+    replace_file(folder / "README.txt", _instructions(result, environment, python, entry).encode())
 
 
 def _load() -> list[float] | None:
     return list(os.getloadavg()) if hasattr(os, "getloadavg") else None
 
 
-def _instructions(folder: Path, result: Mapping[str, Any], environment: Mapping[str, str], python: str) -> str:
+def _instructions(result: Mapping[str, Any], environment: Mapping[str, str], python: str, entry: str) -> str:
     own = {"HOME", "TMPDIR", "PATH", "TFLINT_GPU_RESULT"}
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items() if name not in own)
     lines = [
@@ -81,8 +84,6 @@ def _instructions(folder: Path, result: Mapping[str, Any], environment: Mapping[
         "",
     ]
     for variant in ("before", "after"):
-        entries = [path.name for path in sorted((folder / variant).glob("*.py")) if path.name != "tflint_measure.py"]
-        entry = result.get("entry") or (entries[0] if entries else "")
         lines.append(f"    (cd {variant} && env {settings} {shlex.quote(python)} {shlex.quote(entry)})")
     lines += ["", "result.json has every sample, environment.json what the programs ran with.", ""]
     return "\n".join(lines)

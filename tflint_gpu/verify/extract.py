@@ -41,6 +41,7 @@ _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
+_STARTING = ("subprocess.", "os.system", "os.popen")
 _DOWNLOADS = (
     "keras.utils.get_file",
     "keras.datasets.*",
@@ -297,6 +298,9 @@ def _check_sources(part: _Part) -> None:
     for call in file.calls(*_DOWNLOADS):
         start, end = file.span(call)
         if part.holds(call) and not any(one.start <= start and end <= one.end for one in part.stands):
+            if (file.name(call.func) or "").startswith(_STARTING):
+                place, code = f"{file.source.name}:{file.source.locate(start)}", file.code(call.func)
+                raise NotExtractable(f"{place} starts another program (`{code}`), which verify does not do")
             raise _loads_data(file, start, file.code(call.func))
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None

@@ -10,10 +10,15 @@ from tflint_gpu.verify.outputs import Outputs
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """An exception that ended a run: the name of its type, with or without its module, and its text."""
+    """An exception that ended a run: the name of its type, with or without its module, and its text.
+
+    Arguments:
+        place: of the user's line that raised it, where that is not the flagged one.
+    """
 
     exception: str
     text: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class Run:
     def fault(self) -> str | None:
         """Why this run did not end well, None if it did."""
         if self.crash is not None:
-            return f"{self.crash.exception}: {_telling_line(self.crash.text)}".rstrip(": .")
+            said = f"{self.crash.exception}: {_telling_line(self.crash.text)}".rstrip(": .")
+            return f"{said} ({self.crash.place})" if self.crash.place else said
         return self.failure
 
 

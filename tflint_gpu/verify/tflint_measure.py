@@ -83,6 +83,10 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
     print({key: value for key, value in result.items() if key not in ("steps", "dtype") and value})
 
 
+class EmptyData(ValueError):
+    """There is nothing to run over, so nothing can be measured."""
+
+
 def synchronize() -> None:
     """Wait until the device has done its work: fetching a number waits for all that was started before it."""
     for device in tf.config.list_logical_devices("GPU"):
@@ -187,12 +191,15 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
         iterable = iterable.repeat()
     if reads and iter(iterable) is not iterable:
         for _ in itertools.count():
+            index = -1
             for index, element in enumerate(iterable):
                 yield element, index == 0
+            if index < 0:
+                raise EmptyData("what the loop runs over")
     else:
         kept = list(itertools.islice(iterable, 8))
         if not kept:
-            raise ValueError("the loop has no element to run over")
+            raise EmptyData("what the loop runs over")
         for index in itertools.count():
             yield kept[index % len(kept)], index == 0
 
@@ -257,6 +264,7 @@ def fit(method: Callable[..., Any], samples: int = 1) -> Callable[..., Any]:
         for name in ("validation_split", "validation_data", "validation_steps", "validation_freq", "initial_epoch"):
             kwargs.pop(name, None)
         _lengthen(kwargs)
+        _must_have_rows(kwargs.get("x"))
         kwargs.update(epochs=10_000, verbose=0, callbacks=[_clock_of_batches(samples)])
         method(**kwargs)
 
@@ -274,6 +282,15 @@ def _lengthen(kwargs: dict[str, Any]) -> None:
         if isinstance(kwargs.get(name), (numpy.ndarray, tf.Tensor)):
             rows = len(kwargs[name])
             kwargs[name] = numpy.concatenate([numpy.asarray(kwargs[name])] * max(1, -(-ROWS // max(rows, 1))))
+
+
+def _must_have_rows(data: Any) -> None:
+    if isinstance(data, tf.data.Dataset):
+        is_empty = not any(True for _ in data.take(1))
+    else:
+        is_empty = isinstance(data, (numpy.ndarray, tf.Tensor)) and not len(data)
+    if is_empty:
+        raise EmptyData("what `fit` gets")
 
 
 def _clock_of_batches(samples: int) -> Any:
@@ -325,6 +342,8 @@ def consume(dataset: Any, optimized: bool = True) -> NoReturn:
             time.sleep(CONSUMER_SECONDS)
         if clock.tick():
             break
+    if not clock.times:
+        raise EmptyData("the dataset")
     produced = statistics.median(clock.times)
     finish(clock.times, producer=max(produced, SHORTEST_CONSUMER))
 

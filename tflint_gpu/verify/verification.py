@@ -18,6 +18,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
 from tflint_gpu.verify.archive import kept_folder
+from tflint_gpu.verify.crash_places import crash_place
 from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
@@ -27,6 +28,7 @@ from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Ver
 from tflint_gpu.verify.worker import Outcome, run_program, run_rounds
 
 ROUNDS = 5
+EMPTY = "EmptyData"
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _TIMED = ("slowdown", "no-effect", "memory")
 _WORTH_TELLING = 0.05
@@ -230,7 +232,7 @@ class _Bench:
             outcome = self.run(pair.before.write(self.folder / "calibration"), self._limits(end))
             producer = outcome.result.notes.get("producer") if outcome.result else None
             if not isinstance(producer, float):
-                yield self._stopped(_sample(outcome, None), "the pipeline")
+                yield self._stopped(self._with_place(_sample(outcome, None), outcome), "the pipeline")
                 return
             pair = _pair(self.case, self.setup.synthetic, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
             self.case = dataclasses.replace(self.case, pair=pair, is_calibrated=True)
@@ -295,7 +297,12 @@ class _Bench:
         return None
 
     def _stopped(self, sample: Sample, what: str) -> Verification:
-        text = f"{what} did not run to its end: {sample.run.fault or 'it wrote no result'}{_remedy(sample)}"
+        crash = sample.run.crash
+        said = sample.run.fault or "it wrote no result"
+        if crash is not None and crash.exception.endswith(EMPTY):
+            text = f"the data is empty: {crash.text} has no element{_remedy(sample)}"
+        else:
+            text = f"{what} did not run to its end: {said}{_remedy(sample)}"
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 
     def _limits(self, end: float) -> Limits:
@@ -321,11 +328,21 @@ class _Bench:
         return outcome
 
     def _sampled(self, outcome: Outcome) -> Sample:
-        sample = _sample(outcome, self.recordings.pop(id(outcome), None))
+        sample = self._with_place(_sample(outcome, self.recordings.pop(id(outcome), None)), outcome)
         if self.case.prediction.kind != "memory" or sample.recording is None:
             return sample
         memory = sample.recording.memory or sample.recording.card_growth
         return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=memory))
+
+    def _with_place(self, sample: Sample, outcome: Outcome) -> Sample:
+        """The sample with the user's line that raised, unless that is the flagged one."""
+        crash, experiment = sample.run.crash, self.case.experiment
+        if crash is None or experiment is None or experiment.file is None:
+            return sample
+        files = (experiment.file, *(model.file for model in self.case.entries))
+        place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
+        run = dataclasses.replace(sample.run, crash=dataclasses.replace(crash, place=place))
+        return dataclasses.replace(sample, run=run)
 
     def _keep(self, pair: Pair) -> None:
         if self.setup.keep is None:
@@ -385,6 +402,8 @@ def _once(before: Sample, after: Sample) -> str:
 def _remedy(sample: Sample) -> str:
     crash = sample.run.crash
     kind = crash.exception.rpartition(".")[2] if crash is not None else ""
+    if kind == EMPTY:
+        return "; `# tflint-gpu: input=(32, 128) float32` on the line that makes the data says what it is like"
     if kind in ("FileNotFoundError", "NotFoundError"):
         return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
     if kind in ("ModuleNotFoundError", "ImportError"):
