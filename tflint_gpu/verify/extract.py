@@ -299,8 +299,8 @@ def _check_sources(part: _Part) -> None:
         start, end = file.span(call)
         if part.holds(call) and not any(one.start <= start and end <= one.end for one in part.stands):
             if (file.name(call.func) or "").startswith(_STARTING):
-                place, code = f"{file.source.name}:{file.source.locate(start)}", file.code(call.func)
-                raise NotExtractable(f"{place} starts another program (`{code}`), which verify does not do")
+                what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
+                raise _asking(file, start, what, "what it gives")
             raise _loads_data(file, start, file.code(call.func))
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
@@ -326,8 +326,12 @@ def _check_arguments(entry: Model, part: _Part) -> None:
 
 
 def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
+    return _asking(file, offset, f"loads data (`{what}`)", "what the data is like")
+
+
+def _asking(file: File, offset: int, what: str, unknown: str) -> NotExtractable:
     return NotExtractable(
-        f"{file.source.name}:{file.source.locate(offset)} loads data (`{what}`): say what the data is like with "
+        f"{file.source.name}:{file.source.locate(offset)} {what}: say {unknown} with "
         "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
     )
 
