@@ -49,7 +49,7 @@ def test_a_program_without_a_traceback_has_no_place() -> None:
 
 def test_empty_data_is_called_that() -> None:
     """Protects who reads the report from looking for a mistake of the tool's in `StatisticsError`."""
-    empty = program(line="class EmptyData(ValueError): pass\nraise EmptyData('the dataset')")
+    empty = program(line="class EmptyData(ValueError): pass\nraise EmptyData('the dataset has no element')")
     result = list(verify(case(empty, program()), Setup(), 60.0))[-1]
     assert result.verdict.verdict == "not run"
     assert result.verdict.reason.startswith("the data is empty: the dataset has no element")

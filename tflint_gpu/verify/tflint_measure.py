@@ -195,11 +195,11 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
             for index, element in enumerate(iterable):
                 yield element, index == 0
             if index < 0:
-                raise EmptyData("what the loop runs over")
+                raise EmptyData("what the loop runs over has no element")
     else:
         kept = list(itertools.islice(iterable, 8))
         if not kept:
-            raise EmptyData("what the loop runs over")
+            raise EmptyData("what the loop runs over has no element")
         for index in itertools.count():
             yield kept[index % len(kept)], index == 0
 
@@ -290,7 +290,7 @@ def _must_have_rows(data: Any) -> None:
     else:
         is_empty = isinstance(data, (numpy.ndarray, tf.Tensor)) and not len(data)
     if is_empty:
-        raise EmptyData("what `fit` gets")
+        raise EmptyData("what `fit` gets has no element")
 
 
 def _clock_of_batches(samples: int) -> Any:
@@ -343,7 +343,7 @@ def consume(dataset: Any, optimized: bool = True) -> NoReturn:
         if clock.tick():
             break
     if not clock.times:
-        raise EmptyData("the dataset")
+        raise EmptyData("the dataset has no element")
     produced = statistics.median(clock.times)
     finish(clock.times, producer=max(produced, SHORTEST_CONSUMER))
 

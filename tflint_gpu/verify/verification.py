@@ -300,7 +300,7 @@ class _Bench:
         crash = sample.run.crash
         said = sample.run.fault or "it wrote no result"
         if crash is not None and crash.exception.endswith(EMPTY):
-            text = f"the data is empty: {crash.text} has no element{_remedy(sample)}"
+            text = f"the data is empty: {crash.text}{_remedy(sample)}"
         else:
             text = f"{what} did not run to its end: {said}{_remedy(sample)}"
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
