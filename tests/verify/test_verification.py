@@ -137,6 +137,14 @@ def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     assert kept == ["train.py/1_1_TFG202/after/p.py", "train.py/1_1_TFG202/before/p.py"]
 
 
+def test_a_program_that_fails_before_the_measurement_is_kept_too(tmp_path: Path) -> None:
+    """Protects who wants to see why a pipeline could not be calibrated."""
+    broken = case(program(line="raise RuntimeError('no data')"), program(), calibrates=True)
+    result = verdict(broken, Setup(keep=tmp_path))
+    assert result.verdict.verdict == "not run" and "the pipeline" in result.verdict.reason
+    assert "RuntimeError" in (tmp_path / "train.py" / "1_1_TFG202" / "before" / "p.py").read_text()
+
+
 def test_a_card_that_tensorflow_does_not_use_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects users from a ratio of the CPU under the name of a GPU that only NVML sees."""
     nvml = FakeNvml()

@@ -207,17 +207,16 @@ class Verify:
         """Make sure, before anything runs, that what is measured can be written."""
         from tflint_gpu.verify.archive import must_be_writable
 
-        wanted = [("-o", self.given["output"], "parent"), ("--keep", self.given["keep"], "")]
-        for option, path, _ in wanted:
-            if path is None or (option == "-o" and path.exists() and not path.is_file()):  # such as /dev/stdout
+        for option in ("output", "keep"):
+            path: Path | None = self.given[option]
+            if path is None:
                 continue
             try:
-                if option == "-o":
-                    path.open("ab").close()
-                else:
-                    must_be_writable(path)
+                must_be_writable(path, is_folder=option == "keep")
             except OSError as error:
-                raise click.ClickException(f"{option} {path}: cannot be written: {error.strerror or error}") from error
+                raise click.ClickException(
+                    f"--{option} {path}: cannot be written: {error.strerror or error}"
+                ) from error
 
     def _measure(self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str) -> Report:
         from tflint_gpu.verify.reports import Report

@@ -36,14 +36,18 @@ def _part(text: str) -> str:
     return "up" if text == ".." else _UNFIT.sub("_", text)
 
 
-def must_be_writable(folder: Path) -> None:
-    """Make a folder and try to write into it.
+def must_be_writable(path: Path, *, is_folder: bool) -> None:
+    """Try whether a file, or files in a folder, can be written; a folder that is not there is made.
 
     Raises:
-        OSError: one of both cannot be done.
+        OSError: they cannot.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
+    if is_folder:
+        path.mkdir(parents=True, exist_ok=True)
+    elif path.exists():
+        path.open("ab").close()
+        return
+    with tempfile.TemporaryFile(dir=path if is_folder else path.parent):
         pass
 
 
