@@ -37,6 +37,7 @@ else:
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+    from tflint_gpu.model.python.looks import Question
 
 __all__ = [
     "HARNESS",
@@ -90,6 +91,8 @@ class Rule:
             may be a function of the file's bytes instead: whether what the rule looks for can be in them.
         near_markers: one more group, of which a member may also stand in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
+        questions: what is asked of a first look at the file; where one of the answers is "no", the rule finds nothing
+            there, and the file is not parsed for it.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
         skips_graphs: speaks of code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
@@ -105,6 +108,7 @@ class Rule:
     least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
     markers: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
     near_markers: ClassVar[tuple[Marker, ...]] = ()
+    questions: ClassVar[tuple[Question, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import method_name
+from tflint_gpu.model.tensorflow.first_looks import trains_when_run
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 
@@ -47,6 +48,7 @@ class MissingMemoryGrowth(Rule):
     severity = "advice"
     least_tensorflow = (2, 0)
     near_markers = (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize(", b"assign_sub")
+    questions = (trains_when_run,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.consumers import Consumption
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 _INJECTED_SINCE = (2, 11)
@@ -49,6 +50,7 @@ class MissingPrefetch(Rule):
     name = "missing-prefetch"
     markers = ((b".fit", b"for ", b"next("),)
     near_markers = (b"apply_default_optimizations", b"inject_prefetch", b".map(")
+    questions = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

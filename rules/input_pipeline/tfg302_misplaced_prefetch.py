@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.consumers import Consumption
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -56,6 +57,7 @@ class MisplacedPrefetch(Rule):
     name = "misplaced-prefetch"
     markers = ((b".fit", b".evaluate", b".predict", b"for ", b"next(", b".prefetch"),)
     near_markers = (b".prefetch",)
+    questions = (has_datasets,)
     fixable = "safe"
     skips_tests = True
 

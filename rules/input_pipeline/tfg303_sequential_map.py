@@ -10,6 +10,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.datasets import BATCHING
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.model.tensorflow.mapped_functions import State
 from tflint_gpu.rule import (
     Change,
@@ -77,6 +78,7 @@ class SequentialMap(Rule):
     name = "sequential-map"
     markers = ((b".fit", b"for ", b"next(", b"batch("),)
     near_markers = (b".map(",)
+    questions = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

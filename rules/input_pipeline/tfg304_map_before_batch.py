@@ -9,6 +9,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -61,6 +62,7 @@ class MapBeforeBatch(Rule):
     name = "map-before-batch"
     markers = ((b".batch(",),)
     near_markers = (b".map(",)
+    questions = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

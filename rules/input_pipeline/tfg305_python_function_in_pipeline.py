@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Operation
+from tflint_gpu.model.tensorflow.first_looks import calls_python_functions, has_datasets
 from tflint_gpu.model.tensorflow.python_loops import PythonLoop
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -60,6 +61,10 @@ class PythonFunctionInPipeline(Rule):
     name = "python-function-in-pipeline"
     markers = ((b".fit", b"for ", b"next(", b"batch("),)
     near_markers = (b"py_func", b"numpy_function")
+    questions = (
+        calls_python_functions,
+        has_datasets,
+    )
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument, method_name
 from tflint_gpu.model.tensorflow.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.consumers import Consumption
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 
@@ -49,6 +50,7 @@ class MisplacedCache(Rule):
     name = "misplaced-cache"
     markers = ((b".fit", b"for ", b"next("),)
     near_markers = (b".cache(",)
+    questions = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.consumers import Consumption
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.model.tensorflow.marks import shuffles
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -47,6 +48,7 @@ class ShuffleAfterBatch(Rule):
     name = "shuffle-after-batch"
     markers = ((b".fit", b"for ", b"next("),)
     near_markers = (shuffles,)
+    questions = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import method_name
 from tflint_gpu.model.tensorflow.datasets import MARKERS, TRANSFORMATIONS
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -51,6 +52,7 @@ class DiscardedDataset(Rule):
     name = "discarded-dataset"
     markers = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
     near_markers = MARKERS
+    questions = (has_datasets,)
     skips_tests = True
     fixable = "unsafe"
 

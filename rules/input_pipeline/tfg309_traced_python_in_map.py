@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.counterparts import alternatives
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.model.tensorflow.frozen_values import CLOCKS, drawn_in_graph
 from tflint_gpu.model.tensorflow.mapped_code import Misplaced, Misuse
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
@@ -53,6 +54,7 @@ class TracedPythonInMap(Rule):
     severity = "error"
     markers = ((b".map(", b".filter(", b".interleave(", b".flat_map(", b".reduce(", b".scan(", b".take_while("),)
     near_markers = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
+    questions = (has_datasets,)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls in functions given to datasets that run once, or need values."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import prepares_elements
 from tflint_gpu.model.tensorflow.preparations import Preparation
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -46,6 +47,7 @@ class PythonLoopPreprocessing(Rule):
     name = "python-loop-preprocessing"
     least_tensorflow = (2, 0)
     near_markers = (b"train_on_batch", b"GradientTape", b"from_generator", b"fit(", b"fit_generator", b"Sequence)")
+    questions = (prepares_elements,)
     skips_tests = True
     skips_graphs = True
 

@@ -10,6 +10,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Chain
 from tflint_gpu.model.tensorflow.feeds import Feed
+from tflint_gpu.model.tensorflow.first_looks import gives_batch_size, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 _IGNORED_SINCE = (2, 2)
@@ -48,6 +49,10 @@ class BatchSizeIgnored(Rule):
     name = "batch-size-ignored"
     markers = ((b"ataset", b"tfds", b".fit(", b".evaluate(", b".predict("),)
     near_markers = (b".fit(", b".evaluate(", b".predict(")
+    questions = (
+        gives_batch_size,
+        has_datasets,
+    )
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

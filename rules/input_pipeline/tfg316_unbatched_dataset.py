@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.feeds import Feed
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 
@@ -46,6 +47,7 @@ class UnbatchedDataset(Rule):
     severity = "error"
     markers = ((b"ataset", b"tfds", b".fit("),)
     near_markers = (b".fit(",)
+    questions = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.datasets import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 
@@ -35,6 +36,7 @@ class NoopShuffle(Rule):
     name = "noop-shuffle"
     markers = ((b".shuffle(",),)
     near_markers = MARKERS
+    questions = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Expression, argument
 from tflint_gpu.model.tensorflow.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, MARKERS
+from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 _MANY = 32
@@ -43,6 +44,7 @@ class BatchScaledBuffer(Rule):
     severity = "advice"
     markers = ((b".prefetch(",),)
     near_markers = MARKERS
+    questions = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

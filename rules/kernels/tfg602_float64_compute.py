@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import chooses_doubles
 from tflint_gpu.model.tensorflow.precision import Double, DoubleKind
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -40,6 +41,7 @@ class Float64Compute(Rule):
     name = "float64-compute"
     markers = ((b"layers", b"floatx", b"olicy", b"cast(", b"call("),)
     near_markers = (b"float64", b"double")
+    questions = (chooses_doubles,)
     skips_tests = True
     skips_other_backends = True
 

@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.mentions import Mention
+from tflint_gpu.model.tensorflow.first_looks import uses_contrib
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -224,6 +225,7 @@ def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
             "name": row["name"],
             "severity": "error" if removed else "warning" if deprecated else "advice",
             "markers": tuple(tuple(word.encode() for word in group) for group in row["markers"]),
+            "questions": (uses_contrib,) if row["name"] == "contrib" else (),
             "fixable": "safe" if "safe" in fixes else "unsafe" if "unsafe" in fixes else None,
             "row": row,
             "renames": renames,

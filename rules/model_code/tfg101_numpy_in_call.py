@@ -11,6 +11,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
 from tflint_gpu.model.tensorflow.execution import MARKERS, Trace
+from tflint_gpu.model.tensorflow.first_looks import gives_numpy_tensors
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -65,6 +66,7 @@ class NumpyInCall(Rule):
     severity = "error"
     markers = ((*MARKERS, b"Input("),)
     near_markers = (b"numpy",)
+    questions = (gives_numpy_tensors,)
     fixable = "safe"
     skips_other_backends = True
 

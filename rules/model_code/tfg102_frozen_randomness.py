@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import draws_while_traced
 from tflint_gpu.model.tensorflow.frozen_values import CLOCKS, drawn_in_graph
 from tflint_gpu.model.tensorflow.traced_code import Traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
@@ -51,6 +52,7 @@ class FrozenRandomness(Rule):
     severity = "error"
     markers = (MARKERS,)
     near_markers = (b"random", b"time", b"uuid")
+    questions = (draws_while_traced,)
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import has_effects_while_traced
 from tflint_gpu.model.tensorflow.side_effects import EffectKind, SideEffect
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -60,6 +61,7 @@ class TracedSideEffect(Rule):
         *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
         *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove("),
     )
+    questions = (has_effects_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

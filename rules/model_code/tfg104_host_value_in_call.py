@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import asks_values_while_traced
 from tflint_gpu.model.tensorflow.host_values import HostValue, ValueUse
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -48,6 +49,7 @@ class HostValueInCall(Rule):
     severity = "error"
     markers = (MARKERS,)
     near_markers = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(")
+    questions = (asks_values_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.created_state import Created
 from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import creates_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 
@@ -53,6 +54,7 @@ class VariableInCall(Rule):
     least_tensorflow = (2, 0)
     markers = (MARKERS,)
     near_markers = (b"Variable(", b"layers", b"optimizers", b"metrics", b"Generator", b"add_weight", b"applications")
+    questions = (creates_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

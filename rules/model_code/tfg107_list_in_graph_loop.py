@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import grows_list_while_traced
 from tflint_gpu.model.tensorflow.graph_lists import Leak
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -51,6 +52,7 @@ class ListInGraphLoop(Rule):
     severity = "error"
     markers = ((b"function",),)
     near_markers = (b".append(",)
+    questions = (grows_list_while_traced,)
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import maps_rows
 from tflint_gpu.model.tensorflow.row_functions import RowMap
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -41,6 +42,7 @@ class NeedlessMapFn(Rule):
     code = "TFG109"
     name = "needless-map-fn"
     markers = ((b"map_fn",),)
+    questions = (maps_rows,)
     skips_tests = True
     skips_graphs = True
 

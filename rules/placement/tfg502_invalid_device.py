@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.devices import is_pluggable, parse_device
+from tflint_gpu.model.tensorflow.devices import device_problem
+from tflint_gpu.model.tensorflow.first_looks import names_bad_device
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 
@@ -38,13 +39,14 @@ class InvalidDevice(Rule):
     name = "invalid-device"
     severity = "error"
     markers = ((b".device(", b" device(", b"OneDeviceStrategy("),)
+    questions = (names_bad_device,)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the device strings that do not parse."""
         names = ("tf.device", "tf.compat.v1.device", "keras.device", "tf.distribute.OneDeviceStrategy")
         for call, device in model.runtime.device_strings(*names):
             texts = [text for text in model.constants.possible(model.file, device) if isinstance(text, str)]
-            problem = next(filter(None, map(_problem, texts)), None)
+            problem = next(filter(None, map(device_problem, texts)), None)
             if problem is None or model.guards.in_try(model.file, call):
                 continue
             text, reason = problem
@@ -59,7 +61,9 @@ class InvalidDevice(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The device string alone: whether it parses depends on nothing else."""
         assert isinstance(finding.node, cst.BaseExpression)
-        text = next(t for t in model.constants.possible(model.file, finding.node) if isinstance(t, str) and _problem(t))
+        text = next(
+            t for t in model.constants.possible(model.file, finding.node) if isinstance(t, str) and device_problem(t)
+        )
         yield Experiment(
             model.file,
             finding.node,
@@ -76,13 +80,3 @@ class InvalidDevice(Rule):
             ),
             only_workload=True,
         )
-
-
-def _problem(text: str) -> tuple[str, str] | None:
-    """The string and why it does not parse, None where it does or where a plug-in may know it."""
-    spec = parse_device(text)
-    if spec.bad_number is not None:
-        return text, f"`{spec.bad_number}` is no number"
-    if spec.unknown is not None and not is_pluggable(spec.unknown):
-        return text, f"unknown attribute `{spec.unknown}`"
-    return None

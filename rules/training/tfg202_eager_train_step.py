@@ -9,6 +9,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.outlines import outline
 from tflint_gpu.model.python.syntax import LoopNode
+from tflint_gpu.model.tensorflow.first_looks import takes_gradients_again
 from tflint_gpu.model.tensorflow.host_effects import Obstacle
 from tflint_gpu.model.tensorflow.training import UPDATES
 from tflint_gpu.model.tensorflow.training_steps import EagerStep
@@ -82,6 +83,7 @@ class EagerTrainStep(Rule):
     least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "), (b"train", b"step", b"GradientTape", b"fit", b"optim"))
     near_markers = (b"GradientTape",)
+    questions = (takes_gradients_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

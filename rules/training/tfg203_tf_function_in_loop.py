@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import makes_functions_again
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 
@@ -54,6 +55,7 @@ class TfFunctionInLoop(Rule):
     least_tensorflow = (2, 0)
     markers = ((b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b"for ", b"while "),)
     near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    questions = (makes_functions_again,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.tensorflow.first_looks import hands_values_to_functions
 from tflint_gpu.model.tensorflow.retracing import ChangingArgument
 from tflint_gpu.rule import (
     Change,
@@ -71,6 +72,7 @@ class PythonArgumentRetrace(Rule):
     least_tensorflow = (2, 0)
     markers = ((b"for ", b"while "),)
     near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    questions = (hands_values_to_functions,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

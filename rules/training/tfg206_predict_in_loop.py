@@ -11,6 +11,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.outlines import call_outline
 from tflint_gpu.model.python.syntax import argument, dotted_name
+from tflint_gpu.model.tensorflow.first_looks import predicts_again
 from tflint_gpu.model.tensorflow.repetitions import Repeated, names_of
 from tflint_gpu.rule import (
     HARNESS,
@@ -68,6 +69,7 @@ class PredictInLoop(Rule):
     name = "predict-in-loop"
     least_tensorflow = (2, 0)
     near_markers = (b".predict(",)
+    questions = (predicts_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

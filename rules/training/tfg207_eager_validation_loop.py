@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.datasets import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import runs_models_again
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, traced_call
 
 
@@ -43,6 +44,7 @@ class EagerValidationLoop(Rule):
     least_tensorflow = (2, 0)
     markers = ((b"for ", b"while ", *MARKERS),)
     near_markers = (*MARKERS, b"__iter__", b"__next__", b"__getitem__", b"yield", b"next(", b"training=")
+    questions = (runs_models_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.tensorflow.first_looks import joins_again
 from tflint_gpu.model.tensorflow.growth import Growth
 from tflint_gpu.model.tensorflow.marks import may_grow
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
@@ -49,6 +50,7 @@ class GrowingConcat(Rule):
     name = "growing-concat"
     least_tensorflow = (2, 0)
     near_markers = (may_grow,)
+    questions = (joins_again,)
     skips_tests = True
     skips_graphs = True
 

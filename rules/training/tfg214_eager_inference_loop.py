@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.model import Model
+from tflint_gpu.model.tensorflow.first_looks import runs_models_again
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, traced_call
 
 
@@ -56,6 +57,7 @@ class EagerInferenceLoop(Rule):
     near_markers = tuple(
         b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
     )
+    questions = (runs_models_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.tensorflow.graph_programs import surely_runs_in_graphs
+from tflint_gpu.model.python.sketches import Sketch
+from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
 HEAD = "import tensorflow as tf\n"
 GRAPHS = {
@@ -34,11 +35,16 @@ UNSURE = {
 
 @pytest.mark.parametrize("code", GRAPHS.values(), ids=GRAPHS)
 def test_programs_for_graphs_are_known_from_their_text(code: str, tmp_path: Path) -> None:
-    assert surely_runs_in_graphs(code)
+    assert _surely(code)
     model = model_of(code, tmp_path)
     assert model.runtime.is_graph_program(model.file)
 
 
 @pytest.mark.parametrize("code", UNSURE.values(), ids=UNSURE)
 def test_others_are_parsed(code: str) -> None:
-    assert not surely_runs_in_graphs(code)
+    assert not _surely(code)
+
+
+def _surely(code: str) -> bool:
+    sketch = Sketch.of(code)
+    return sketch is not None and perhaps_runs_in_graphs(code) and surely_runs_in_graphs(sketch)

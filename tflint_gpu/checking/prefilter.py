@@ -1,4 +1,4 @@
-"""Which rules a file is worth: told from its bytes, before anything is parsed."""
+"""Which rules a file is worth: told from its bytes, then from its sketch, before libcst parses anything."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tflint_gpu.text.source import SourceFile, is_test_path
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project
+    from tflint_gpu.model.python.looks import Look, Question
     from tflint_gpu.rule import Rule
 
 
@@ -20,13 +21,19 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     Arguments:
         data: the file's code, in which the rules' byte strings are looked for.
     """
-    from tflint_gpu.model.tensorflow.graph_programs import surely_runs_in_graphs
+    from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
     mentions = Mentioned(data)
     found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
-    if any(rule.skips_graphs for rule in found) and not source.refusals and surely_runs_in_graphs(source.code):
+    is_in_doubt = not source.refusals and perhaps_runs_in_graphs(source.code)
+    if not any(rule.questions or (is_in_doubt and rule.skips_graphs) for rule in found):
+        return found
+    look = project.look(source, data)
+    if look is None:
+        return found
+    if is_in_doubt and surely_runs_in_graphs(look.own):
         found = [rule for rule in found if not rule.skips_graphs]
-    return found
+    return _asked(found, look)
 
 
 def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
@@ -34,6 +41,21 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     if model.runtime.uses_another_backend:
         return [rule for rule in rules if not rule.skips_other_backends]
     return list(rules)
+
+
+def _asked(rules: list[Rule], look: Look) -> list[Rule]:
+    """The rules to whose questions a first look at the file says "perhaps"."""
+    answers: dict[Question, bool] = {}
+    found = []
+    for rule in rules:
+        for question in rule.questions:
+            if question not in answers:
+                answers[question] = question(look)
+            if not answers[question]:
+                break
+        else:
+            found.append(rule)
+    return found
 
 
 def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> bool:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.model.python.declarations import imported_names, libraries_handed_on, names_given
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.looks import Look
 from tflint_gpu.model.python.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.parsing import parse_module
 from tflint_gpu.model.python.scopes import Binding
+from tflint_gpu.model.python.sketches import Sketch
 from tflint_gpu.text.bytesearch import Marker, Mentioned
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -75,6 +77,7 @@ class Project:
         self._given: dict[Path, frozenset[str]] = {}
         self._importers: dict[Path, dict[Path, list[Path]]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
+        self._sketches: dict[Path, tuple[bytes, Sketch | None]] = {}
 
     def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
@@ -97,7 +100,29 @@ class Project:
             if file is not None:
                 file.close()
         self._files.clear()
+        self._sketches.clear()
         self._kept_characters = 0
+
+    def look(self, source: SourceFile, data: bytes) -> Look | None:
+        """A first look at a file, which parses nothing with libcst; None where Python cannot parse it.
+
+        Arguments:
+            data: the bytes of its code.
+        """
+        own = self._sketch(source.path, data if source.code is source.text else source.code.encode("utf-8", "replace"))
+        return None if own is None else Look(own, lambda: self._sketches_near(source))
+
+    def _sketches_near(self, source: SourceFile) -> list[Sketch]:
+        """The sketches of the files that a file's imports reach and that a rule may look into."""
+        paths = (path for path in self.reached(source) if self._may_matter(path))
+        found = (self._sketch(path, self._read(path) or b"") for path in paths)
+        return [sketch for sketch in found if sketch is not None]
+
+    def _sketch(self, path: Path, data: bytes) -> Sketch | None:
+        known = self._sketches.get(path)
+        if known is None or known[0] != data:
+            known = self._sketches[path] = (data, Sketch.of(data))
+        return known[1]
 
     def consulted_by(self, asker: Path) -> dict[Path, bytes | None]:
         """The other files on which the answers about one file rest."""

@@ -25,6 +25,12 @@ _GENERATORS = frozenset(
         "tf.random.Generator.from_state keras.random.SeedGenerator"
     ).split()
 )
+CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in _GENERATORS) - {"SeedGenerator"} | {
+    "add_weight",
+    "add_variable",
+    "variable",
+}
+"""Methods and functions that create variables and have no capital letter."""
 # Layers that always have weights, or a state for their random numbers, from their first call on.
 _WITH_WEIGHTS = frozenset(
     (

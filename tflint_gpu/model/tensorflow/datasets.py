@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-_SOURCES = frozenset(
+SOURCES = frozenset(
     (
         "from_tensor_slices from_tensors from_generator range list_files zip random sample_from_datasets "
         "choose_from_datasets load"
     ).split()
 )
+"""Static methods of `tf.data.Dataset`, and functions of `tf.data.experimental`, that make datasets."""
 _SOURCE_CLASSES = frozenset(
     [
         "TFRecordDataset",
@@ -28,6 +29,9 @@ _LOADERS = frozenset(
         "make_batched_features_dataset",
     ]
 )
+
+SURE_SOURCES = _SOURCE_CLASSES | _LOADERS | SOURCES - frozenset("range zip random load".split())
+"""The last parts of the names of what makes datasets and nothing else."""
 
 MAPPING_METHODS = frozenset(
     "map filter interleave flat_map parallel_interleave map_and_batch take_while reduce scan".split()
@@ -82,7 +86,7 @@ def is_source(name: str | None) -> bool:
     if last in _LOADERS:
         return head.startswith(("keras.", "tf.data"))
     if head in ("tf.data.Dataset", "tf.compat.v1.data.Dataset", "tf.data.experimental"):
-        return last in _SOURCES or last in _SOURCE_CLASSES
+        return last in SOURCES or last in _SOURCE_CLASSES
     if head in ("tf.data", "tf.compat.v1.data"):
         return last in _SOURCE_CLASSES
     return name == "tensorflow_datasets.load"

@@ -36,6 +36,8 @@ _TENSOR_WORK = frozenset(
         "math.add math.subtract"
     ).split()
 )
+WORK = frozenset(name.rpartition(".")[2] for name in _WORK | _TENSOR_WORK)
+"""The last parts of the names of those functions."""
 # Results of one shape say nothing of the elements' shapes where a function reduces or reshapes them.
 _REDUCING = frozenset(
     (

@@ -33,6 +33,10 @@ UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
 _GENERATORS = frozenset(
     ["numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"]
 )
+GENERATORS = frozenset(name.rpartition(".")[2] for name in _GENERATORS)
+"""The last parts of the names of what makes random generators."""
+DRAWING = frozenset(name.rpartition(".")[2] for name in _DRAWS | CLOCKS | UNIQUE)
+"""The last parts of the names of all draws and clocks, and the methods of generators that draw."""
 _SEEDING = ("numpy.random.seed", "random.seed")
 _INSTEAD = {
     "normal": "tf.random.normal",

@@ -6,10 +6,10 @@ Python's own parser, which is enough to see it, takes a tenth of the time that l
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+
+from tflint_gpu.model.python.sketches import Sketch
 
 # API of TensorFlow 1 that works in graphs only.
 _GRAPH_CALLS = frozenset(
@@ -48,72 +48,19 @@ def runs_in_graphs(called: Collection[str], text: str) -> bool:
     )
 
 
-def surely_runs_in_graphs(code: str) -> bool:
+def perhaps_runs_in_graphs(code: str) -> bool:
+    """Whether the text of a file leaves it open that it `surely_runs_in_graphs`."""
+    return _PERHAPS.search(code) is not None and "GradientTape" not in code and "tf.function" not in code
+
+
+def surely_runs_in_graphs(sketch: Sketch) -> bool:
     """Whether a file that imports TensorFlow as `tf` and gives the name no other meaning runs in graphs.
 
     True of fewer files than `runs_in_graphs`, and never of another one.
     """
-    if _PERHAPS.search(code) is None or "GradientTape" in code or "tf.function" in code:
+    if sketch.imports.get("tf") != "tensorflow" or "tf" in sketch.bound:
         return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if any(target.rpartition(".")[2] in _ALIVE for target in sketch.imports.values()):
         return False
-    called: set[str] = set()
-    is_imported = False
-    for node in _nodes(tree):
-        if isinstance(node, ast.Call):
-            dotted = _below_tf(node.func)
-            if dotted is not None:
-                called.add(dotted)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            bound = [alias for alias in node.names if (alias.asname or alias.name) == "tf"]
-            if bound and not (isinstance(node, ast.Import) and all(alias.name == "tensorflow" for alias in bound)):
-                return False
-            if any(alias.name in _ALIVE for alias in node.names):
-                return False
-            is_imported = is_imported or bool(bound)
-        elif _gives_another_meaning(node):
-            return False
-    return is_imported and runs_in_graphs(called, "")
-
-
-class _HasParts(dict[type, bool]):
-    """Whether a class is one of nodes in which a name can stand."""
-
-    def __missing__(self, kind: type) -> bool:
-        self[kind] = found = issubclass(kind, ast.AST) and bool(kind._fields) and kind is not ast.Constant
-        return found
-
-
-_HAS_PARTS = _HasParts()
-
-
-def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in which a name can stand, in no particular order: in less time than `ast.walk`."""
-    stack, has_parts = [tree], _HAS_PARTS
-    while stack:
-        node = stack.pop()
-        yield node
-        for value in vars(node).values():
-            if value.__class__ is list:
-                stack.extend([one for one in value if has_parts[one.__class__]])
-            elif has_parts[value.__class__]:
-                stack.append(value)
-
-
-def _below_tf(expr: ast.expr) -> str | None:
-    """`train.Saver` for `tf.train.Saver`."""
-    parts: list[str] = []
-    while isinstance(expr, ast.Attribute):
-        parts.append(expr.attr)
-        expr = expr.value
-    return ".".join(reversed(parts)) if parts and isinstance(expr, ast.Name) and expr.id == "tf" else None
-
-
-def _gives_another_meaning(node: ast.AST) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == "tf" and not isinstance(node.ctx, ast.Load)
-    return isinstance(node, ast.arg) and node.arg == "tf"
+    called = {call.name.removeprefix("tf.") for call in sketch.calls() if call.root == "tf"}
+    return runs_in_graphs(called - {"tf"}, "")

@@ -22,8 +22,8 @@ from tflint_gpu.model.tensorflow.kinds import Kinds, keras_kind
 DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 
 _DOUBLES = frozenset(["tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64"])
-_SPELLINGS = frozenset(["float64", "double"])
-_FLOATX = frozenset(["keras.backend.set_floatx", "keras.config.set_floatx"])
+SPELLINGS = frozenset(["float64", "double"])
+FLOATX = frozenset(["keras.backend.set_floatx", "keras.config.set_floatx"])
 POLICY_SETTERS = frozenset(
     (
         "keras.mixed_precision.set_global_policy keras.mixed_precision.set_dtype_policy keras.config.set_dtype_policy "
@@ -37,7 +37,7 @@ POLICIES = frozenset(
     ).split()
 )
 # Layers whose work is a product with their weights.
-_WEIGHTED = frozenset(
+WEIGHTED = frozenset(
     (
         "Dense EinsumDense Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
         "Conv2DTranspose Conv3DTranspose DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D LSTM GRU "
@@ -45,7 +45,7 @@ _WEIGHTED = frozenset(
         "BatchNormalization LayerNormalization GroupNormalization"
     ).split()
 )
-_CASTS = frozenset(
+CASTS = frozenset(
     ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
 )
 _PRODUCTS = frozenset(
@@ -124,7 +124,7 @@ class Precision:
             return self.is_double(origin.file, argument(origin.node, 0, "name"), origin.context)
         if origin.parts or not isinstance(origin.node, cst.BaseString):
             return False
-        return self.constants.of(origin.file, origin.node, origin.context) in _SPELLINGS
+        return self.constants.of(origin.file, origin.node, origin.context) in SPELLINGS
 
     def _needs_double(self) -> bool:
         """Whether the file uses a library whose methods need float64, or compares gradients with differences."""
@@ -142,7 +142,7 @@ class Precision:
     # The default of all layers.
 
     def _defaults(self) -> Iterator[Double]:
-        for names, word in ((_FLOATX, "floatx"), (POLICY_SETTERS, "policy")):
+        for names, word in ((FLOATX, "floatx"), (POLICY_SETTERS, "policy")):
             calls = list(self.file.calls(*sorted(names)))
             chosen = [(call, _first(call)) for call in calls]
             if not all(self.is_double(self.file, dtype) for _, dtype in chosen):
@@ -178,7 +178,7 @@ class Precision:
     def _layers(self) -> Iterator[Double]:
         for call in self.file.calls("keras.layers.*"):
             last = (self.file.name(call.func) or "").rpartition(".")[2]
-            if last in _WEIGHTED:
+            if last in WEIGHTED:
                 yield from self._given_double(call, f"`{last}`")
         for call in self.file.method_calls("__init__"):
             owner = self._initialised(call)
@@ -191,7 +191,7 @@ class Precision:
             return
         by_name = given.keyword is not None
         value = None if by_name else self.constants.keyword(self.file, call, "dtype")
-        if self.is_double(self.file, given.value) if by_name else value in _SPELLINGS:
+        if self.is_double(self.file, given.value) if by_name else value in SPELLINGS:
             yield Double("layer", self.file, given, subject)
 
     def _initialised(self, call: cst.Call) -> Class | None:
@@ -208,7 +208,7 @@ class Precision:
     # Operations on what a cast gives.
 
     def _products(self) -> Iterator[Double]:
-        if not any(True for _ in self.file.calls(*sorted(_CASTS))):
+        if not any(True for _ in self.file.calls(*sorted(CASTS))):
             return
         seen: set[Node] = set()
         for trace in self.execution.traces:
@@ -241,7 +241,7 @@ class Precision:
         """The cast to float64 whose result an operand certainly is."""
         origins = self.inference.of(trace.file, operand, trace.context)
         call = origins[0].call if len(origins) == 1 else None
-        if call is None or origins[0].file is not self.file or self.file.name(call.func) not in _CASTS:
+        if call is None or origins[0].file is not self.file or self.file.name(call.func) not in CASTS:
             return None
         tensor, dtype = argument(call, 0, "x"), argument(call, 1, "dtype")
         is_double = self.is_double(self.file, dtype, trace.context) or "double" in (self.file.name(call.func) or "")

@@ -22,6 +22,8 @@ _DEPTH_LIMIT = 8
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
 _ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
 _TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
+TRAINING_WORDS = frozenset([*_TRAINING_METHODS, "apply_gradients", *(name.rpartition(".")[2] for name in TAPES)])
+"""The last parts of the names of what trains or predicts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,12 @@ from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode
 
 EffectKind = Literal["print", "open", "container", "name", "argument"]
 
-_CHANGES = frozenset(
+CHANGES = frozenset(
     (
         "append appendleft extend insert add update setdefault pop popleft popitem remove discard clear sort reverse"
     ).split()
 )
+"""Methods that change a container in place."""
 _CONTAINERS = frozenset("list dict set".split())
 _COLLECTIONS = frozenset(
     ["collections.deque", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"]
@@ -76,7 +77,7 @@ class SideEffects:
                 yield SideEffect(traced, "print", call)
             elif self._is_output(file, call, "open"):
                 yield SideEffect(traced, "open", call)
-            elif not traced.keras and method_name(call) in _CHANGES:
+            elif not traced.keras and method_name(call) in CHANGES:
                 yield from self._changed_by_method(traced, call)
         if not traced.keras:
             yield from self._changed_items(traced)

@@ -1,0 +1,351 @@
+"""What Python's own parser tells of a file: its functions, what each calls and which words stand in it.
+
+Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is asked
+of this sketch first, and most files that hold the right words need no more. A sketch knows names as they are written
+and nothing of what they mean: what it answers is "surely not" or "perhaps".
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+UNNAMED = "?"
+"""What stands for something that has no dotted name: `make().fit()` is a call of "?.fit"."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchedCall:
+    """A call.
+
+    Arguments:
+        name: of the function, as it is written: "np.sin", "?.fit".
+        size: how many arguments it gets.
+        loops: how many loops and comprehensions of the same function are around it.
+        given: the last parts of the names among its arguments, also in lists and the like; literals are left out.
+        keywords: the names of its arguments that have one; `?` for `**options`.
+        texts: the strings among its arguments.
+        renews: whether what it gives is assigned to something that it is given: `x = join([x, y])`.
+    """
+
+    name: str
+    size: int
+    loops: int
+    given: tuple[str, ...]
+    keywords: tuple[str, ...]
+    texts: tuple[str, ...]
+    renews: bool = False
+
+    @property
+    def root(self) -> str:
+        """The first part of its name."""
+        return self.name.partition(".")[0]
+
+    @property
+    def last(self) -> str:
+        """The last part of its name."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def is_method(self) -> bool:
+        """Whether its name has several parts."""
+        return "." in self.name
+
+
+@dataclass(slots=True)
+class Region:
+    """The code of a function without the functions in it, or that of the module and its classes.
+
+    Arguments:
+        name: of the function; empty for the module.
+        owner: the class whose method it is.
+        is_inner: whether it is made by a function or a loop, and not by the module.
+        decorators: their names, as they are written.
+        words: all names and attributes in it, and the names of what is defined in it.
+        in_loops: those that stand in its loops.
+        syntax: which of the classes of `ast` that are counted occur in it; `Subscript` where an item is written.
+    """
+
+    name: str
+    owner: str = ""
+    is_inner: bool = False
+    decorators: tuple[str, ...] = ()
+    calls: list[SketchedCall] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
+    in_loops: set[str] = field(default_factory=set)
+    syntax: set[type] = field(default_factory=set)
+
+
+class Sketch:
+    """The sketch of one file.
+
+    Attributes:
+        module: the code outside of functions.
+        functions: the others, in no particular order.
+        imports: for each imported name what it is the name of; `?` where that depends.
+        bound: the names of variables and parameters anywhere in the file.
+        stored: the attributes that are assigned, and the variables of classes.
+        values: the names and attributes that are used otherwise than by being called.
+        texts: the short strings of the file.
+    """
+
+    def __init__(self, code: bytes | str) -> None:
+        """Parse.
+
+        Raises:
+            SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+        self.module = Region("")
+        self.functions: list[Region] = []
+        self.classes: set[str] = set()
+        self.imports: dict[str, str] = {}
+        self.bound: set[str] = set()
+        self.stored: set[str] = set()
+        self.values: set[str] = set()
+        self.texts: set[str] = set()
+        self._renewing: set[ast.expr] = set()
+        self._walk(tree)
+        self._renewing.clear()
+
+    @classmethod
+    def of(cls, code: bytes | str) -> Sketch | None:
+        """The sketch of some code; None where it is no Python, so that nothing is known."""
+        try:
+            return cls(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    @property
+    def regions(self) -> list[Region]:
+        """All regions."""
+        return [self.module, *self.functions]
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Region]]:
+        """The functions by their names; what runs when an object is used, by its class's name, too."""
+        found: dict[str, list[Region]] = {}
+        for region in self.functions:
+            found.setdefault(region.name, []).append(region)
+            if region.owner and region.name.startswith("__"):
+                found.setdefault(region.owner, []).append(region)
+        return found
+
+    def calls(self) -> Iterator[SketchedCall]:
+        """All calls of the file."""
+        for region in self.regions:
+            yield from region.calls
+
+    def target(self, name: str) -> str:
+        """What a dotted name means as far as the imports tell: "tensorflow.keras.Model" for `tf.keras.Model`."""
+        root, dot, rest = name.partition(".")
+        return f"{self.imports.get(root, root)}{dot}{rest}"
+
+    def library(self, name: str) -> str:
+        """The package that a dotted name comes from by its imports; empty for names of the file."""
+        return self.imports.get(name.partition(".")[0], "").partition(".")[0]
+
+    def _walk(self, tree: ast.Module) -> None:
+        stack: list[_Visit] = [(one, self.module, 0, "") for one in tree.body]
+        pop, push, handlers = stack.pop, stack.append, _HANDLERS
+        while stack:
+            node, region, loops, owner = pop()
+            kind = node.__class__
+            handler = handlers.get(kind)
+            if handler is not None:
+                inner = handler(self, node, region, loops, owner)
+                if inner is not None:
+                    stack.extend(inner)
+                    continue
+            elif kind in _COUNTED:
+                region.syntax.add(kind)
+                loops += kind in _LOOPS
+            for name in node._fields:
+                child = getattr(node, name, None)
+                if child.__class__ is list:
+                    for one in child:
+                        if isinstance(one, ast.AST):
+                            push((one, region, loops, owner))
+                elif isinstance(child, ast.AST) and child.__class__ not in _EMPTY:
+                    push((child, region, loops, owner))
+
+    # One handler a node class; it returns the children that are to be visited, if not all in the same way.
+
+    def _on_name(self, node: ast.Name, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        region.words.add(node.id)
+        if loops:
+            region.in_loops.add(node.id)
+        (self.bound if node.ctx.__class__ is ast.Store else self.values).add(node.id)
+        return ()
+
+    def _on_attribute(self, node: ast.Attribute, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        region.words.add(node.attr)
+        if loops:
+            region.in_loops.add(node.attr)
+        (self.stored if node.ctx.__class__ is ast.Store else self.values).add(node.attr)
+        return ((node.value, region, loops, owner),)
+
+    def _on_call(self, node: ast.Call, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        values = [*node.args, *(one.value for one in node.keywords)] if node.keywords else node.args
+        keywords = tuple([one.arg or UNNAMED for one in node.keywords]) if node.keywords else ()
+        given: list[str] = []
+        texts: list[str] = []
+        for one in values:
+            _name_given(one, given, texts)
+        renews = node in self._renewing
+        region.calls.append(
+            SketchedCall(dotted(node.func), len(values), loops, tuple(given), keywords, tuple(texts), renews)
+        )
+        function: ast.expr = node.func
+        words = [function.id] if isinstance(function, ast.Name) else []
+        if isinstance(function, ast.Attribute):
+            words.append(function.attr)
+            function = function.value
+        region.words.update(words)
+        if loops:
+            region.in_loops.update(words)
+        children = values if words and isinstance(node.func, ast.Name) else [function, *values]
+        return [(one, region, loops, owner) for one in children]
+
+    def _on_assign(self, node: ast.Assign | ast.AnnAssign, region: Region, loops: int, owner: str) -> None:
+        targets, value = node.targets if isinstance(node, ast.Assign) else [node.target], node.value
+        if len(targets) != 1:
+            return
+        if isinstance(targets[0], ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = [*zip(targets[0].elts, value.elts, strict=False)]
+        else:
+            pairs = [] if value is None else [(targets[0], value)]
+        for target, one in pairs:
+            for call in (one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,):
+                if isinstance(call, ast.Call) and dotted(_container(target)) in map(dotted, _operands(call)):
+                    self._renewing.add(call)
+
+    def _on_function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, region: Region, loops: int, owner: str
+    ) -> Iterable[_Visit]:
+        region.words.add(node.name)
+        if loops:
+            region.in_loops.add(node.name)
+        names = tuple(dotted(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list)
+        inner = Region(node.name, owner, loops > 0 or region is not self.module, names)
+        inner.words.update(name.rpartition(".")[2] for name in names)
+        self.functions.append(inner)
+        self._bind(node.args)
+        outside = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
+        return [*((one, region, loops, "") for one in outside), *((one, inner, 0, "") for one in node.body)]
+
+    def _on_lambda(self, node: ast.Lambda, region: Region, loops: int, owner: str) -> None:
+        self._bind(node.args)
+
+    def _bind(self, given: ast.arguments) -> None:
+        self.bound.update([one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)])
+
+    def _on_class(self, node: ast.ClassDef, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        region.words.add(node.name)
+        self.classes.add(node.name)
+        outside = [*node.decorator_list, *node.bases, *(one.value for one in node.keywords)]
+        for one in node.body:
+            if isinstance(one, ast.Assign | ast.AnnAssign):
+                targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+                self.stored.update(target.id for target in targets if isinstance(target, ast.Name))
+        return [*((one, region, loops, "") for one in outside), *((one, region, loops, node.name) for one in node.body)]
+
+    def _on_import(self, node: ast.Import, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            self._import(name, alias.name if alias.asname else name)
+        return ()
+
+    def _on_import_from(self, node: ast.ImportFrom, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        package = "." * node.level + (node.module or "")
+        for alias in node.names:
+            self._import(alias.asname or alias.name, f"{package}.{alias.name}")
+        return ()
+
+    def _import(self, name: str, target: str) -> None:
+        self.imports[name] = target if self.imports.get(name, target) == target else UNNAMED
+
+    def _on_subscript(self, node: ast.Subscript, region: Region, loops: int, owner: str) -> None:
+        if node.ctx.__class__ is not ast.Load:
+            region.syntax.add(ast.Subscript)
+
+    def _on_constant(self, node: ast.Constant, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
+        if isinstance(node.value, str) and len(node.value) <= _SHORT:
+            self.texts.add(node.value)
+        return ()
+
+
+_Visit: TypeAlias = "tuple[ast.AST, Region, int, str]"
+_Handler: TypeAlias = Callable[[Sketch, Any, Region, int, str], "Iterable[_Visit] | None"]
+_LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp])
+_SHORT = 20
+_COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
+_EMPTY = frozenset([ast.Load, ast.Store, ast.Del])
+_HANDLERS: dict[type, _Handler] = {
+    ast.Name: Sketch._on_name,
+    ast.Attribute: Sketch._on_attribute,
+    ast.Call: Sketch._on_call,
+    ast.Assign: Sketch._on_assign,
+    ast.AnnAssign: Sketch._on_assign,
+    ast.FunctionDef: Sketch._on_function,
+    ast.AsyncFunctionDef: Sketch._on_function,
+    ast.Lambda: Sketch._on_lambda,
+    ast.ClassDef: Sketch._on_class,
+    ast.Import: Sketch._on_import,
+    ast.ImportFrom: Sketch._on_import_from,
+    ast.Subscript: Sketch._on_subscript,
+    ast.Constant: Sketch._on_constant,
+}
+
+
+def dotted(node: ast.expr) -> str:
+    """The dotted name of an expression, as it is written; what is no name stands as `?`."""
+    if isinstance(node, ast.Name):
+        return node.id
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else UNNAMED)
+    return ".".join(reversed(parts))
+
+
+def _container(node: ast.expr) -> ast.expr:
+    """`d` of `d[key]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _operands(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call is given, also in a list or tuple."""
+    for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for part in one.elts if isinstance(one, ast.List | ast.Tuple) else (one,):
+            yield _container(part)
+
+
+def _name_given(value: ast.expr, given: list[str], texts: list[str]) -> None:
+    """Note what a call is given."""
+    if isinstance(value, ast.Constant):
+        if isinstance(value.value, str):
+            texts.append(value.value)
+    elif isinstance(value, ast.Name):
+        given.append(value.id)
+    elif isinstance(value, ast.Attribute):
+        given.append(value.attr)
+    elif isinstance(value, ast.Tuple | ast.List | ast.Set):
+        for one in value.elts:
+            _name_given(one, given, texts)
+    elif isinstance(value, ast.Dict):
+        for one in value.values:
+            _name_given(one, given, texts)
+    elif isinstance(value, ast.Starred):
+        _name_given(value.value, given, texts)
+    else:
+        given.append(dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else UNNAMED)
