@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
+    HARNESS,
     Change,
     Experiment,
     NoExperiment,
     Workload,
     fix_changes,
     measured_loop,
+    traced_call,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.looks import Question
 
 __all__ = [
+    "HARNESS",
     "Change",
     "Edit",
     "Experiment",
@@ -56,6 +59,7 @@ __all__ = [
     "load",
     "measured_loop",
     "table_of",
+    "traced_call",
     "wrap",
 ]
 

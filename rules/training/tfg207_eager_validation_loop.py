@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.datasets import MARKERS
 from tflint_gpu.model.tensorflow.first_looks import runs_models_again
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, wrap
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, traced_call
 
 
 class EagerValidationLoop(Rule):
@@ -74,12 +74,14 @@ class EagerValidationLoop(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the model as it is and under `tf.function`."""
         forward = next(one for one in model.forward_passes.eager if one.call.func is finding.node)
+        call = traced_call(forward.file, forward.call)
         yield Experiment(
             forward.loop_file,
             forward.loop,
-            probes=measured_loop(model, forward.loop_file, forward.loop),
-            flaw=wrap(forward.file, forward.call.func, "eager"),
-            repair=wrap(forward.file, forward.call.func, "traced"),
+            probes=(*measured_loop(model, forward.loop_file, forward.loop), *call.probes),
+            flaw=call.flaw,
+            repair=call.repair,
+            patch=call.patch,
             workload=_WORKLOAD,
         )
 

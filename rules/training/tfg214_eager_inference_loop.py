@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.first_looks import runs_models_again
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, wrap
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop, traced_call
 
 
 class EagerInferenceLoop(Rule):
@@ -88,12 +88,14 @@ class EagerInferenceLoop(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the model as it is and under `tf.function`."""
         step = next(one for one in model.inference_steps.eager if one.call.func is finding.node)
+        call = traced_call(step.file, step.call)
         yield Experiment(
             step.loop_file,
             step.loop,
-            probes=measured_loop(model, step.loop_file, step.loop),
-            flaw=wrap(step.file, step.call.func, "eager"),
-            repair=wrap(step.file, step.call.func, "traced"),
+            probes=(*measured_loop(model, step.loop_file, step.loop), *call.probes),
+            flaw=call.flaw,
+            repair=call.repair,
+            patch=call.patch,
             workload=_WORKLOAD,
         )
 

@@ -309,9 +309,7 @@ DOWNLOADS = {
     "import tensorflow_datasets as tfds\nx = tfds.load('mnist')": "tfds.load",
     "from keras.datasets import imdb\nx = imdb.load_data()": "imdb.load_data",
     "from urllib.request import urlretrieve\ndef get(): return urlretrieve('http://a')\nx = get()": "urlretrieve",
-    "import subprocess\nx = subprocess.check_output(['ls'])": "subprocess.check_output",
     "import pandas as pd\nurl = 'https://example.org/a.csv'\nx = pd.read_csv(url)": "https://example.org/a.csv",
-    "import os\nx = os.system('ls')": "os.system",
 }
 
 
@@ -319,6 +317,19 @@ DOWNLOADS = {
 def test_what_would_be_downloaded_is_refused(code: str, name: str, tmp_path: Path) -> None:
     """Protects the network, and users from a program that waits for it: the reason names the place and the remedy."""
     with pytest.raises(NotExtractable, match=rf"main.py:\d+:\d+ loads data \(`{name}`\): say what .* input="):
+        Files(tmp_path, main=f"{code}\nplace(x)").extract()
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("import subprocess\nx = subprocess.check_output(['ls'])", "subprocess.check_output"),
+        ("import os\nx = os.system('ls')", "os.system"),
+    ],
+)
+def test_a_process_that_the_code_starts_is_called_that(code: str, name: str, tmp_path: Path) -> None:
+    """Protects who reads the reason from looking for data that is loaded."""
+    with pytest.raises(NotExtractable, match=rf"main.py:2:5 starts another program \(`{name}`\).*input="):
         Files(tmp_path, main=f"{code}\nplace(x)").extract()
 
 

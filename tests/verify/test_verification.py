@@ -5,34 +5,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 from fake_nvml import GIB, FakeNvml
+from verified import case, program
 
-from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.doctor.cards import Gpu, choose, survey
-from tflint_gpu.experiment import Experiment
 from tflint_gpu.verify import gpu as gpu_module
 from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.verification import Case, Setup, Verification, verify
-
-SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
-
-
-def program(*, step: float = 0.01, line: str = "", **result: object) -> Program:
-    """Write a result with five steps after a while in which a card can be looked at."""
-    document = json.dumps({"steps": [step] * 5, "outputs": None, "dtype": None, "devices": [], "notes": {}, **result})
-    code = f"import json, os, sys, time\n{line}\ntime.sleep(0.3)\nopen(os.environ['TFLINT_GPU_RESULT'], 'w').write({document!r})\n"
-    return Program("p.py", {"p.py": code})
-
-
-def case(before: Program, after: Program, prediction: Prediction = SLOWDOWN, **fields: object) -> Case:
-    place = Location(1, 1)
-    diagnostic = Diagnostic("TFG202", "eager-train-step", "", "train.py", place, place, 1, "warning", prediction)
-    experiment = Experiment(None, None, **fields)  # type: ignore[arg-type]
-    return Case(diagnostic, prediction, experiment, pair=Pair(before, after))
 
 
 def verdict(one: Case, setup: Setup | None = None, seconds: float = 60.0) -> Verification:
@@ -168,8 +151,16 @@ def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(mon
 
 def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     verdict(case(program(step=0.1), program()), Setup(runs=1, keep=tmp_path))
-    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py"))
-    assert kept == ["TFG202_train_1_1/after/p.py", "TFG202_train_1_1/before/p.py"]
+    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("p.py"))
+    assert kept == ["train.py/1_1_TFG202/after/p.py", "train.py/1_1_TFG202/before/p.py"]
+
+
+def test_a_program_that_fails_before_the_measurement_is_kept_too(tmp_path: Path) -> None:
+    """Protects who wants to see why a pipeline could not be calibrated."""
+    broken = case(program(line="raise RuntimeError('no data')"), program(), calibrates=True)
+    result = verdict(broken, Setup(keep=tmp_path))
+    assert result.verdict.verdict == "not run" and "the pipeline" in result.verdict.reason
+    assert "RuntimeError" in (tmp_path / "train.py" / "1_1_TFG202" / "before" / "p.py").read_text()
 
 
 def test_a_card_that_tensorflow_does_not_use_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,17 +181,19 @@ class Engine:
         ]
 
     def model_of(self, file: FileToCheck) -> Model | None:
-        """The model of a file that mentions TensorFlow; None for others and where it does not parse."""
+        """The model of a file that mentions TensorFlow; None for others.
+
+        Raises:
+            UnreadableSource: the file does not parse.
+            OSError: it cannot be read.
+        """
         data = file.read()
         if not file.may_matter(data):
             return None
         from tflint_gpu.model import Model
 
-        try:
-            project = self._project_for(file.root, self.target_for(file))
-            return Model.open(decode_source(data, file.path, file.name), project)
-        except (UnreadableSource, RecursionError):
-            return None
+        project = self._project_for(file.root, self.target_for(file))
+        return Model.open(decode_source(data, file.path, file.name), project)
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
@@ -327,22 +329,26 @@ class Engine:
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
     """A fix with offsets instead of nodes; None if it spans cells of a notebook."""
     source = file.source
-    edits = []
-    for edit in fix.edits:
-        start, end = file.span(edit.node)
-        text = edit.text
-        if edit.where == "below":
-            start = end = source.end_of_line(end)
-            if source.text[start - 1] not in "\r\n":  # the last line, without an end
-                text = "\n" + text.rstrip("\n")
-        elif edit.where == "after":
-            start = end
-        elif edit.where == "before":
-            end = start
-        edits.append(Edit(start, end, source.locate(start), source.locate(end), text))
+    edits = [placed_edit(source, file.span(edit.node), edit.text, edit.where) for edit in fix.edits]
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
     return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+
+
+def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str) -> Edit:
+    """An edit with offsets: a text for a stretch, `before` or `after` it, or `below` or `above` its lines."""
+    start, end = span
+    if where == "below":
+        start = end = source.end_of_line(end)
+        if source.text[start - 1] not in "\r\n":  # the last line, without an end
+            text = "\n" + text.rstrip("\n")
+    elif where == "above":
+        start = end = source.above(start)
+    elif where == "after":
+        start = end
+    elif where == "before":
+        end = start
+    return Edit(start, end, source.locate(start), source.locate(end), text)
 
 
 def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli.check import list_option, overrides
-from tflint_gpu.cli.verify import seconds
+from tflint_gpu.cli.option_values import seconds
 from tflint_gpu.settings.config import SettingsError, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.replacement import replace_file

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import libcst as cst
 
-from tflint_gpu.experiment import Change, Experiment
+from tflint_gpu.experiment import HARNESS, Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Node, argument
@@ -37,11 +37,11 @@ from tflint_gpu.verify.pieces import (
 from tflint_gpu.verify.routes import Route, Stop, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
 
-HARNESS = "tflint_measure"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
+_STARTING = ("subprocess.", "os.system", "os.popen")
 _DOWNLOADS = (
     "keras.utils.get_file",
     "keras.datasets.*",
@@ -299,6 +299,9 @@ def _check_sources(part: _Part) -> None:
     for call in file.calls(*_DOWNLOADS):
         start, end = file.span(call)
         if part.holds(call) and not any(one.start <= start and end <= one.end for one in part.stands):
+            if (file.name(call.func) or "").startswith(_STARTING):
+                what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
+                raise _asking(file, start, what, "what it gives")
             raise _loads_data(file, start, file.code(call.func))
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
@@ -324,8 +327,12 @@ def _check_arguments(entry: Model, part: _Part) -> None:
 
 
 def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
+    return _asking(file, offset, f"loads data (`{what}`)", "what the data is like")
+
+
+def _asking(file: File, offset: int, what: str, unknown: str) -> NotExtractable:
     return NotExtractable(
-        f"{file.source.name}:{file.source.locate(offset)} loads data (`{what}`): say what the data is like with "
+        f"{file.source.name}:{file.source.locate(offset)} {what}: say {unknown} with "
         "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
     )
 

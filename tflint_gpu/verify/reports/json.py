@@ -35,6 +35,12 @@ def render(report: Report, view: View) -> str:
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
 
 
+def document_of(result: Verification, view: View) -> dict[str, Any]:
+    """One result with all its samples, as JSON can hold it."""
+    document: dict[str, Any] = _plain(_result(result, view))
+    return document
+
+
 def _device(report: Report) -> dict[str, Any]:
     gpu = report.gpu
     facts = {"name": None, "index": None, "uuid": None, "driver": None, "total_memory": None, "mig": None}
