@@ -255,7 +255,7 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
     from tflint_gpu.checking.engine import Engine
     from tflint_gpu.text.source import UnreadableSource
 
-    engine = Engine(resolver, here)
+    engine = Engine(resolver, here, keeps_files=True)
     found: dict[tuple[Any, ...], Found] = {}
     models: dict[Path, Model] = {}
     for file in files:

@@ -125,14 +125,22 @@ def plan(
         synthetic: take the rules' own workloads.
     """
     for rule, finding, diagnostic, model in found:
-        entries = (model, *(other for other in others if other is not model and other.project is model.project))
         try:
             for experiment in rule.experiments(finding, model):
+                entries = (model, *_running(experiment.file.source.path, model, others))
                 yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
         except NoExperiment as error:
             yield Case(diagnostic, finding.prediction, reason=str(error))
         except Exception as error:  # one rule that fails must not keep the others from being verified
             yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
+
+
+def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Model]:
+    """The other files of a model's project that may run a file: those whose imports reach it."""
+    for other in others:
+        is_other = other is not model and other.project is model.project
+        if is_other and path in (other.source.path, *other.project.reached(other.source)):
+            yield other
 
 
 def _with_programs(
