@@ -304,13 +304,11 @@ def test_nothing_runs_the_place(tmp_path: Path) -> None:
 
 
 DOWNLOADS = {
-    "import tensorflow as tf\nx = tf.keras.utils.get_file('a', 'http://a')": "tf.keras.utils.get_file",
-    "import tensorflow_datasets as tfds\nx = tfds.load('mnist')": "tfds.load",
-    "from keras.datasets import imdb\nx = imdb.load_data()": "imdb.load_data",
-    "from urllib.request import urlretrieve\ndef get(): return urlretrieve('http://a')\nx = get()": "urlretrieve",
+    "import tensorflow_datasets as tfds\nx = tfds.load('wikipedia')": "tfds.load",
+    "import tensorflow_datasets as tfds\nx = tfds.load(name)": "tfds.load",
+    "from urllib.request import urlopen\ndef get(): return urlopen('http://a')\nx = get()": "urlopen",
     "import subprocess\nx = subprocess.check_output(['ls'])": "subprocess.check_output",
-    "import pandas as pd\nurl = 'https://example.org/a.csv'\nx = pd.read_csv(url)": "https://example.org/a.csv",
-    "import os\nx = os.system('ls')": "os.system",
+    "import other\nurl = 'https://example.org/a.csv'\nx = other.read(url)": "https://example.org/a.csv",
 }
 
 
@@ -327,8 +325,7 @@ def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
     code = (
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
-    with pytest.raises(NotExtractable, match=r"main.py:3:1 wants `.*` on the command line"):
-        Files(tmp_path, main=code).extract()
+    assert "args = tflint_files.arguments(p.parse_args)()" in Files(tmp_path, main=code).extract().before.files["main.py"]
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"
 
 

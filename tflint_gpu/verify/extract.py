@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import libcst as cst
@@ -18,11 +19,12 @@ import libcst as cst
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Node, argument
+from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
 from tflint_gpu.verify.inputs import InputError, Stand, stands
+from tflint_gpu.verify.old_keras import signs_of_keras_2
 from tflint_gpu.verify.pieces import (
     Piece,
     masked,
@@ -36,14 +38,16 @@ from tflint_gpu.verify.pieces import (
 )
 from tflint_gpu.verify.routes import Route, Stop, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
+from tflint_gpu.verify.standins.hints import hints_of
+from tflint_gpu.verify.standins.readers import FILES, VALUES, Around, read_elsewhere
 
 HARNESS = "tflint_measure"
+OLD_KERAS = "tflint_keras2"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
 _DOWNLOADS = (
-    "keras.utils.get_file",
     "keras.datasets.*",
     "tensorflow_datasets.*",
     "tensorflow_hub.*",
@@ -52,7 +56,6 @@ _DOWNLOADS = (
     "wget.*",
     "gdown.*",
     "subprocess.*",
-    "os.system",
     "os.popen",
 )
 
@@ -83,15 +86,20 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The flagged program and the repaired one."""
+    """The flagged program and the repaired one.
+
+    Arguments:
+        remarks: how they differ from what the user would run, each as part of a sentence.
+    """
 
     before: Program
     after: Program
+    remarks: tuple[str, ...] = ()
 
 
-def harness_text() -> str:
-    """The source of `tflint_measure`."""
-    return (Path(__file__).parent / f"{HARNESS}.py").read_text(encoding="utf-8")
+def harness_text(name: str = HARNESS) -> str:
+    """The source of a module that is laid beside programs."""
+    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
 
 
 def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
@@ -126,7 +134,7 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
             for route in find_routes(experiment.file, experiment.node, entry):
                 try:
                     cut = _Cut(entry, route, experiment, opening)
-                    return Pair(cut.program(repaired=False), cut.program(repaired=True))
+                    return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
                 except NotExtractable as refusal:
                     refusals.append(refusal)
     except InputError:
@@ -141,7 +149,7 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
     raise NotExtractable(f"nothing in the checked files runs `{name}`")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Part:
     """One file of a program: the rows that go, and the expressions for which something else stands."""
 
@@ -153,6 +161,17 @@ class _Part:
     def holds(self, node: Node) -> bool:
         """Whether the row in which a node begins stays."""
         return self.file.source.row(self.file.span(node)[0]) not in self.dropped
+
+    @cached_property
+    def readers(self) -> tuple[Around, ...]:
+        """The calls that stay and read what may not be here."""
+        return tuple(one for one in read_elsewhere(self.file) if self.holds(one.call) and not self.stood_for(one.call))
+
+    def stood_for(self, node: Node) -> bool:
+        """Whether something stands for an expression, or for the function that it calls."""
+        start, end = self.file.span(node)
+        inner = self.file.span(node.func) if isinstance(node, cst.Call) else (start, end)
+        return any((one.start <= start and end <= one.end) or (one.start, one.end) == inner for one in self.stands)
 
 
 class _Cut:
@@ -167,7 +186,7 @@ class _Cut:
             self._check_change(change)
         for part in self.files.values():
             _check_sources(part)
-            _check_arguments(self.entry, part)
+        self.old_keras = self._sign_of_old_keras()
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
@@ -214,6 +233,38 @@ class _Cut:
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
 
+    def _sign_of_old_keras(self) -> str:
+        """The first place that only Keras 2 understands; empty where it does not matter or there is none.
+
+        What is predicted to crash with Keras 3 is not tried with another Keras.
+        """
+        prediction = self.experiment.prediction
+        if prediction is not None and prediction.kind == "crash" and self.entry.target.keras >= 3:
+            return ""
+        for part in self.files.values():
+            for node, what in signs_of_keras_2(part.file):
+                if part.holds(node):
+                    place = part.file.source.locate(part.file.span(node)[0])
+                    return f"`{what}` in {part.file.source.name}:{place}"
+        return ""
+
+    @cached_property
+    def _makes_up(self) -> bool:
+        """Whether something of the program may have to be made up."""
+        stands = (one.text for part in self.files.values() for one in part.stands)
+        return any(part.readers for part in self.files.values()) or any(VALUES in text for text in stands)
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
+        """What is laid beside the program."""
+        more = (FILES, VALUES) if self._makes_up else ()
+        return (HARNESS, *((OLD_KERAS,) if self.old_keras else ()), *more)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How the programs differ from what the user would run."""
+        return (f"run with Keras 2 (tf_keras), for {self.old_keras}",) if self.old_keras else ()
+
     @property
     def _is_module(self) -> bool:
         """Whether the entry must be run as a module of its package."""
@@ -222,7 +273,7 @@ class _Cut:
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
-        texts = {f"{HARNESS}.py": harness_text()}
+        texts = {f"{name}.py": harness_text(name) for name in self._modules}
         for path, part in self.files.items():
             name = self._name(path)
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
@@ -249,7 +300,7 @@ class _Cut:
     def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
         if file is not self.entry.file:
-            return f"import {HARNESS}\n"
+            return "".join(f"import {module}\n" for module in self._modules if module != OLD_KERAS)
         here = PurePosixPath(name).parent
         folders = [self.root, *sorted(self.roots - {self.root})]
         paths = [_relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
@@ -257,24 +308,35 @@ class _Cut:
         if outside := [path for path in paths if path != "."]:
             lines = ["import os", "import sys"]
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
-        lines += [f"import {HARNESS}", self.opening, self.experiment.opening]
+        lines += [f"import {OLD_KERAS}"] if self.old_keras else []
+        lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
         lines += [self.experiment.opening_of_repair if repaired else ""]
         # What a notebook's magics give is not known.
         lines += [f"{STAND_IN} = None" if STAND_IN in file.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
+
+    def _settings_of_stand_ins(self) -> Iterator[str]:
+        """What the modules that make something up are told: where files may be, and what the code says of them."""
+        if self._makes_up:
+            folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
+            yield from (f"import {FILES}", f"import {VALUES}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
+            yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
 
     def _text(self, part: _Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
         pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
+        for one in part.readers:
+            pieces += wrapping(*file.span(one.call.func), f"{FILES}.{one.function}(", ")")
         pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
         pieces += [of_change(one, measures=False) for one in edits if one.file is file]
         probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
         pieces += [of_change(one, measures=True) for one in probes]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
         try:
-            return tidy(with_opening(text, opening) if file is self.entry.file or HARNESS in text else text)
+            is_opened = file is self.entry.file or any(module in text for module in (HARNESS, FILES, VALUES))
+            return tidy(with_opening(text, opening) if is_opened else text)
         except SyntaxError as error:
             where = f"{file.source.name}, line {error.lineno} of what is left"
             raise NotExtractable(f"what was cut out does not parse: {error.msg} ({where})") from error
@@ -296,30 +358,15 @@ def _check_sources(part: _Part) -> None:
     """
     file = part.file
     for call in file.calls(*_DOWNLOADS):
-        start, end = file.span(call)
-        if part.holds(call) and not any(one.start <= start and end <= one.end for one in part.stands):
-            raise _loads_data(file, start, file.code(call.func))
+        is_answered = part.stood_for(call) or any(one.call is call for one in part.readers)
+        if part.holds(call) and not is_answered:
+            raise _loads_data(file, file.span(call)[0], file.code(call.func))
+    if part.readers:  # what reads an address is told that there is nothing
+        return
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
         if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
             raise _loads_data(file, file.source.line_starts[node.lineno - 1], text)
-
-
-def _check_arguments(entry: Model, part: _Part) -> None:
-    """Refuse a program that ends at once without arguments on its command line.
-
-    Raises:
-        NotExtractable: naming the place and the argument.
-    """
-    file = part.file
-    for call in file.method_calls("add_argument"):
-        name = entry.value(argument(call, 0, "name"), file)
-        if not isinstance(name, str) or not part.holds(call):
-            continue
-        is_positional = not name.startswith("-") and argument(call, 9, "nargs") is None
-        if is_positional or entry.value(argument(call, 9, "required"), file) is True:
-            place = f"{file.source.name}:{file.source.locate(file.span(call)[0])}"
-            raise NotExtractable(f"{place} wants `{name}` on the command line, and programs are run without arguments")
 
 
 def _loads_data(file: File, offset: int, what: str) -> NotExtractable:

@@ -61,7 +61,7 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, "gpus": [device.name for device in tf.config.list_logical_devices("GPU")]},
+        "notes": {**notes, **_TOLD, "gpus": [device.name for device in tf.config.list_logical_devices("GPU")]},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -70,6 +70,18 @@ def _write(times: Sequence[float], outputs: Any, devices: Sequence[str], notes: 
     if result["steps"]:
         print(f"median of {len(times)} steps: {statistics.median(times) * 1000:.4g} ms")
     print({key: value for key, value in result.items() if key not in ("steps", "dtype") and value})
+
+
+_TOLD: dict[str, Any] = {}
+
+
+def note_early(**notes: Any) -> None:
+    """Write something for the result that is to be known even if the program ends with an error."""
+    _TOLD.update(notes)
+    if RESULT:
+        unfinished = {"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": {**_TOLD, "unfinished": True}}
+        with open(RESULT, "w") as file:
+            json.dump(unfinished, file)
 
 
 def synchronize() -> None:

@@ -146,6 +146,7 @@ def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Mode
 def _with_programs(
     diagnostic: Diagnostic, finding: Finding, experiment: Experiment, entries: tuple[Model, ...], synthetic: bool
 ) -> Case:
+    experiment = dataclasses.replace(experiment, prediction=experiment.prediction or finding.prediction)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
     try:
         return dataclasses.replace(case, pair=_pair(case, synthetic))
@@ -254,7 +255,8 @@ class _Bench:
         assert self.case.experiment is not None
         rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
         verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
-        verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
+        remarks = "".join(f"; {remark}" for remark in (self.case.pair.remarks if self.case.pair is not None else ()))
+        verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]) + remarks)
         before, after = zip(*samples, strict=True)
         return Verification(self.case, verdict, self.device, before, after)
 

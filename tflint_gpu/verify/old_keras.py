@@ -1,0 +1,78 @@
+"""What in a piece of code only Keras 2 understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from libcst import Arg
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.syntax import Node
+
+# Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
+# `unexpected keyword argument`, or the name is not there.
+_ARGUMENTS = {
+    "keras.optimizers.*": frozenset(["lr", "decay"]),
+    "keras.layers.*": frozenset(["batch_input_shape", "init", "border_mode", "subsample", "output_dim"]),
+    "keras.callbacks.*": frozenset(["epsilon", "period"]),
+}
+_ARGUMENTS_ALLOWED = frozenset(["keras.layers.Embedding"])
+_METHODS = ("fit_generator", "evaluate_generator", "predict_generator", "add_variable")
+_METHOD_ARGUMENTS = {
+    "fit": frozenset(["workers", "use_multiprocessing", "max_queue_size", "nb_epoch"]),
+    "compile": frozenset(["sample_weight_mode", "experimental_run_tf_function", "experimental_steps_per_execution"]),
+    "add_weight": frozenset(["partitioner", "use_resource"]),
+}
+_NAMES = (
+    "keras.preprocessing.image.ImageDataGenerator",
+    "keras.preprocessing.text.*",
+    "keras.preprocessing.sequence.TimeseriesGenerator",
+    "keras.utils.np_utils.*",
+    "keras.utils.multi_gpu_model",
+    "keras.utils.get_custom_objects",
+    "keras.layers.experimental.*",
+    "keras.layers.CuDNNLSTM",
+    "keras.layers.CuDNNGRU",
+    "keras.layers.convolutional.*",
+    "keras.layers.core.*",
+    "keras.layers.merge.*",
+    "keras.layers.normalization.*",
+    "keras.layers.recurrent.*",
+    "keras.engine.*",
+    "keras.experimental.*",
+    "keras.mixed_precision.experimental.*",
+    "keras.wrappers.*",
+    "keras.backend.int_shape",
+    "keras.backend.get_session",
+    "keras.backend.set_session",
+    "keras.backend.function",
+    "keras.backend.learning_phase",
+    "keras.backend.set_learning_phase",
+    "tensorflow_addons.*",
+    "tensorflow_probability.layers.*",
+)
+
+
+def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
+    """The places at which a file uses what Keras 3 has no more, each with what is used.
+
+    Source: the signatures of Keras 2.15 and Keras 3.15, and what Keras 3 raises for each.
+    """
+    for names, arguments in _ARGUMENTS.items():
+        for call in file.calls(names):
+            if file.name(call.func) not in _ARGUMENTS_ALLOWED:
+                yield from _given(call.args, arguments)
+    for method in _METHODS:
+        for call in file.method_calls(method):
+            yield call, f"{method}()"
+    for method, arguments in _METHOD_ARGUMENTS.items():
+        for call in file.method_calls(method):
+            yield from _given(call.args, arguments)
+    for call in file.calls(*_NAMES):
+        yield call, file.code(call.func)
+
+
+def _given(arguments: tuple[Arg, ...] | list[Arg], names: frozenset[str]) -> Iterator[tuple[Node, str]]:
+    for arg in arguments:
+        if arg.keyword is not None and arg.keyword.value in names:
+            yield arg, f"{arg.keyword.value}="
