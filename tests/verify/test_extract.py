@@ -298,9 +298,12 @@ def test_what_follows_the_first_entry_is_tried(tmp_path: Path) -> None:
 
 
 def test_nothing_runs_the_place(tmp_path: Path) -> None:
-    files = Files(tmp_path, main="def f(x): place(x)")
-    with pytest.raises(NotExtractable, match="nothing in the checked files runs `f`"):
+    files = Files(tmp_path, main="def f(cfg): place(cfg)")
+    with pytest.raises(NotExtractable, match=r"nothing in the checked files runs `f`, .* parameter `cfg` is: add a call"):
         files.extract()
+    nested = Files(tmp_path / "nested", main="def f():\n    def g(): place(1)\n    return 1")
+    with pytest.raises(NotExtractable, match="nothing in the checked files runs `g`"):
+        nested.extract()
 
 
 DOWNLOADS = {

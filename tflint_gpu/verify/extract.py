@@ -24,7 +24,7 @@ from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
 from tflint_gpu.verify.inputs import InputError, Stand, stands
-from tflint_gpu.verify.old_keras import signs_of_keras_2
+from tflint_gpu.verify.old_keras import old_names_of_numpy, signs_of_keras_2
 from tflint_gpu.verify.pieces import (
     Piece,
     masked,
@@ -36,13 +36,15 @@ from tflint_gpu.verify.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.routes import Route, Stop, find_routes
+from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
+from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, left_open, undefined_names
 from tflint_gpu.verify.standins.readers import FILES, VALUES, Around, read_elsewhere
 
 HARNESS = "tflint_measure"
 OLD_KERAS = "tflint_keras2"
+MADE_UP = "made up:"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
@@ -130,13 +132,12 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
     """
     refusals: list[NotExtractable] = []
     try:
-        for entry in entries:
-            for route in find_routes(experiment.file, experiment.node, entry):
-                try:
-                    cut = _Cut(entry, route, experiment, opening)
-                    return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
-                except NotExtractable as refusal:
-                    refusals.append(refusal)
+        for entry, start in _starts(experiment, entries):
+            try:
+                cut = _Cut(entry, start, experiment, opening)
+                return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
+            except NotExtractable as refusal:
+                refusals.append(refusal)
     except InputError:
         raise
     except Exception as error:  # whatever this code is, the other findings are still to be looked at
@@ -147,6 +148,29 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
     function = experiment.file.tree.function(experiment.node)
     name = getattr(getattr(experiment.node, "name", None) or getattr(function, "name", None), "value", "this code")
     raise NotExtractable(f"nothing in the checked files runs `{name}`")
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A way to the place.
+
+    Arguments:
+        function: nothing calls it: the program is to.
+    """
+
+    route: Route
+    function: cst.FunctionDef | None = None
+
+
+def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[Model, _Start]]:
+    """The ways to the place: those that the entries take, then calls of functions that nothing calls."""
+    for entry in entries:
+        for route in find_routes(experiment.file, experiment.node, entry):
+            yield entry, _Start(route)
+    for entry in entries:
+        if entry.file is experiment.file:
+            for function, route in find_roots(experiment.file, experiment.node, entry).items():
+                yield entry, _Start(route, function)
 
 
 @dataclass(frozen=True)
@@ -177,11 +201,15 @@ class _Part:
 class _Cut:
     """The files of one program."""
 
-    def __init__(self, entry: Model, route: Route, experiment: Experiment, opening: str) -> None:
-        self.entry, self.route, self.experiment, self.opening = entry, route, experiment, opening
+    def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str) -> None:
+        self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
         self.files: dict[Path, _Part] = {}
         self.roots: set[Path] = set()
+        self.called, self.call = self._call(start.function)
         self._collect()
+        entry_part = self.files[entry.source.path]
+        replaced = {one.file.code(one.node) for one in experiment.probes if one.where == "replace"}
+        self.undefined = undefined_names(entry_part.tree, entry_part.dropped, replaced)
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
         for part in self.files.values():
@@ -192,6 +220,22 @@ class _Cut:
             folders.append(package_root(entry.source.path))
         self.root = _common_root(folders)
 
+    def _call(self, function: cst.FunctionDef | None) -> tuple[set[str], Supplement]:
+        """The names that the call of a function needs, and the call itself, at the end of the entry.
+
+        Raises:
+            NotExtractable: nothing tells what one of its parameters is.
+        """
+        if function is None:
+            return set(), Supplement((), ())
+        file, name = self.entry.file, function.name.value
+        try:
+            called, call = call_of(ast.parse(file.source.code), file.source.row(file.span(function.name)[0]))
+        except UnknownName as error:
+            text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
+            raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
+        return {called}, call
+
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
         wanted: dict[Path, set[str]] = {}
@@ -199,7 +243,7 @@ class _Cut:
         while queue:
             file = queue.pop(0)
             path = file.source.path
-            names = wanted.setdefault(path, set())
+            names = wanted.setdefault(path, set(self.called if file is self.entry.file else ()))
             part = self.files[path] = self._sliced(file, names)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
@@ -212,6 +256,8 @@ class _Cut:
 
     def _sliced(self, file: File, names: set[str]) -> _Part:
         replaced = tuple(stands(file, HARNESS))
+        if file is self.entry.file and "..." in file.source.code:
+            replaced += tuple(_filled_in(file))
         tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
         if "*" in names and file is not self.entry.file:
             return _Part(file, tree, frozenset(), replaced)
@@ -251,8 +297,9 @@ class _Cut:
     @cached_property
     def _makes_up(self) -> bool:
         """Whether something of the program may have to be made up."""
-        stands = (one.text for part in self.files.values() for one in part.stands)
-        return any(part.readers for part in self.files.values()) or any(VALUES in text for text in stands)
+        if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
+            return True
+        return any(VALUES in one.text for part in self.files.values() for one in part.stands)
 
     @property
     def _modules(self) -> tuple[str, ...]:
@@ -263,7 +310,9 @@ class _Cut:
     @property
     def remarks(self) -> tuple[str, ...]:
         """How the programs differ from what the user would run."""
-        return (f"run with Keras 2 (tf_keras), for {self.old_keras}",) if self.old_keras else ()
+        old = [f"run with Keras 2 (tf_keras), for {self.old_keras}"] if self.old_keras else []
+        made_up = [*self.call.made_up, *self.undefined.made_up]
+        return (*old, *([f"{MADE_UP} {', '.join(made_up)}"] if made_up else []))
 
     @property
     def _is_module(self) -> bool:
@@ -310,7 +359,9 @@ class _Cut:
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
         lines += [f"import {OLD_KERAS}"] if self.old_keras else []
         lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
-        lines += [self.experiment.opening_of_repair if repaired else ""]
+        lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
+        if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
+            lines += ["import numpy", *dict.fromkeys(numpy_lines)]
         # What a notebook's magics give is not known.
         lines += [f"{STAND_IN} = None" if STAND_IN in file.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
@@ -334,6 +385,8 @@ class _Cut:
         probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
         pieces += [of_change(one, measures=True) for one in probes]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
+        if file is self.entry.file and self.call.lines:
+            text = "\n".join([text.rstrip(), *self.call.lines, ""])
         try:
             is_opened = file is self.entry.file or any(module in text for module in (HARNESS, FILES, VALUES))
             return tidy(with_opening(text, opening) if is_opened else text)
@@ -344,6 +397,15 @@ class _Cut:
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
+
+
+def _filled_in(file: File) -> Iterator[Stand]:
+    """What stands for the dots in `model = ...`."""
+    for dots, stand_in in left_open(ast.parse(file.source.code)):
+        start = file.source.line_starts[dots.lineno - 1]
+        line = file.source.code[start:].encode()
+        begin = start + len(line[: dots.col_offset].decode())
+        yield Stand(begin, begin + len("..."), stand_in.text)
 
 
 def _is_import(node: Node) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from libcst import Arg
 
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.names import canonical
 from tflint_gpu.model.python.syntax import Node
 
 # Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
@@ -53,6 +55,16 @@ _NAMES = (
 )
 
 
+_NAMES_OF_NUMPY = {"float": "float", "int": "int", "bool": "bool", "object": "object", "str": "str"}
+
+
+def old_names_of_numpy(file: File) -> Iterator[str]:
+    """Statements that give NumPy the names again that a file uses and NumPy 1.24 removed."""
+    for old, now in _NAMES_OF_NUMPY.items():
+        if re.search(rf"\b(?:np|numpy)\.{old}\b", file.source.code):
+            yield f"numpy.{old} = {now}"
+
+
 def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
     """The places at which a file uses what Keras 3 has no more, each with what is used.
 
@@ -68,11 +80,16 @@ def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
     for method, arguments in _METHOD_ARGUMENTS.items():
         for call in file.method_calls(method):
             yield from _given(call.args, arguments)
+    for bindings in file.tree.root.bindings.values():
+        for binding in bindings:
+            name = canonical(binding.target) if binding.kind == "import" else ""
+            if any(name == one or (one.endswith(".*") and f"{name}.".startswith(one[:-1])) for one in _NAMES):
+                yield binding.node, name
     for call in file.calls(*_NAMES):
         yield call, file.code(call.func)
 
 
-def _given(arguments: tuple[Arg, ...] | list[Arg], names: frozenset[str]) -> Iterator[tuple[Node, str]]:
+def _given(arguments: Sequence[Arg], names: frozenset[str]) -> Iterator[tuple[Node, str]]:
     for arg in arguments:
         if arg.keyword is not None and arg.keyword.value in names:
             yield arg, f"{arg.keyword.value}="

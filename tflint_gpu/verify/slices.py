@@ -39,7 +39,9 @@ class Way:
     forward: bool = False
 
 
-def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = ()) -> frozenset[int]:
+def slice_file(
+    tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = (), effects: Effects | None = None
+) -> frozenset[int]:
     """Find the rows (from 1) that can go.
 
     Arguments:
@@ -47,8 +49,9 @@ def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = 
         ways: the places to reach, in the order in which they are reached: in functions, and at most one in the
             module's own statements, behind which nothing is run any more.
         exported: names that are wanted of the file besides.
+        effects: of the tree, where they are known already.
     """
-    cut = _Cut(tree)
+    cut = _Cut(tree, effects or Effects(tree))
     needed = set(exported)
     around = [(_function_around(tree, way.row), way) for way in ways]
     inside = {function: way for function, way in around if function is not None}
@@ -63,9 +66,9 @@ def slice_file(tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = 
 class _Cut:
     """The statements of one file that go, while they are being found."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, effects: Effects) -> None:
         self._tree = tree
-        self._effects = Effects(tree)
+        self._effects = effects
         self._dropped: set[ast.stmt] = set()
         self._repeated: list[Block] = []
 

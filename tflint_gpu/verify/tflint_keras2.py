@@ -1,7 +1,7 @@
 """Gives a program that was written for Keras 2 the Keras that it was written for.
 
 `tflint-gpu verify` lays a copy beside a program in which it found what only Keras 2 has, and lets the program import
-it first. `tf.keras` and `keras` are then `tf_keras`, and NumPy has the names again that such code uses.
+it first. `tf.keras` and `keras` are then `tf_keras`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from types import ModuleType
 
 # TensorFlow reads it when it is imported; TensorFlow 2.15 and older have Keras 2 in any case.
 os.environ["TF_USE_LEGACY_KERAS"] = "1"
-
-_OLD_NAMES = {"float": float, "int": int, "bool": bool, "object": object, "str": str}
 
 
 class _KerasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -38,14 +36,5 @@ class _KerasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """It was executed under its own name."""
 
 
-def _restore_names_of_numpy() -> None:
-    import numpy
-
-    for name, kind in _OLD_NAMES.items():
-        if name not in vars(numpy):
-            setattr(numpy, name, kind)
-
-
 if importlib.util.find_spec("tf_keras") is not None:
     sys.meta_path.insert(0, _KerasFinder())
-_restore_names_of_numpy()

@@ -19,7 +19,7 @@ FILES, VALUES = "tflint_files", "tflint_values"
 # What is put around the called function, by the names of the functions.
 _AROUND = {
     "reading": (
-        "open io.open codecs.open gzip.open tf.io.gfile.GFile tf.io.read_file cv2.imread PIL.Image.open "
+        "io.open codecs.open gzip.open tf.io.gfile.GFile tf.io.read_file cv2.imread PIL.Image.open "
         "keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread imageio.imread "
         "matplotlib.image.imread matplotlib.pyplot.imread tf.data.TextLineDataset zipfile.ZipFile "
         "imageio.v2.imread"
@@ -37,6 +37,7 @@ _AROUND = {
         "keras.utils.image_dataset_from_directory keras.preprocessing.image_dataset_from_directory "
         "keras.preprocessing.image.image_dataset_from_directory"
     ),
+    "loaded": "keras.models.load_model keras.saving.load_model",
     "records": "tf.data.TFRecordDataset",
     "parsed": "tf.io.parse_single_example tf.io.parse_example",
 }
@@ -71,6 +72,9 @@ def read_elsewhere(file: File) -> Iterator[Around]:
     """The calls of a file that read what may not be here."""
     for name, function in _READERS.items():
         yield from (Around(call, function) for call in file.calls(name))
+    for call in file.tree.calls:
+        if isinstance(call.func, cst.Name) and call.func.value == "open" and file.name(call.func) in (None, "open"):
+            yield Around(call, "reading")
     for function, methods in _METHODS_AROUND.items():
         for method in methods:
             for call in file.method_calls(method):
