@@ -90,7 +90,7 @@ class Verify:
         """Do what the options say and return the exit code."""
         from tflint_gpu.checking.workers import with_large_stack
         from tflint_gpu.verify.reports import MissingLibrary, renderer
-        from tflint_gpu.verify.verification import plan
+        from tflint_gpu.verify.verification import plan, without_missing_modules
 
         try:
             render = renderer(self.given["output_format"])
@@ -110,7 +110,7 @@ class Verify:
         setup = self._setup(choice)
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*_findings(resolver, files, self.here), synthetic=synthetic)))
-        cases = self._ordered(cases)
+        cases = self._ordered(without_missing_modules(cases, self.given["python"]))
         self._announce(cases, setup, choice.note)
         report = self._measure(cases, setup, choice, tensorflow)
         self._write(report, render)

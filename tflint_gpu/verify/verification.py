@@ -17,9 +17,10 @@ from tflint_gpu.experiment import Experiment, NoExperiment, Requirement
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
+from tflint_gpu.verify.extract import MADE_UP, NotExtractable, Pair, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.modules import missing_modules, needed_modules
 from tflint_gpu.verify.outputs import Outputs
 from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
@@ -162,6 +163,27 @@ def _pair(case: Case, synthetic: bool, opening: str = "") -> Pair:
     return extract(experiment, case.entries, opening)
 
 
+def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
+    """The cases, those that need a module which an interpreter does not have with that as their reason.
+
+    Nothing of the modules, and nothing of the checked code, is run for it.
+    """
+    needed = [needed_modules(case.pair.before) if case.pair is not None else frozenset() for case in cases]
+    missing = missing_modules(python, frozenset().union(*needed))
+    return [
+        dataclasses.replace(case, pair=None, reason=_without(sorted(names & missing), python))
+        if names & missing
+        else case
+        for case, names in zip(cases, needed, strict=True)
+    ]
+
+
+def _without(names: Sequence[str], python: str) -> str:
+    several = "s" if len(names) > 1 else ""
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"it needs the module{several} {shown}, which {python} does not have: install it beside TensorFlow"
+
+
 def obstacle(case: Case, setup: Setup) -> str:
     """Why a case cannot be run with this setup; empty where it can."""
     if case.pair is None or case.experiment is None:
@@ -255,8 +277,11 @@ class _Bench:
         assert self.case.experiment is not None
         rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
         verdict = judge(self.case.prediction, rounds, exceptions=self.case.experiment.exceptions)
-        remarks = "".join(f"; {remark}" for remark in (self.case.pair.remarks if self.case.pair is not None else ()))
-        verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]) + remarks)
+        remarks = _remarks(self.case.pair, samples)
+        if any(remark.startswith(MADE_UP) for remark in remarks):
+            verdict = _with_stand_ins(verdict, rounds)
+        reason = verdict.reason + _aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
+        verdict = dataclasses.replace(verdict, reason=reason)
         before, after = zip(*samples, strict=True)
         return Verification(self.case, verdict, self.device, before, after)
 
@@ -277,6 +302,7 @@ class _Bench:
 
     def _stopped(self, sample: Sample, what: str) -> Verification:
         text = f"{what} did not run to its end: {sample.run.fault or 'it wrote no result'}{_remedy(sample)}"
+        text += "".join(f"; {remark}" for remark in _remarks(self.case.pair, [(sample, sample)]))
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 
     def _limits(self, end: float) -> Limits:
@@ -319,6 +345,30 @@ class _Bench:
             program.write(self.setup.keep / name / variant)
 
 
+def _remarks(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
+    """How what was run differs from what the user runs: known before, and told by the programs."""
+    told = (sample.notes.get("made_up") for both in samples for sample in both)
+    made_up = dict.fromkeys(text for one in told if isinstance(one, list) for text in one if isinstance(text, str))
+    more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
+    return (*(pair.remarks if pair is not None else ()), *more)
+
+
+def _with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round]) -> Verdict:
+    """What may be said where something was made up: an input of ours says nothing against a finding.
+
+    A program that cannot use it was not run; one that shows nothing with it decides nothing.
+    """
+    faults = [run.fault for item in rounds for run in (item.before, item.after) if run.fault is not None]
+    if faults and not verdict.verdict.endswith("confirmed"):
+        return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
+    if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
+        return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")
+    if verdict.verdict == "refuted":
+        reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
+        return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
+    return verdict
+
+
 def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
     notes = outcome.result.notes if outcome.result is not None else {}
     return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording)
@@ -334,6 +384,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     if outcome.status != "finished" or outcome.result is None:
         return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
     result = outcome.result
+    if result.notes.get("unfinished"):
+        return outcomes.Run(failure="the program ended without reaching what was flagged")
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     return outcomes.Run(
         seconds=statistics.median(result.steps) if result.steps else None,
