@@ -22,6 +22,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
+from tflint_gpu.verify.effects import Effects
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
 from tflint_gpu.verify.inputs import InputError, Stand, stands
 from tflint_gpu.verify.old_keras import old_names_of_numpy, signs_of_keras_2
@@ -120,21 +121,49 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
     return Pair(*programs)
 
 
-def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "") -> Pair:
+class Readings:
+    """Files as they are cut: what stands in for something in them, their syntax, and what their statements change.
+
+    Kept for the experiments of one run, since many need the same files.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[File, bool], tuple[tuple[Stand, ...], ast.Module, Effects]] = {}
+
+    def of(self, file: File, *, is_entry: bool) -> tuple[tuple[Stand, ...], ast.Module, Effects]:
+        """Of one file.
+
+        Raises:
+            InputError: a comment on an input cannot be read.
+        """
+        if (file, is_entry) not in self._known:
+            replaced = tuple(stands(file, HARNESS))
+            if is_entry and "..." in file.source.code:
+                replaced += tuple(_filled_in(file))
+            tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+            self._known[file, is_entry] = replaced, tree, Effects(tree)
+        return self._known[file, is_entry]
+
+
+def extract(
+    experiment: Experiment, entries: Sequence[Model], opening: str = "", readings: Readings | None = None
+) -> Pair:
     """Cut both programs out of the project.
 
     Arguments:
         entries: the files that may be run, best first.
+        readings: of files that were cut before.
 
     Raises:
         NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
         InputError: a comment on an input cannot be read.
     """
     refusals: list[NotExtractable] = []
+    readings = readings or Readings()
     try:
         for entry, start in _starts(experiment, entries):
             try:
-                cut = _Cut(entry, start, experiment, opening)
+                cut = _Cut(entry, start, experiment, opening, readings)
                 return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
             except NotExtractable as refusal:
                 refusals.append(refusal)
@@ -201,7 +230,10 @@ class _Part:
 class _Cut:
     """The files of one program."""
 
-    def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str) -> None:
+    def __init__(
+        self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings
+    ) -> None:
+        self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
         self.files: dict[Path, _Part] = {}
         self.roots: set[Path] = set()
@@ -255,10 +287,7 @@ class _Cut:
                     queue.append(found.file)
 
     def _sliced(self, file: File, names: set[str]) -> _Part:
-        replaced = tuple(stands(file, HARNESS))
-        if file is self.entry.file and "..." in file.source.code:
-            replaced += tuple(_filled_in(file))
-        tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+        replaced, tree, effects = self.readings.of(file, is_entry=file is self.entry.file)
         if "*" in names and file is not self.entry.file:
             return _Part(file, tree, frozenset(), replaced)
         experiment = self.experiment
@@ -266,7 +295,7 @@ class _Cut:
             if change.file is file:
                 names = names | set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
-        return _Part(file, tree, slice_file(tree, ways, names), replaced)
+        return _Part(file, tree, slice_file(tree, ways, names, effects), replaced)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.file.span(stop.node)

@@ -17,7 +17,7 @@ from tflint_gpu.experiment import Experiment, NoExperiment, Requirement
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.extract import MADE_UP, NotExtractable, Pair, extract, workload_pair
+from tflint_gpu.verify.extract import MADE_UP, NotExtractable, Pair, Readings, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
 from tflint_gpu.verify.modules import missing_modules, needed_modules
@@ -125,11 +125,12 @@ def plan(
         others: files of the same project that may be the program that runs it.
         synthetic: take the rules' own workloads.
     """
+    readings = Readings()
     for rule, finding, diagnostic, model in found:
         try:
             for experiment in rule.experiments(finding, model):
                 entries = (model, *_running(experiment.file.source.path, model, others))
-                yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
+                yield _with_programs(diagnostic, finding, experiment, entries, synthetic, readings)
         except NoExperiment as error:
             yield Case(diagnostic, finding.prediction, reason=str(error))
         except Exception as error:  # one rule that fails must not keep the others from being verified
@@ -145,22 +146,27 @@ def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Mode
 
 
 def _with_programs(
-    diagnostic: Diagnostic, finding: Finding, experiment: Experiment, entries: tuple[Model, ...], synthetic: bool
+    diagnostic: Diagnostic,
+    finding: Finding,
+    experiment: Experiment,
+    entries: tuple[Model, ...],
+    synthetic: bool,
+    readings: Readings,
 ) -> Case:
     experiment = dataclasses.replace(experiment, prediction=experiment.prediction or finding.prediction)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
     try:
-        return dataclasses.replace(case, pair=_pair(case, synthetic))
+        return dataclasses.replace(case, pair=_pair(case, synthetic, readings=readings))
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
 
 
-def _pair(case: Case, synthetic: bool, opening: str = "") -> Pair:
+def _pair(case: Case, synthetic: bool, opening: str = "", readings: Readings | None = None) -> Pair:
     experiment = case.experiment
     assert experiment is not None
     if synthetic or experiment.only_workload:
         return workload_pair(experiment, opening)
-    return extract(experiment, case.entries, opening)
+    return extract(experiment, case.entries, opening, readings)
 
 
 def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
