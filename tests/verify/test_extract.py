@@ -299,7 +299,9 @@ def test_what_follows_the_first_entry_is_tried(tmp_path: Path) -> None:
 
 def test_nothing_runs_the_place(tmp_path: Path) -> None:
     files = Files(tmp_path, main="def f(cfg): place(cfg)")
-    with pytest.raises(NotExtractable, match=r"nothing in the checked files runs `f`, .* parameter `cfg` is: add a call"):
+    with pytest.raises(
+        NotExtractable, match=r"nothing in the checked files runs `f`, .* parameter `cfg` is: add a call"
+    ):
         files.extract()
     nested = Files(tmp_path / "nested", main="def f():\n    def g(): place(1)\n    return 1")
     with pytest.raises(NotExtractable, match="nothing in the checked files runs `g`"):
@@ -328,7 +330,9 @@ def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
     code = (
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
-    assert "args = tflint_files.arguments(p.parse_args)()" in Files(tmp_path, main=code).extract().before.files["main.py"]
+    assert (
+        "args = tflint_files.arguments(p.parse_args)()" in Files(tmp_path, main=code).extract().before.files["main.py"]
+    )
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"
 
 

@@ -14,7 +14,9 @@ MISSING = "a_module_that_nobody_has"
 
 
 def program(text: str, **files: str) -> Program:
-    return Program("main.py", {"main.py": text, **{f"{name.replace('__', '/')}.py": code for name, code in files.items()}})
+    return Program(
+        "main.py", {"main.py": text, **{f"{name.replace('__', '/')}.py": code for name, code in files.items()}}
+    )
 
 
 def test_modules_from_elsewhere_that_a_program_cannot_do_without() -> None:

@@ -186,7 +186,11 @@ def test_a_crash_with_made_up_input_is_no_verdict() -> None:
     fails = program(line=f"{early} raise ValueError('shape')")
     one = case(fails, fails, Prediction("crash"), exceptions=("NotImplementedError",))
     result = verdict(one)
-    assert result.verdict.verdict == "not run" and "ValueError: shape" in result.verdict.reason and "made up: x" in result.verdict.reason
+    assert (
+        result.verdict.verdict == "not run"
+        and "ValueError: shape" in result.verdict.reason
+        and "made up: x" in result.verdict.reason
+    )
     ends = case(program(line=f"{early} os._exit(0)"), program())
     assert "without reaching what was flagged" in verdict(ends).verdict.reason
 

@@ -118,7 +118,7 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
         lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
         code = "\n".join(line for line in lines if line)
         programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
-    return Pair(*programs)
+    return Pair(programs[0], programs[1])
 
 
 class Readings:
@@ -230,9 +230,7 @@ class _Part:
 class _Cut:
     """The files of one program."""
 
-    def __init__(
-        self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings
-    ) -> None:
+    def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
         self.files: dict[Path, _Part] = {}

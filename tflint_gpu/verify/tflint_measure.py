@@ -79,9 +79,9 @@ def note_early(**notes: Any) -> None:
     """Write something for the result that is to be known even if the program ends with an error."""
     _TOLD.update(notes)
     if RESULT:
-        unfinished = {"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": {**_TOLD, "unfinished": True}}
+        told = {**_TOLD, "unfinished": True}
         with open(RESULT, "w") as file:
-            json.dump(unfinished, file)
+            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": told}, file)
 
 
 def synchronize() -> None:

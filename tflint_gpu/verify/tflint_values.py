@@ -54,7 +54,8 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     rows = 1024 if numpy.prod(shape) < 4000 else 64
 
     def one(_: Any) -> Any:
-        data = _draw.integers(0, 256, (rows, *shape)).astype("uint8") if shape else numpy.array(["a made up text"] * rows)
+        texts = numpy.array(["a made up text"] * rows)
+        data = _draw.integers(0, 256, (rows, *shape)).astype("uint8") if shape else texts
         label = _draw.integers(0, classes, (rows,))
         if name.startswith("celeb_a"):
             return tf.data.Dataset.from_tensor_slices({"image": data})

@@ -60,9 +60,7 @@ class Project:
         keeps_all: files are kept however large they are together: their nodes are used later.
     """
 
-    def __init__(
-        self, root: Path, target: Target, sources: Sources | None = None, *, keeps_all: bool = False
-    ) -> None:
+    def __init__(self, root: Path, target: Target, sources: Sources | None = None, *, keeps_all: bool = False) -> None:
         self.root = root
         self.target = target
         self.sources = sources or Sources()

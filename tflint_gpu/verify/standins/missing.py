@@ -52,7 +52,12 @@ def undefined_names(tree: ast.Module, dropped: Collection[int], replaced: Collec
     kept = [statement for statement in tree.body if statement.lineno not in dropped]
     if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(tree)):
         return Supplement((), ())
-    known = {name for statement in tree.body for name in bound(statement)} | set(dir(builtins)) | _OF_MODULES | set(replaced)
+    known = (
+        {name for statement in tree.body for name in bound(statement)}
+        | set(dir(builtins))
+        | _OF_MODULES
+        | set(replaced)
+    )
     known |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     missing = sorted({name for statement in kept for name in free(statement, _absent(statement, dropped))} - known)
     lines: list[str] = []

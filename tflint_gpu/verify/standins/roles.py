@@ -89,7 +89,10 @@ _NAMES = (
     (r"optim|^opt$", _OPTIMIZER),
     (r"loss|criterion", _LOSS),
     (r"strategy", _STRATEGY),
-    (r"(^|_)(ds|dataset|loader|pipeline|data_?set|batches)\d?$|^(train|test|val|valid)(ing)?(_data|_gen)?$", _BATCHES[1]),
+    (
+        r"(^|_)(ds|dataset|loader|pipeline|data_?set|batches)\d?$|^(train|test|val|valid)(ing)?(_data|_gen)?$",
+        _BATCHES[1],
+    ),
     (r"model|^net$|network|encoder|decoder|generator|discriminator|classifier|^critic$|^actor$", _MODEL),
     (r"^y($|_|[A-Z\d])|label|target|truth|^(y_)?true$", _TARGETS),
     (r"^[xX]($|_|\d)|feature|input|image|img|sample|^data$|tensor|^batch$|observation|state", _TENSOR),
