@@ -22,13 +22,15 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
-from tflint_gpu.verify.effects import Effects
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
-from tflint_gpu.verify.inputs import InputError, Stand, stands
+from tflint_gpu.verify.inputs import InputError
 from tflint_gpu.verify.old_keras import old_names_of_numpy, signs_of_keras_2
+from tflint_gpu.verify.parts import HARNESS as HARNESS
+from tflint_gpu.verify.parts import NotExtractable as NotExtractable
+from tflint_gpu.verify.parts import Part, check_sources
+from tflint_gpu.verify.parts import Readings as Readings
 from tflint_gpu.verify.pieces import (
     Piece,
-    masked,
     of_change,
     put_in,
     replacing,
@@ -40,31 +42,14 @@ from tflint_gpu.verify.pieces import (
 from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
-from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, left_open, undefined_names
-from tflint_gpu.verify.standins.readers import FILES, VALUES, Around, read_elsewhere
+from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
+from tflint_gpu.verify.standins.readers import FILES, VALUES
 
-HARNESS = "tflint_measure"
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
-_ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
-_DOWNLOADS = (
-    "keras.datasets.*",
-    "tensorflow_datasets.*",
-    "tensorflow_hub.*",
-    "urllib.request.*",
-    "requests.*",
-    "wget.*",
-    "gdown.*",
-    "subprocess.*",
-    "os.popen",
-)
-
-
-class NotExtractable(Exception):
-    """No program can be made of the finding; the text says why, as a sentence without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +104,6 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
         code = "\n".join(line for line in lines if line)
         programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
     return Pair(programs[0], programs[1])
-
-
-class Readings:
-    """Files as they are cut: what stands in for something in them, their syntax, and what their statements change.
-
-    Kept for the experiments of one run, since many need the same files.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[File, bool], tuple[tuple[Stand, ...], ast.Module, Effects]] = {}
-
-    def of(self, file: File, *, is_entry: bool) -> tuple[tuple[Stand, ...], ast.Module, Effects]:
-        """Of one file.
-
-        Raises:
-            InputError: a comment on an input cannot be read.
-        """
-        if (file, is_entry) not in self._known:
-            replaced = tuple(stands(file, HARNESS))
-            if is_entry and "..." in file.source.code:
-                replaced += tuple(_filled_in(file))
-            tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
-            self._known[file, is_entry] = replaced, tree, Effects(tree)
-        return self._known[file, is_entry]
 
 
 def extract(
@@ -202,38 +163,13 @@ def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[
                 yield entry, _Start(route, function)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One file of a program: the rows that go, and the expressions for which something else stands."""
-
-    file: File
-    tree: ast.Module
-    dropped: frozenset[int]
-    stands: tuple[Stand, ...]
-
-    def holds(self, node: Node) -> bool:
-        """Whether the row in which a node begins stays."""
-        return self.file.source.row(self.file.span(node)[0]) not in self.dropped
-
-    @cached_property
-    def readers(self) -> tuple[Around, ...]:
-        """The calls that stay and read what may not be here."""
-        return tuple(one for one in read_elsewhere(self.file) if self.holds(one.call) and not self.stood_for(one.call))
-
-    def stood_for(self, node: Node) -> bool:
-        """Whether something stands for an expression, or for the function that it calls."""
-        start, end = self.file.span(node)
-        inner = self.file.span(node.func) if isinstance(node, cst.Call) else (start, end)
-        return any((one.start <= start and end <= one.end) or (one.start, one.end) == inner for one in self.stands)
-
-
 class _Cut:
     """The files of one program."""
 
     def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
-        self.files: dict[Path, _Part] = {}
+        self.files: dict[Path, Part] = {}
         self.roots: set[Path] = set()
         self.called, self.call = self._call(start.function)
         self._collect()
@@ -243,7 +179,7 @@ class _Cut:
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
         for part in self.files.values():
-            _check_sources(part)
+            check_sources(part)
         self.old_keras = self._sign_of_old_keras()
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
@@ -284,16 +220,16 @@ class _Cut:
                     known |= found.names
                     queue.append(found.file)
 
-    def _sliced(self, file: File, names: set[str]) -> _Part:
+    def _sliced(self, file: File, names: set[str]) -> Part:
         replaced, tree, effects = self.readings.of(file, is_entry=file is self.entry.file)
         if "*" in names and file is not self.entry.file:
-            return _Part(file, tree, frozenset(), replaced)
+            return Part(file, tree, frozenset(), replaced)
         experiment = self.experiment
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             if change.file is file:
                 names = names | set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
-        return _Part(file, tree, slice_file(tree, ways, names, effects), replaced)
+        return Part(file, tree, slice_file(tree, ways, names, effects), replaced)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.file.span(stop.node)
@@ -400,7 +336,7 @@ class _Cut:
             yield from (f"import {FILES}", f"import {VALUES}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
             yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
 
-    def _text(self, part: _Part, opening: str, *, repaired: bool) -> str:
+    def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
@@ -426,43 +362,8 @@ class _Cut:
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
 
 
-def _filled_in(file: File) -> Iterator[Stand]:
-    """What stands for the dots in `model = ...`."""
-    for dots, stand_in in left_open(ast.parse(file.source.code)):
-        start = file.source.line_starts[dots.lineno - 1]
-        line = file.source.code[start:].encode()
-        begin = start + len(line[: dots.col_offset].decode())
-        yield Stand(begin, begin + len("..."), stand_in.text)
-
-
 def _is_import(node: Node) -> bool:
     return isinstance(node, cst.Import | cst.ImportFrom)
-
-
-def _check_sources(part: _Part) -> None:
-    """Refuse what loads something from the network, or starts other programs.
-
-    Raises:
-        NotExtractable: naming the place and the remedy.
-    """
-    file = part.file
-    for call in file.calls(*_DOWNLOADS):
-        is_answered = part.stood_for(call) or any(one.call is call for one in part.readers)
-        if part.holds(call) and not is_answered:
-            raise _loads_data(file, file.span(call)[0], file.code(call.func))
-    if part.readers:  # what reads an address is told that there is nothing
-        return
-    for node in ast.walk(part.tree):
-        text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
-        if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
-            raise _loads_data(file, file.source.line_starts[node.lineno - 1], text)
-
-
-def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
-    return NotExtractable(
-        f"{file.source.name}:{file.source.locate(offset)} loads data (`{what}`): say what the data is like with "
-        "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
-    )
 
 
 def _shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
