@@ -253,7 +253,7 @@ def test_order_of_what_is_put_around_nested_code(tmp_path: Path) -> None:
 
 def test_edit_within_a_replaced_stretch_is_left_out(tmp_path: Path) -> None:
     """Protects programs from halves of edits: what is replaced takes everything within along."""
-    project = Files(tmp_path, main="a = [1]\nplace(f(a)[0])")
+    project = Files(tmp_path, main="f = list\na = [1]\nplace(f(a)[0])")
     model, call = project.call("place(")
     inner = project.call("f(a)")[1]
     value = call.args[0].value
