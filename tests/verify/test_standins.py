@@ -155,6 +155,7 @@ READERS = {
     "import tensorflow as tf\nx = tf.keras.models.load_model('a.h5')": "loaded",
     "import os\nos.system('wget http://a')": "left_out",
     "m.load_weights('a.h5')": "weights",
+    "import gym\ne = gym.make('CartPole-v1')\ns, r, d, i = e.step(0)": "old_environment",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
 }
 
@@ -175,6 +176,7 @@ OLD = {
     "from keras.preprocessing.image import ImageDataGenerator": "keras.preprocessing.image.ImageDataGenerator",
     "from keras.utils import np_utils": "keras.utils.np_utils",
     "m.fit_generator(g)": "fit_generator()",
+    "c.get_initial_state(batch_size=3, dtype=d)": "dtype=",
     "import keras\nl = keras.layers.LSTM(3, batch_input_shape=(1, 2, 3))": "batch_input_shape=",
 }
 
@@ -216,7 +218,9 @@ STEP = """
 def test_a_training_function_that_nothing_calls_has_a_program(tmp_path: Path) -> None:
     code = f"import tensorflow as tf\ndef train(model, ds, optimizer, loss_fn, epochs):\n    for _ in range(epochs):\n        for x, y in ds:{STEP}"
     text, remarks = planned(code, tmp_path)
-    assert text.rstrip().endswith("loss_fn=tflint_values.loss(), epochs=1)") and remarks[0].startswith("made up: `model`")
+    assert text.rstrip().endswith("loss_fn=tflint_values.loss(), epochs=1)") and remarks[0].startswith(
+        "made up: `model`"
+    )
 
 
 def test_a_pasted_snippet_has_a_program(tmp_path: Path) -> None:
@@ -230,4 +234,6 @@ def test_old_code_runs_with_the_keras_it_was_written_for(tmp_path: Path) -> None
     """Protects old code: the report names the place that only Keras 2 understands."""
     code = "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(tf.keras.optimizers.SGD(lr=0.1), 'mse')\nmodel.fit(tf.ones((9, 1)), tf.ones((9, 1)), batch_size=1, epochs=5)\n"
     text, remarks = planned(code, tmp_path)
-    assert text.startswith("import tflint_keras2\n") and remarks == ("run with Keras 2 (tf_keras), for `lr=` in train.py:3:39",)
+    assert text.startswith("import tflint_keras2\n") and remarks == (
+        "run with Keras 2 (tf_keras), for `lr=` in train.py:3:39",
+    )

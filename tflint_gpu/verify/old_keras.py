@@ -23,6 +23,7 @@ _METHODS = ("fit_generator", "evaluate_generator", "predict_generator", "add_var
 _METHOD_ARGUMENTS = {
     "fit": frozenset(["workers", "use_multiprocessing", "max_queue_size", "nb_epoch"]),
     "compile": frozenset(["sample_weight_mode", "experimental_run_tf_function", "experimental_steps_per_execution"]),
+    "get_initial_state": frozenset(["dtype", "inputs"]),
     "add_weight": frozenset(["partitioner", "use_resource"]),
 }
 _NAMES = (
@@ -63,6 +64,8 @@ def old_names_of_numpy(file: File) -> Iterator[str]:
     for old, now in _NAMES_OF_NUMPY.items():
         if re.search(rf"\b(?:np|numpy)\.{old}\b", file.source.code):
             yield f"numpy.{old} = {now}"
+    if any(binding.target == "gym" for binding in file.tree.root.bindings.get("gym", ())):
+        yield "numpy.bool8 = numpy.bool_"  # the last gym asks for it, and NumPy 2 has it no more
 
 
 def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:

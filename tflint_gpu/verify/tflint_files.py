@@ -225,6 +225,31 @@ def retrieved(function: Callable[..., Any]) -> Callable[..., Any]:
     return retrieve
 
 
+def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `gym.make`: an environment that resets and steps as gym did before 0.26."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        reset, step = made.reset, made.step
+
+        def old_reset(*args: Any, **kwargs: Any) -> Any:
+            result = reset(*args, **kwargs)
+            return result[0] if isinstance(result, tuple) and len(result) == 2 else result
+
+        def old_step(action: Any) -> Any:
+            result = step(action)
+            if len(result) == 4:
+                return result
+            state, reward, terminated, truncated, info = result
+            return state, reward, terminated or truncated, info
+
+        made.reset, made.step = old_reset, old_step
+        tell("the environment's old interface (gym before 0.26)")
+        return made
+
+    return make
+
+
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that starts other programs or loads weights: nothing happens."""
     return lambda *args, **kwargs: 0

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.model.python.syntax import argument, method_name
 
 FILES, VALUES = "tflint_files", "tflint_values"
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
     "reading": (
-        "io.open codecs.open gzip.open tf.io.gfile.GFile tf.io.read_file cv2.imread PIL.Image.open "
+        "io.open codecs.open gzip.open tf.io.gfile.GFile cv2.imread PIL.Image.open "
         "keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread imageio.imread "
         "matplotlib.image.imread matplotlib.pyplot.imread tf.data.TextLineDataset zipfile.ZipFile "
         "imageio.v2.imread"
@@ -79,9 +79,20 @@ def read_elsewhere(file: File) -> Iterator[Around]:
         for method in methods:
             for call in file.method_calls(method):
                 yield Around(call, function)
+    if any(_is_step_of_four(node) for node in file.tree.parents):
+        for call in file.calls("gym.make", "gymnasium.make"):
+            yield Around(call, "old_environment")
     if any(_must_be_given(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
+
+
+def _is_step_of_four(node: cst.CSTNode) -> bool:
+    """Whether a step of an environment is taken apart as gym did before 0.26: `state, reward, done, info`."""
+    if not isinstance(node, cst.Assign) or not isinstance(node.value, cst.Call):
+        return False
+    target = node.targets[0].target
+    return method_name(node.value) == "step" and isinstance(target, cst.Tuple) and len(target.elements) == 4
 
 
 def _must_be_given(call: cst.Call) -> bool:
