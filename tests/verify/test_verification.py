@@ -233,3 +233,40 @@ def test_the_use_of_the_card_is_that_of_the_time_in_which_was_measured(monkeypat
     assert recording is not None and recording.window is not None
     assert 0.0 < recording.window[0] < recording.window[1] and len(recording.measured) < len(recording.samples)
     assert result.before[0].host_memory > 0
+
+
+MADE_UP = {"notes": {"made_up": ["a table with the columns a, b"]}}
+
+
+def test_what_was_made_up_is_told_and_refutes_nothing() -> None:
+    """Protects findings from data that is unlike the user's: no effect with it is no proof that there is none."""
+    same = case(program(step=0.01, **MADE_UP), program(step=0.01, **MADE_UP))
+    result = verdict(same)
+    assert result.verdict.verdict == "inconclusive" and "a table with the columns a, b" in result.verdict.reason
+    assert verdict(case(program(step=0.01), program(step=0.01))).verdict.verdict == "refuted"
+    slower = verdict(case(program(step=0.1, **MADE_UP), program(step=0.01, **MADE_UP)))
+    assert slower.verdict.verdict == "confirmed" and "made up: a table" in slower.verdict.reason
+
+
+def test_a_crash_with_made_up_input_is_no_verdict() -> None:
+    """Protects from stand-ins that do not fit: neither the flagged code nor the repair is to blame."""
+    early = "open(os.environ['TFLINT_GPU_RESULT'], 'w').write(json.dumps({'steps': [], 'notes': {'made_up': ['x'], 'unfinished': True}}));"
+    fails = program(line=f"{early} raise ValueError('shape')")
+    one = case(fails, fails, Prediction("crash"), exceptions=("NotImplementedError",))
+    result = verdict(one)
+    assert (
+        result.verdict.verdict == "not run"
+        and "ValueError: shape" in result.verdict.reason
+        and "made up: x" in result.verdict.reason
+    )
+    ends = case(program(line=f"{early} os._exit(0)"), program())
+    assert "without reaching what was flagged" in verdict(ends).verdict.reason
+
+
+def test_results_that_differ_with_made_up_input_are_no_verdict() -> None:
+    """Protects from made-up numbers that make two right programs differ."""
+    before, after = (program(outputs=[number], dtype="float32", **MADE_UP) for number in (1.0, 2.0))
+    result = verdict(case(before, after, Prediction("wrong-result")))
+    assert result.verdict.verdict == "not run" and "which may be due to it" in result.verdict.reason
+    told = program(outputs=[1.0], dtype="float32", notes={**MADE_UP["notes"], "wrong": "still the old one"})
+    assert verdict(case(told, after, Prediction("wrong-result"))).verdict.verdict == "wrong result confirmed"

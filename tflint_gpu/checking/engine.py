@@ -67,6 +67,7 @@ class Engine:
         use_cache: look results up and store them.
         ignore_noqa: report what comments silence, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
+        keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
     """
 
     resolver: SettingsResolver
@@ -75,6 +76,7 @@ class Engine:
     use_cache: bool = False
     ignore_noqa: bool = False
     sources: Sources | None = None
+    keeps_files: bool = False
     _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
     _targets: dict[tuple[str | None, Path], Target] = field(default_factory=dict)
     _selected: dict[Path, Selected] = field(default_factory=dict)
@@ -316,7 +318,7 @@ class Engine:
         if (root, target) not in self._projects:
             from tflint_gpu.model import Project
 
-            self._projects[root, target] = Project(root, target, self.sources)
+            self._projects[root, target] = Project(root, target, self.sources, keeps_all=self.keeps_files)
         return self._projects[root, target]
 
     def _cache_for(self, file: FileToCheck) -> Cache | None:

@@ -130,7 +130,7 @@ class Verify:
         """Do what the options say and return the exit code."""
         from tflint_gpu.checking.workers import with_large_stack
         from tflint_gpu.verify.reports import MissingLibrary, renderer
-        from tflint_gpu.verify.verification import plan
+        from tflint_gpu.verify.verification import plan, without_missing_modules
 
         try:
             render = renderer(self.given["output_format"])
@@ -151,7 +151,7 @@ class Verify:
         setup = self._setup(choice)
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
-        cases = self._ordered(cases)
+        cases = self._ordered(without_missing_modules(cases, self.given["python"]))
         self._try_outputs()
         with interruptible():
             announce(cases, setup, choice.note, self.given["budget"], consented=self.given["yes"])
@@ -343,7 +343,7 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
     from tflint_gpu.checking.engine import Engine
     from tflint_gpu.text.source import UnreadableSource
 
-    engine = Engine(resolver, here)
+    engine = Engine(resolver, here, keeps_files=True)
     found: dict[tuple[Any, ...], Found] = {}
     models: dict[Path, Model] = {}
     for file in files:

@@ -117,7 +117,7 @@ def _write(
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, **_conditions()},
+        "notes": {**notes, **_TOLD, **_conditions()},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -131,6 +131,18 @@ def _write(
 
 class EmptyData(ValueError):
     """There is nothing to run over, so nothing can be measured."""
+
+
+_TOLD: dict[str, Any] = {}
+
+
+def note_early(**notes: Any) -> None:
+    """Write something for the result that is to be known even if the program ends with an error."""
+    _TOLD.update(notes)
+    if RESULT:
+        told = {**_TOLD, "unfinished": True}
+        with open(RESULT, "w") as file:
+            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": told}, file)
 
 
 def synchronize() -> None:

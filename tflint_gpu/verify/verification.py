@@ -21,9 +21,10 @@ from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
 from tflint_gpu.verify.archive import kept_folder
 from tflint_gpu.verify.crash_places import crash_place
-from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
+from tflint_gpu.verify.extract import MADE_UP, NotExtractable, Pair, Readings, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.modules import missing_modules, needed_modules
 from tflint_gpu.verify.outputs import Outputs
 from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
@@ -170,33 +171,69 @@ def plan(
         others: files of the same project that may be the program that runs it.
         synthetic: take the rules' own workloads.
     """
+    readings = Readings()
     for rule, finding, diagnostic, model in found:
-        entries = (model, *(other for other in others if other is not model and other.project is model.project))
         try:
             for experiment in rule.experiments(finding, model):
-                yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
+                entries = (model, *_running(experiment.file.source.path, model, others))
+                yield _with_programs(diagnostic, finding, experiment, entries, synthetic, readings)
         except NoExperiment as error:
             yield Case(diagnostic, finding.prediction, reason=str(error))
         except Exception as error:  # one rule that fails must not keep the others from being verified
             yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
 
 
+def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Model]:
+    """The other files of a model's project that may run a file: those whose imports reach it."""
+    for other in others:
+        is_other = other is not model and other.project is model.project
+        if is_other and path in (other.source.path, *other.project.reached(other.source)):
+            yield other
+
+
 def _with_programs(
-    diagnostic: Diagnostic, finding: Finding, experiment: Experiment, entries: tuple[Model, ...], synthetic: bool
+    diagnostic: Diagnostic,
+    finding: Finding,
+    experiment: Experiment,
+    entries: tuple[Model, ...],
+    synthetic: bool,
+    readings: Readings,
 ) -> Case:
+    experiment = dataclasses.replace(experiment, prediction=experiment.prediction or finding.prediction)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
     try:
-        return dataclasses.replace(case, pair=_pair(case, synthetic))
+        return dataclasses.replace(case, pair=_pair(case, synthetic, readings=readings))
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
 
 
-def _pair(case: Case, synthetic: bool, opening: str = "") -> Pair:
+def _pair(case: Case, synthetic: bool, opening: str = "", readings: Readings | None = None) -> Pair:
     experiment = case.experiment
     assert experiment is not None
     if synthetic or experiment.only_workload:
         return workload_pair(experiment, opening)
-    return extract(experiment, case.entries, opening)
+    return extract(experiment, case.entries, opening, readings)
+
+
+def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
+    """The cases, those that need a module which an interpreter does not have with that as their reason.
+
+    Nothing of the modules, and nothing of the checked code, is run for it.
+    """
+    needed = [needed_modules(case.pair.before) if case.pair is not None else frozenset() for case in cases]
+    missing = missing_modules(python, frozenset().union(*needed))
+    return [
+        dataclasses.replace(case, pair=None, reason=_without(sorted(names & missing), python))
+        if names & missing
+        else case
+        for case, names in zip(cases, needed, strict=True)
+    ]
+
+
+def _without(names: Sequence[str], python: str) -> str:
+    several = "s" if len(names) > 1 else ""
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"it needs the module{several} {shown}, which {python} does not have: install it beside TensorFlow"
 
 
 def obstacle(case: Case, setup: Setup) -> str:
@@ -353,7 +390,11 @@ class _Bench:
         exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
         verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
         is_open = verdict.verdict == "inconclusive"
-        verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
+        remarks = _remarks(self.case.pair, samples)
+        if any(remark.startswith(MADE_UP) for remark in remarks):
+            verdict = _with_stand_ins(verdict, rounds)
+        reason = verdict.reason + _aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
+        verdict = dataclasses.replace(verdict, reason=reason)
         before, after = zip(*samples, strict=True)
         device = self.device if self._uses_its_device((*before, *after)) else "cpu"
         return Verification(self.case, verdict, device, before, after, is_open=is_open)
@@ -391,6 +432,7 @@ class _Bench:
             text = f"the data is empty: {crash.text}{_remedy(sample)}"
         else:
             text = f"{what} did not run to its end: {said}{_remedy(sample)}"
+        text += "".join(f"; {remark}" for remark in _remarks(self.case.pair, [(sample, sample)]))
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 
     def _limits(self, end: float) -> Limits:
@@ -448,6 +490,30 @@ def _windowed(recording: Recording, outcome: Outcome) -> Recording:
     return recording
 
 
+def _remarks(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
+    """How what was run differs from what the user runs: known before, and told by the programs."""
+    told = (sample.notes.get("made_up") for both in samples for sample in both)
+    made_up = dict.fromkeys(text for one in told if isinstance(one, list) for text in one if isinstance(text, str))
+    more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
+    return (*(pair.remarks if pair is not None else ()), *more)
+
+
+def _with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round]) -> Verdict:
+    """What may be said where something was made up: an input of ours says nothing against a finding.
+
+    A program that cannot use it was not run; one that shows nothing with it decides nothing.
+    """
+    faults = [run.fault for item in rounds for run in (item.before, item.after) if run.fault is not None]
+    if faults and not verdict.verdict.endswith("confirmed"):
+        return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
+    if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
+        return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")
+    if verdict.verdict == "refuted":
+        reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
+        return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
+    return verdict
+
+
 def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
     notes = outcome.result.notes if outcome.result is not None else {}
     return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording, outcome.peak_memory)
@@ -465,6 +531,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     if outcome.status != "finished" or outcome.result is None:
         return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
     result = outcome.result
+    if result.notes.get("unfinished"):
+        return outcomes.Run(failure="the program ended without reaching what was flagged")
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     return outcomes.Run(
         seconds=statistics.median(result.blocks or result.steps) if result.blocks or result.steps else None,
