@@ -144,22 +144,61 @@ def signalled(folder: Path, number: signal.Signals) -> subprocess.CompletedProce
     return subprocess.CompletedProcess([], process.returncode, out, err)
 
 
-def test_forked_processes_are_followed_and_told_apart(tmp_path: Path, write: Write) -> None:
-    write("""
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_multiprocessing_are_followed_and_told_apart(tmp_path: Path, write: Write, method: str) -> None:
+    """Protects data workers from being overlooked, however Python starts them."""
+    write(f"""
         import multiprocessing, time
 
         def work(_):
             time.sleep(0.7)
 
-        context = multiprocessing.get_context("fork")
-        with context.Pool(2) as pool:
-            pool.map(work, range(4))
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("{method}")
+            with context.Pool(2) as pool:
+                pool.map(work, range(4))
     """)
     report = measured(tmp_path, "program.py")
     assert report["exit_code"] == 0 and report["processes"] == 3
-    work = next(line for line in report["forked"] if line["function"] == "work")
-    assert 2.0 < work["seconds"] < 6.0
+    work = next(line for line in report["workers"] if line["function"] == "work")
+    assert work["seconds"] > 2.0
     assert not any(line["function"] == "work" for line in report["lines"])
+
+
+SPAWNED = """
+    import multiprocessing, os, sys
+
+    def show(queue):
+        queue.put((sys.argv, __name__, sorted(set(sys.modules["__main__"].__dict__)), os.environ.get("PYTHONPATH")))
+
+    if __name__ == "__main__":
+        context = multiprocessing.get_context("spawn")
+        queue = context.SimpleQueue()
+        process = context.Process(target=show, args=(queue,))
+        process.start()
+        print(queue.get())
+        process.join()
+        sys.exit(process.exitcode)
+"""
+
+
+def test_a_spawned_process_sees_what_it_would_see_without(tmp_path: Path, write: Write) -> None:
+    write(SPAWNED)
+    alone, watched = plainly(tmp_path, "program.py", "x"), run(tmp_path, "program.py", "x")
+    assert (watched.stdout, watched.returncode) == (alone.stdout, alone.returncode)
+    assert watched.stderr.startswith(alone.stderr)
+
+
+def test_a_file_that_gets_the_pipes_number_is_not_written_to(tmp_path: Path, write: Write) -> None:
+    """Protects files of programs that close everything that they inherited, as a daemon does."""
+    write("""
+        import os, time
+        os.closerange(3, 100)
+        files = [open(f"file{number}", "w+") for number in range(100)]
+        time.sleep(1)
+        assert not any(file.read() for file in files)
+    """)
+    assert run(tmp_path, "program.py").returncode == 0
 
 
 def test_a_process_that_outlives_the_program_does_not_keep_the_report(tmp_path: Path, write: Write) -> None:

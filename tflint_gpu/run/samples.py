@@ -41,7 +41,7 @@ class Sample:
         stack: of the main thread.
         phase: what Keras or TensorFlow does around it; may be empty.
         feeding: the stacks of threads that work for an input pipeline.
-        is_main: whether it is of the program itself, and of no process that it forked.
+        is_main: whether it is of the program itself, and of no process that it started.
     """
 
     seconds: float
@@ -61,6 +61,21 @@ class Memory:
     most: int
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """TensorFlow has started in the program.
+
+    Arguments:
+        gpus: how many it has.
+    """
+
+    gpus: int
+
+
+Seen = Sample | Memory | Started
+"""What a line of the sampler tells."""
+
+
 class Decoder:
     """Reads the sampler's lines; each process counts its places and stacks by itself."""
 
@@ -71,7 +86,7 @@ class Decoder:
         self._known: dict[Place, Place] = {}
         self.processes = 0
 
-    def read(self, line: bytes) -> Sample | Memory | None:
+    def read(self, line: bytes) -> Seen | None:
         """What a line says; None for names and for what makes no sense."""
         try:
             kind, process, *rest = json.loads(line)
@@ -79,7 +94,7 @@ class Decoder:
         except (ValueError, TypeError, IndexError, KeyError):
             return None
 
-    def _read(self, kind: str, process: int, rest: list[Any]) -> Sample | Memory | None:
+    def _read(self, kind: str, process: int, rest: list[Any]) -> Seen | None:
         if self._main is None:
             self._main = process
         if process not in self._places:
@@ -96,6 +111,8 @@ class Decoder:
             self._stacks[process][rest[0]] = tuple(places[one] for one in rest[1] if one in places)
         elif kind == "M":
             return Memory(*rest)
+        elif kind == "G":
+            return Started(int(*rest))
         elif kind == "T":
             stacks = self._stacks[process]
             seconds, span, stack, phase, waits, feeding = rest

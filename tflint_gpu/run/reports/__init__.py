@@ -29,7 +29,7 @@ class Report:
         gpu: the card that was watched.
         note: why none was, or what could not be seen of it.
         costs: the findings, the dearest first.
-        processes: how many were seen: the program, and those that it forked.
+        processes: how many were seen: the program, and those that it started.
     """
 
     program: str

@@ -50,7 +50,7 @@ def _others(report: Report, view: View) -> Iterator[str]:
     beside = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
     told = {
         beside: report.ledger.beside,
-        "In forked processes, beside this:": report.ledger.forked,
+        "In the processes that it started, beside this:": report.ledger.workers,
     }
     for title, entries in told.items():
         known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)

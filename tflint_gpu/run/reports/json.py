@@ -53,7 +53,7 @@ def render(report: Report, view: View) -> str:
         ],
         "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
         "beside_operations": [_line(report, line) for line in ledger.lines(ledger.beside)[:_MOST_LINES]],
-        "forked": [_line(report, line) for line in ledger.lines(ledger.forked)[:_MOST_LINES]],
+        "workers": [_line(report, line) for line in ledger.lines(ledger.workers)[:_MOST_LINES]],
         "findings": [
             {
                 "key": key_of(cost.diagnostic, view.line),

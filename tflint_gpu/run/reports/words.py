@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.ledger import LOW, Line
 from tflint_gpu.run.reports import Report
 from tflint_gpu.run.samples import Place
@@ -116,7 +115,9 @@ def remarks(report: Report) -> Iterator[str]:
     elif (unseen := report.share(report.seconds - report.seen)) > _UNSEEN:
         yield f"{percent(unseen)} of the run was not seen: Python's own start and end."
     if report.processes > 1:
-        yield f"{plural(report.processes - 1, 'forked process')} of the program were sampled too, and are told apart."
+        count = report.processes - 1
+        which = "process that the program started was" if count == 1 else "processes that the program started were"
+        yield f"{count} {which} sampled too, told apart."
 
 
 def memory(report: Report) -> str:
