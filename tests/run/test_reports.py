@@ -88,7 +88,7 @@ TRAIN, LOAD = ((12, "train"), (17, "<module>")), ((5, "load"),)
 
 def cost_of(project: Path, known: Ledger, *found: Diagnostic) -> list[tuple[int, float, bool]]:
     told = costs(found, known.entries, project, View(project).line)
-    return [(cost.diagnostic.location.row, round(cost.idle, 3), cost.is_around) for cost in told]
+    return [(cost.diagnostic.location.row, round(cost.idle, 3), cost.of.startswith("the function")) for cost in told]
 
 
 def test_a_finding_costs_what_its_lines_do(project: Path) -> None:
@@ -124,7 +124,7 @@ def test_full(project: Path) -> None:
 
 def test_full_without_a_card_says_so(project: Path) -> None:
     text = renderer("full")(report(project, card=False, code=-9), View(project))
-    assert "No GPU was watched (no driver)" in text and "was ended by SIGKILL" in text
+    assert "on the CPU (no driver)\nNo GPU was watched: " in text and "was ended by SIGKILL" in text
     assert "a GPU would have waited" in text and "memory:" not in text
 
 
@@ -225,4 +225,4 @@ def test_the_page_stands_alone(project: Path) -> None:
 
 def test_costs_of_nothing() -> None:
     assert costs([finding(1)], {}, Path("/"), lambda name, row: None) == ()
-    assert Cost(finding(1), 1.0).is_around is False
+    assert Cost(finding(1), 1.0).of == "its own lines"

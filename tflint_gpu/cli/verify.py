@@ -117,7 +117,8 @@ class Verify:
         if report.interrupted == "Ctrl-C":
             return INTERRUPTED
         if any(result.gpu_unused for result in report.results):
-            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            why = _why_unused(self.given["python"])
+            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report.results)
 
@@ -145,7 +146,8 @@ class Verify:
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):
-            raise click.ClickException(f"--device {wanted}: {choice.note}; use --device cpu to measure the CPU")
+            why = choice.note if choice.others else _why_unused(self.given["python"])
+            raise click.ClickException(f"--device {wanted}: {why}; use --device cpu to measure the CPU")
         return choice
 
     def _setup(self, choice: Choice) -> Setup:
@@ -300,13 +302,10 @@ def _tensorflow_version(python: str) -> str:
 
 def _why_unused(python: str) -> str:
     """What `doctor` finds first, and what to do about it."""
-    from tflint_gpu.doctor.examination import examine
-    from tflint_gpu.doctor.opinion import opinion
+    from tflint_gpu.doctor.absence import in_a_sentence, why_unused
+    from tflint_gpu.doctor.cards import survey
 
-    found = opinion(examine(Path(python)))
-    first = next(iter(found.diagnoses), None)
-    seen = "no reason is known" if first is None else f"{first.code} {first.name}: {first.seen}"
-    return f"{seen}. Next: {found.next_step}"
+    return in_a_sentence(why_unused(survey(), python))
 
 
 def _exit_code(results: Sequence[Verification]) -> int:

@@ -12,7 +12,7 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 GpuState = Literal["ready", "no library", "no driver", "no GPU", "lost", "error"]
@@ -179,7 +179,18 @@ def choose(found: Survey, device: str, visible: str | None = None, order: str | 
         chosen = gpus[int(match[1])]
     if chosen is not None:
         return Choice(chosen, others=tuple(gpu for gpu in gpus if gpu != chosen))
-    return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
+    return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0", tuple(gpus))
+
+
+def first_card(found: Survey, visible: str | None = None, order: str | None = None) -> Choice:
+    """The card on which TensorFlow puts things by itself: the first that it sees. Arguments as for `choose`."""
+    try:
+        choice = choose(found, "gpu:0", visible, order)
+    except ValueError as error:  # only CUDA knows which card it is
+        return Choice(None, str(error))
+    if choice.gpu is None:
+        return Choice(None, found.note or choice.note)
+    return replace(choice, note="of several visible GPUs the first was watched") if choice.others else choice
 
 
 def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:

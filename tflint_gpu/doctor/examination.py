@@ -44,13 +44,16 @@ class Patience:
     operations: float = 300.0
 
 
-def examine(python: Path, settings: Sequence[Setting] = (), patience: Patience | None = None) -> Facts:
+def examine(
+    python: Path, settings: Sequence[Setting] = (), patience: Patience | None = None, *, tries_operations: bool = True
+) -> Facts:
     """Look at this machine and at the TensorFlow of a Python.
 
     Arguments:
         python: the interpreter that runs the user's programs.
         settings: what a program sets by itself; its variables hold for the looks, too.
         patience: how long to wait.
+        tries_operations: whether small operations are run on each GPU that TensorFlow lists.
     """
     limits = patience or Patience()
     variables = {one.name: one.value for one in settings if not one.name.startswith("tf.")}
@@ -68,7 +71,7 @@ def examine(python: Path, settings: Sequence[Setting] = (), patience: Patience |
     imported = ask("TensorFlow", [str(python), str(_PROBES / "installed_tensorflow.py")], limits.tensorflow)
     found = _tensorflow(imported)
     operations: list[Operation] = []
-    for number in range(len(found.gpus) if found is not None else 0):
+    for number in range(len(found.gpus) if found is not None and tries_operations else 0):
         device = f"/GPU:{number}"
         command = [str(python), str(_PROBES / "operations.py"), device]
         operations += _operations(run(command, limits.operations, variables))

@@ -1,4 +1,4 @@
-"""What a finding of `check` costs in a run: the idle time of its own lines, or else of the function around it.
+"""What a finding of `check` costs in a run: the idle time of its own lines, or else of what it is part of.
 
 That is what mending it gives at most. Only what is predicted to be slow can be mended so.
 """
@@ -9,12 +9,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Doing, Spent
 from tflint_gpu.run.samples import Place
 
 LineOf = Callable[[str, int], str | None]
+Of = Literal["its own lines", "the operations that its dataset feeds", "the function around it"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +25,31 @@ class Cost:
     """A finding, and the idle seconds of its lines.
 
     Arguments:
-        is_around: whether its own lines had none, and these are of the function around it.
+        of: what these seconds are of, where its own lines had none.
     """
 
     diagnostic: Diagnostic
     idle: float
-    is_around: bool = False
+    of: Of = "its own lines"
 
 
-def costs(found: Iterable[Diagnostic], entries: Mapping[Doing, Spent], here: Path, line_of: LineOf) -> tuple[Cost, ...]:
-    """The findings that cost anything, the dearest first; its own lines count more than the function around it.
+def costs(
+    found: Iterable[Diagnostic],
+    entries: Mapping[Doing, Spent],
+    here: Path,
+    line_of: LineOf,
+    datasets: Sequence[Dataset] = (),
+) -> tuple[Cost, ...]:
+    """The findings that cost anything, the dearest first; its own lines count more than what is around it.
 
     Arguments:
         here: what the findings' names of files start from.
         line_of: the text of a row of a file, by the name in findings.
+        datasets: of the files that ran.
     """
     by_file = _Entries(entries)
-    known = [cost for one in found if (cost := _cost(one, by_file, here, line_of)) is not None]
-    return tuple(sorted(known, key=lambda cost: (cost.is_around, -cost.idle, cost.diagnostic.sort_key)))
-
-
-def files_of(entries: Mapping[Doing, Spent]) -> list[Path]:
-    """The files whose lines ran."""
-    return [Path(name) for name in sorted({place.file for doing in entries for place in doing.stack})]
+    known = [cost for one in found if (cost := _cost(one, by_file, here, line_of, datasets)) is not None]
+    return tuple(sorted(known, key=lambda cost: (cost.of != "its own lines", -cost.idle, cost.diagnostic.sort_key)))
 
 
 class _Entries:
@@ -62,7 +67,7 @@ class _Entries:
         return self._paths[place.file] == path
 
 
-def _cost(one: Diagnostic, entries: _Entries, here: Path, line_of: LineOf) -> Cost | None:
+def _cost(one: Diagnostic, entries: _Entries, here: Path, line_of: LineOf, datasets: Sequence[Dataset]) -> Cost | None:
     if one.location.cell or one.prediction is None or one.prediction.kind != "slowdown":
         return None
     path = (here / one.filename).resolve()
@@ -70,9 +75,18 @@ def _cost(one: Diagnostic, entries: _Entries, here: Path, line_of: LineOf) -> Co
     text = "\n".join(line_of(one.filename, row) or "" for row in range(first, min(last, first + 50) + 1))
     called = set(re.findall(r"[^\W\d]\w*", text))
     noted = {((here / note.filename).resolve(), note.location.row) for note in one.related}
+    fed = [
+        dataset
+        for dataset in datasets
+        if any(
+            first <= step.last and step.first <= last and Path(step.file).resolve() == path for step in dataset.steps
+        )
+    ]
 
     def is_own(doing: Doing) -> bool:
         if any(first <= place.row <= last and entries.is_in(place, path) for place in doing.stack):
+            return True
+        if doing.waits == "data" and any(dataset.feeds(doing) for dataset in fed):
             return True
         # What an input pipeline runs is not below the line that names it.
         return doing.waits == "feed" and any(
@@ -81,13 +95,17 @@ def _cost(one: Diagnostic, entries: _Entries, here: Path, line_of: LineOf) -> Co
             for place in doing.stack
         )
 
-    if idle := entries.sum(is_own):
+    idle = entries.sum(is_own)
+    perhaps = entries.sum(lambda doing: any(dataset.feeds(doing) for dataset in fed)) if fed else 0.0
+    if perhaps > idle:
+        return Cost(one, perhaps, "the operations that its dataset feeds")
+    if idle:
         return Cost(one, idle)
     around = _around(entries, path, first)
     if around is None:
         return None
     idle = entries.sum(lambda doing: any(_is_inside(place, around) for place in doing.stack))
-    return Cost(one, idle, True)
+    return Cost(one, idle, "the function around it")
 
 
 def _is_noted(place: Place, noted: set[tuple[Path, int]], entries: _Entries) -> bool:
@@ -107,8 +125,3 @@ def _around(entries: _Entries, path: Path, row: int) -> Place | None:
 
 def _is_inside(place: Place, function: Place) -> bool:
     return place.file == function.file and function.first <= place.row <= function.last
-
-
-def checkable(files: Sequence[Path]) -> list[str]:
-    """Those that are still there and that a check can read."""
-    return [str(path) for path in files if path.suffix in (".py", ".pyw") and path.is_file()]

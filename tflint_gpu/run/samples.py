@@ -6,6 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+VALIDATING = ("validation", "data of validation")
+"""The phases of `fit` on its validation data."""
+
 Waits = Literal["", "data", "feed", "read", "execute"]
 """What the main thread does: runs Python, waits for the next element (`data`; `feed` where that waits inside of an
 operation), for a result of the device (`read`), or is in TensorFlow's operations (`execute`)."""

@@ -3,7 +3,8 @@
 Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
 your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
 and of the processes that `multiprocessing` starts, the line of yours that runs. Nothing of Keras or TensorFlow is
-imported or changed: all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a program crashes.
+imported or changed: all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a
+program crashes.
 
 Messages are lines of JSON: ["P", process, number, file, row, function, first row, last row], a place;
 ["S", process, number, places], a stack of places, the innermost first; ["T", process, seconds, span, stack, phase,
@@ -44,6 +45,12 @@ _LIBRARIES = tuple(
     | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
 )
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSIDE = {
+    ("evaluate", "fit"): "validation",
+    ("data", "evaluate"): "data of evaluate",
+    ("data of evaluate", "fit"): "data of validation",
+}
+_AROUND = ("evaluate", "fit")
 _READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 
 
@@ -199,10 +206,10 @@ class Sampler:
                 feeds = feeds or code.feeds
                 if code.phase and not phase:
                     phase = code.phase
-                elif code.phase == "fit" and phase == "evaluate":
-                    phase = "validation"
+                elif code.phase in _AROUND and (phase, code.phase) in _INSIDE:
+                    phase = _INSIDE[phase, code.phase]
             frame = frame.f_back
-        waits = "data" if phase == "data" and does == "execute" else does
+        waits = "data" if phase.startswith("data") and does == "execute" else does
         return self._stack(tuple(own)), phase, waits, feeds
 
     def _code(self, code: types.CodeType) -> Code:
