@@ -88,7 +88,7 @@ def test_a_python_that_hangs_gives_a_picture_all_the_same(tmp_path: Path) -> Non
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexec sleep 3600\n")
     python.chmod(0o755)
-    facts = examine(python, patience=Patience(quick=30, tensorflow=1, operations=1))
+    facts = examine(python, patience=Patience(quick=1, tensorflow=1, operations=1))
     assert "TensorFlow" in [what for what, _ in facts.silent]
     assert facts.tensorflow is not None
     assert "out of time" in facts.tensorflow.error

@@ -242,3 +242,23 @@ def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -
         seconds[line["function"]] = seconds.get(line["function"], 0.0) + line["seconds"]
     for name in ("sleeping", "counting"):
         assert abs(seconds[name] - 1.5) < 0.05 * report["seconds"], seconds
+
+
+def test_settings_that_are_broken_meanwhile_cost_the_findings_and_not_the_report(tmp_path: Path, write: Write) -> None:
+    """Protects the report on hours, and the exit code, from whatever goes wrong afterwards."""
+    write("[tool.tflint-gpu]\nselect = ['TFG2']\n", "pyproject.toml")
+    write("""
+        import sys, time
+        import tensorflow as tf
+        open("pyproject.toml", "w").write("[")
+        time.sleep(0.5)
+        sys.exit(4)
+    """)
+    write("", "tensorflow.py")
+    done = subprocess.run(
+        [one for one in command("program.py") if one != "--isolated"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, env=PLAIN,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "warning: what `check` finds" in done.stderr or "TFG" not in done.stderr
+    assert "program.py:5" in done.stderr

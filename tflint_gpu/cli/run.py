@@ -7,9 +7,10 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tflint_gpu.doctor.opinion import Opinion
     from tflint_gpu.run.inspection import Inspection
     from tflint_gpu.run.recording import Recording
+
+Found = TypeVar("Found")
 
 _FILES = {"json": "tflint-gpu-run.json", "html": "tflint-gpu-run.html"}
 
@@ -81,7 +84,7 @@ class Run:
         if sys.platform == "win32":
             raise click.ClickException("run needs POSIX signals; on Windows use WSL, as TensorFlow's GPU builds do")
         from tflint_gpu.run.program import Program, end_as, run
-        from tflint_gpu.run.recording import Recording
+        from tflint_gpu.run.recording import NOTHING, Recording
         from tflint_gpu.run.reports import MissingLibrary, renderer
 
         try:
@@ -108,7 +111,9 @@ class Run:
         with (watch := known.watch(self.nvml)):
             code = run(program, take, lambda pid: watch.follow([pid]))
         known.finish(watch)
-        self._write(known, code=code, inspection=self._inspect(resolver, known), unused=self._unused(python, known))
+        inspection = _unless_it_fails(lambda: self._inspect(resolver, known), "what `check` finds in what ran")
+        unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
+        self._write(known, code=code, inspection=inspection or NOTHING, unused=unused)
         return end_as(code)
 
     @property
@@ -123,15 +128,14 @@ class Run:
         settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
         return SettingsResolver(settings, config, self.given["isolated"], self.here)
 
-    def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection:
+    def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
         """What `check` finds in the files that ran."""
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.run.inspection import checkable, inspect
-        from tflint_gpu.run.recording import NOTHING
 
         names = checkable(known.ledger.entries)
         if not names:
-            return NOTHING
+            return None
         return inspect(Engine(resolver, self.here, use_cache=True), Discovery(resolver, self.here).find(names))
 
     def _unused(self, python: str, known: Recording) -> Opinion | None:
@@ -168,3 +172,12 @@ class Run:
             return
         if not quietly:
             print(f"tflint-gpu: {file} tells where the GPU waited.", file=sys.stderr)
+
+
+def _unless_it_fails(look: Callable[[], Found | None], what: str) -> Found | None:
+    """What is found, None for a failure: the hours that the program ran are worth more than this part of the report."""
+    try:
+        return look()
+    except Exception as error:
+        print(f"warning: {what} is not known: {type(error).__name__}: {error}", file=sys.stderr)
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,9 +81,14 @@ Seen = Sample | Memory | Started
 
 
 class Decoder:
-    """Reads the sampler's lines; each process counts its places and stacks by itself."""
+    """Reads the sampler's lines; each process counts its places and stacks by itself.
 
-    def __init__(self) -> None:
+    Arguments:
+        known_as: the place that is shown for one on a stack; None: itself.
+    """
+
+    def __init__(self, known_as: Callable[[Place], Place] | None = None) -> None:
+        self._known_as = known_as
         self._main: int | None = None
         self._places: dict[int, dict[int, Place]] = {}
         self._stacks: dict[int, dict[int, Stack]] = {}
@@ -108,6 +114,8 @@ class Decoder:
             self._places[process], self._stacks[process] = {}, {0: ()}
         if kind == "P":
             place = Place(*rest[1:])
+            if self._known_as is not None:
+                place = self._known_as(place)
             self._places[process][rest[0]] = self._known.setdefault(place, place)
         elif kind == "S":
             places = self._places[process]

@@ -116,20 +116,27 @@ def _does(path: str, name: str) -> str:
 
 
 class Sampler:
-    """Samples the stacks of its process in a thread and writes them down a pipe.
+    """Samples the stacks of its process in a thread and writes them down a pipe, from `begin` to `stop`.
 
     Arguments:
-        pipe: file descriptor.
         interval: seconds from one sample to the next.
         asks_memory: whether TensorFlow should be asked for its memory on the card.
-        is_main: whether this is the program itself, and no process that it started.
     """
 
-    def __init__(self, pipe: int, interval: float, asks_memory: bool, is_main: bool = True) -> None:
-        self.pipe = pipe
-        self.pipe_is = os.fstat(pipe)
+    def __init__(self, interval: float, asks_memory: bool) -> None:
         self.interval = interval
         self.asks_memory = asks_memory
+        self.is_stopped = True
+
+    def begin(self, pipe: int, is_main: bool = True) -> None:
+        """Sample from now on.
+
+        Arguments:
+            pipe: file descriptor.
+            is_main: whether this is the program itself, and no process that it started.
+        """
+        self.pipe = pipe
+        self.pipe_is = os.fstat(pipe)
         self.is_stopped = False
         self.restart(is_main)
 
@@ -155,6 +162,7 @@ class Sampler:
         """Take no more samples, of this process or of later ones."""
         self.is_stopped = True
         self.thread.join()
+        self.codes.clear()
 
     def _run(self) -> None:
         # The signals of the program are for its own threads.
@@ -338,7 +346,9 @@ def main() -> None:
     module.__dict__.update(inherited)
     sys.modules["tflint_sample"] = sys.modules["__main__"]
     sys.modules["__main__"] = module
-    follow(Sampler(int(pipe), float(interval), asks_memory == "1"))
+    sampler = Sampler(float(interval), asks_memory == "1")
+    sampler.begin(int(pipe))
+    follow(sampler)
     try:
         if kind == "module":
             sys.argv[:] = [target, *sys.argv[6:]]
@@ -357,7 +367,9 @@ def main() -> None:
 def join(pipe: int, interval: float) -> None:
     """Sample a process that the program has started anew; its own code starts this, see `_sampled`."""
     os.set_inheritable(pipe, False)
-    follow(Sampler(pipe, interval, False, is_main=False))
+    sampler = Sampler(interval, False)
+    sampler.begin(pipe, is_main=False)
+    follow(sampler)
 
 
 def follow(sampler: Sampler) -> None:
