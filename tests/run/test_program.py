@@ -262,3 +262,17 @@ def test_settings_that_are_broken_meanwhile_cost_the_findings_and_not_the_report
     assert done.returncode == 4
     assert "warning: what `check` finds" in done.stderr or "TFG" not in done.stderr
     assert "program.py:5" in done.stderr
+
+
+def test_a_program_that_runs_for_hours_is_told_of_meanwhile(tmp_path: Path, write: Write) -> None:
+    """Protects who waits for days: the program ends only after a report on it was written."""
+    write("""
+        import json, os, time
+        while not os.path.exists("run.json"):
+            time.sleep(0.05)
+        report = json.load(open("run.json"))
+        print(report["exit_code"], report["findings"])
+    """)
+    done = run(tmp_path, "--report-every", "0.1s", "--output-format", "json", "-o", "run.json", "program.py")
+    assert (done.stdout, done.returncode) == ("None []\n", 0)
+    assert json.loads((tmp_path / "run.json").read_text())["exit_code"] == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
 from tflint_gpu.cli.verify import Verify
@@ -174,9 +175,15 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
 def test_verify_starts_with_the_dearest(project: Path) -> None:
     (project / "run.json").write_text(renderer("json")(report(project), View(project)))
     cases: list[Any] = [SimpleNamespace(diagnostic=finding(row)) for row in (1, 10, 12)]
-    ordered = Verify((), {"measured": "run.json"}, project)._ordered(cases)
+    ordered = Verify((), {"measured": "run.json", "order": None}, project)._ordered(cases)
     assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
-    assert Verify((), {"measured": None}, project)._ordered(cases) == cases
+    assert Verify((), {"measured": None, "order": None}, project)._ordered(cases) == cases
+    (project / "run.json").rename(project / "tflint-gpu-run.json")
+    ordered = Verify((), {"measured": None, "order": "cost"}, project)._ordered(cases)
+    assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
+    (project / "tflint-gpu-run.json").unlink()
+    with pytest.raises(click.ClickException, match=r"--order cost: .*tflint-gpu-run.json: cannot be read"):
+        Verify((), {"measured": None, "order": "cost"}, project)._ordered(cases)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [], "device": {}}', '{"findings": [], "device": {}}'])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tflint_gpu.cli.check import list_option, overrides
-from tflint_gpu.cli.verify import seconds
+from tflint_gpu.cli.verify import RUN_REPORT, seconds
 from tflint_gpu.settings.config import SettingsError, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.replacement import replace_file
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-_FILES = {"json": "tflint-gpu-run.json", "html": "tflint-gpu-run.html"}
+_FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 
 
 @click.command(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Found = tuple[Rule, Finding, Diagnostic, Model]
 
 NOTHING_RUN = 3
+RUN_REPORT = "tflint-gpu-run.json"
 _SECONDS_TO_ANSWER = 60
 
 
@@ -58,7 +59,12 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
 )
-@click.option("--measured", metavar="FILE", help="A report of `run --output-format json`: the dearest findings first.")
+@click.option(
+    "--order", type=click.Choice(("place", "cost")), help="The order of the experiments: cost starts with the dearest."
+)
+@click.option(
+    "--measured", metavar="FILE", help="What findings cost, from `run --output-format json`; implies --order cost."
+)
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option("--sandbox", default="auto", type=click.Choice(["auto", "bwrap", "none"]), help="Use bubblewrap or not.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
@@ -124,15 +130,16 @@ class Verify:
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
         """The cases by what their findings cost in a run, the dearest first; without a report of one as they are."""
-        if self.given["measured"] is None:
+        if (self.given["order"] or ("cost" if self.given["measured"] else "place")) == "place":
             return cases
         from tflint_gpu.narrowing.measurements import MeasurementError, key_of, read_run
         from tflint_gpu.reports import View
 
         try:
-            known = read_run(self.here / self.given["measured"])
+            known = read_run(self.here / (self.given["measured"] or RUN_REPORT))
         except MeasurementError as error:
-            raise click.ClickException(f"--measured {error}") from error
+            option = "--measured" if self.given["measured"] else "--order cost"
+            raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
         shares = {key: one.share for key, one in known.items()}
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
