@@ -31,6 +31,8 @@ class FakeNvml:
     lost_after: int | None = None
     processes: tuple[tuple[int, int | None], ...] = ((4711, 3 * GIB),)
     mig: int = 0
+    parts: int = 0
+    mode: int = 0
     throttle: int = 0
     open: int = 0
     rounds: int = 0
@@ -69,8 +71,23 @@ class FakeNvml:
         self._enter("name")
         return f"Fake H{handle}00"
 
-    def nvmlDeviceGetUUID(self, handle: int) -> str:
+    def nvmlDeviceGetComputeMode(self, handle: int) -> int:
+        self._enter("mode")
+        return self.mode
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: int) -> int:
+        self._enter("parts")
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: int, index: int) -> str:
+        if index >= self.parts:
+            raise FakeError(NOT_FOUND)
+        return f"{handle}.{index}"
+
+    def nvmlDeviceGetUUID(self, handle: int | str) -> str:
         self._enter("uuid")
+        if isinstance(handle, str):
+            return f"MIG-{handle}"
         return f"GPU-{handle}{handle}{handle}-abc"
 
     def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fake_nvml import NOT_SUPPORTED, FakeNvml
+from tflint_gpu.doctor.cards import survey
 from tflint_gpu.doctor.compatibility import builds, release, runs_on
-from tflint_gpu.doctor.examination import Patience, examine, run
+from tflint_gpu.doctor.examination import Answer, Patience, _survey, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.surroundings import look
 
@@ -91,7 +94,7 @@ def test_a_python_that_hangs_gives_a_picture_all_the_same(tmp_path: Path) -> Non
     facts = examine(python, patience=Patience(quick=1, tensorflow=1, operations=1))
     assert "TensorFlow" in [what for what, _ in facts.silent]
     assert facts.tensorflow is not None
-    assert "out of time" in facts.tensorflow.error
+    assert "did not end in time" in facts.tensorflow.error
 
 
 def test_nothing_of_the_users_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +103,25 @@ def test_nothing_of_the_users_folder_is_imported(tmp_path: Path, monkeypatch: py
     (tmp_path / "json.py").write_text("raise RuntimeError('the users own')\n")
     facts = examine(Path("/no/such/python"))
     assert "the cards" not in dict(facts.silent)
+
+
+@pytest.mark.parametrize(
+    ("nvml", "parts", "mode"),
+    [
+        (FakeNvml(), None, "shared"),
+        (FakeNvml(mig=1, parts=2), ("MIG-0.0", "MIG-0.1"), "shared"),
+        (FakeNvml(mig=1), (), "shared"),
+        (FakeNvml(mig=1, refuses={"parts": NOT_SUPPORTED}), None, "shared"),
+        (FakeNvml(mode=3), None, "exclusive"),
+        (FakeNvml(mode=2), None, "prohibited"),
+        (FakeNvml(refuses={"mode": NOT_SUPPORTED}), None, "shared"),
+    ],
+)
+def test_what_nvml_tells_of_parts_and_of_who_may_compute(nvml: FakeNvml, parts: tuple[str, ...], mode: str) -> None:
+    (gpu,) = survey(nvml).gpus
+    assert (gpu.mig_parts, gpu.mode) == (parts, mode)
+    again = _survey(Answer("answered", (json.loads(json.dumps(dataclasses.asdict(survey(nvml)))),)))
+    assert again.gpus == (gpu,)
 
 
 def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
@@ -118,8 +140,11 @@ def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
+    (tmp_path / "sys/bus/pci/drivers/nouveau").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:01:00.0/driver").symlink_to("../../drivers/nouveau")
     found = look(tmp_path, {"CUDA_VISIBLE_DEVICES": "", "HOME": "/root"}, ("Linux", "x86_64"))
     assert (found.cards, found.kernel_driver, found.container) == (1, "535.54.03", "kubernetes")
+    assert found.bound == ("nouveau",)
     assert (found.wsl, found.wsl_driver) == (True, True)
     assert found.device_files == (("/dev/nvidia0", True),)
     assert found.variables == {"CUDA_VISIBLE_DEVICES": ""}
@@ -139,6 +164,7 @@ def test_the_command_without_tensorflow(tmp_path: Path, doctor: Doctor) -> None:
     assert "TFG909" in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith("Next: ")
     assert doctor("--python", "/no/such/python").returncode == 2
+    assert doctor("--python", "/bin/ls").returncode == 2, "nothing could be seen"
 
 
 PROGRAM = """\

@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 GpuState = Literal["ready", "no library", "no driver", "no GPU", "lost", "error"]
+Mode = Literal["shared", "exclusive", "prohibited"]
 Value = TypeVar("Value")
 
 _NO_LIBRARY = frozenset({12, 13})  # NVML_ERROR_LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND
 _NO_DRIVER = frozenset({9, 18})  # DRIVER_NOT_LOADED, LIB_RM_VERSION_MISMATCH
 _NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
 _UNCORRECTED, _SINCE_LOADED = 1, 0  # NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC
+_MODES: dict[int | None, Mode] = {1: "exclusive", 2: "prohibited", 3: "exclusive"}  # NVML_COMPUTEMODE_*
 _REASONS = {
     0x4: "a power limit set in software",
     0x8: "a slowdown of the hardware (heat or power)",
@@ -54,6 +56,9 @@ class Nvml(Protocol):
     def nvmlDeviceGetPersistenceMode(self, handle: Any) -> int: ...
     def nvmlDeviceGetTotalEccErrors(self, handle: Any, kind: int, counter: int) -> int: ...
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int: ...
+    def nvmlDeviceGetComputeMode(self, handle: Any) -> int: ...
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: Any) -> int: ...
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Any, index: int) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class Gpu:
         persistent: whether the driver stays loaded while nobody uses the card.
         ecc_errors: uncorrected ones since the driver was loaded.
         holders: the processes that hold its memory, with bytes where NVML tells them.
+        mig_parts: the names of the parts into which MIG divides it; None where MIG is off, or nothing tells.
+        mode: whether only one process may compute on it, or none.
         slowed: why its clocks are lower than they could be, in words, apart from having nothing to do.
     """
 
@@ -80,6 +87,8 @@ class Gpu:
     ecc_errors: int | None = None
     holders: tuple[tuple[int, int | None], ...] = ()
     slowed: tuple[str, ...] = ()
+    mig_parts: tuple[str, ...] | None = None
+    mode: Mode = "shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +228,20 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         ecc_errors=_answer(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_LOADED)),
         holders=tuple((int(one.pid), one.usedGpuMemory) for one in holders),
         slowed=tuple(text for bit, text in _REASONS.items() if reasons & bit),
+        mig_parts=_parts(nvml, handle) if mig is not None and mig[0] else None,
+        mode=_MODES.get(_answer(nvml, lambda: nvml.nvmlDeviceGetComputeMode(handle)), "shared"),
     )
+
+
+def _parts(nvml: Nvml, handle: Any) -> tuple[str, ...] | None:
+    most = _answer(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
+    if most is None:
+        return None
+
+    def name(at: int) -> str | None:
+        return _answer(nvml, lambda: nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, at)))
+
+    return tuple(part for at in range(most) if (part := name(at)) is not None)
 
 
 def _answer(nvml: Nvml, question: Callable[[], Value]) -> Value | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +20,7 @@ from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Set
 
 _PROBES = Path(__file__).parent / "probes"
 _LOG_LIMIT = 20_000
+_TOO_LATE = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # the loader reads them before a program could set them
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,9 @@ def examine(
         tries_operations: whether small operations are run on each GPU that TensorFlow lists.
     """
     limits = patience or Patience()
-    variables = {one.name: one.value for one in settings if not one.name.startswith("tf.")}
+    variables = {
+        one.name: one.value for one in settings if one.name not in _TOO_LATE and not one.name.startswith("tf.")
+    }
     silent: list[tuple[str, str]] = []
 
     def ask(what: str, command: Sequence[str], seconds: float) -> Answer:
@@ -131,8 +136,6 @@ def run(command: Sequence[str], seconds: float, variables: Mapping[str, str] | N
 
 def _end(process: subprocess.Popen[str]) -> None:
     if os.name == "posix":
-        import signal
-
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
@@ -160,6 +163,7 @@ def _survey(answer: Answer) -> Survey:
                     "capability": None if capability is None else (capability[0], capability[1]),
                     "holders": tuple((pid, held) for pid, held in one["holders"]),
                     "slowed": tuple(one["slowed"]),
+                    "mig_parts": None if one["mig_parts"] is None else tuple(one["mig_parts"]),
                 }
             )
         )
@@ -175,10 +179,22 @@ def _installation(answer: Answer, python: Path) -> Installation:
 
 def _tensorflow(answer: Answer) -> TensorFlow | None:
     if not answer.lines:
-        return TensorFlow(error=f"it did not answer ({answer.reason})", log=answer.log)
+        return TensorFlow(error=f"the process that imports it {_ended(answer)}", log=answer.log)
     found = answer.lines[-1]["tensorflow"]
     lists = {key: tuple(found[key]) for key in ("capabilities", "gpus") if key in found}
     return TensorFlow(**{**found, **lists, "log": answer.log})
+
+
+def _ended(answer: Answer) -> str:
+    if answer.status == "out of time":
+        return "did not end in time"
+    killed = re.search(r"exit code -(\d+)\s*$", answer.log)
+    names = {one.value: one.name for one in signal.Signals}
+    return (
+        f"was ended by {names.get(int(killed[1]), killed[1])}"
+        if killed
+        else f"ended without an answer ({answer.reason})"
+    )
 
 
 def _operations(answer: Answer) -> list[Operation]:
