@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ def examine(
 
     def ask(what: str, command: Sequence[str], seconds: float) -> Answer:
         answer = run(command, seconds, variables)
+        if answer.status == "answered" and not answer.lines:
+            answer = replace(answer, status="failed", log="it printed nothing that is an answer")
         if answer.status != "answered":
             silent.append((what, answer.reason))
         return answer
