@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
 
 from tflint_gpu.doctor.cards import Choice, Nvml, Survey, first_card, shown_devices, survey
 from tflint_gpu.doctor.opinion import Opinion
@@ -72,7 +71,6 @@ class Recording:
         command: str = "",
     ) -> Report:
         """What is known by now. The arguments are those of `Report`."""
-        here: Path = view.working_directory
         return Report(
             program=program,
             seconds=(time.monotonic() if self.ended is None else self.ended) - self.began,
@@ -80,7 +78,7 @@ class Recording:
             ledger=self.ledger,
             gpu=self.choice.gpu,
             note=self.choice.note,
-            costs=costs(inspection.found, self.ledger.entries, here, view.line, inspection.datasets),
+            costs=costs(inspection.found, self.ledger.entries, view, inspection.datasets),
             datasets=inspection.datasets,
             unused=unused,
             end=end,
