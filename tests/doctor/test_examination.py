@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from tests.fake_nvml import NOT_SUPPORTED, FakeNvml
 from tflint_gpu.doctor.cards import survey
-from tflint_gpu.doctor.compatibility import builds, release, runs_on
+from tflint_gpu.doctor.compatibility import builds, least_driver, release, runs_on, table
 from tflint_gpu.doctor.examination import Answer, Patience, _survey, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.surroundings import look
@@ -60,6 +61,18 @@ def test_the_table_has_the_installed_build() -> None:
         assert (row.cuda, row.cudnn) == (build["cuda_version"], build["cudnn_version"])
         assert row.capabilities == tuple(build["cuda_compute_capabilities"])
     assert ".".join(map(str, sys.version_info[:2])) in row.python
+
+
+def test_every_row_of_the_table_says_where_and_when_it_was_read() -> None:
+    """Protects compatibility.toml from gaps and from facts of nobody."""
+    rows = {key: row for key, row in table().items() if key[0].isdigit()}
+    assert [release(key) for key in rows] == [(2, minor) for minor in range(4, 4 + len(rows))] and len(rows) >= 18
+    for key, row in rows.items():
+        assert row["wheel"].startswith(f"tensorflow-{key}.") and row["python"] and row["cudnn"] and row["capabilities"]
+        assert least_driver(row["cuda"]), key
+        assert not row.get("wants") or any(name.startswith("nvidia-cudnn-cu") for name in row["wants"])
+    for row in [*rows.values(), *table()["drivers"].values(), table()["windows"]]:
+        assert datetime.date.fromisoformat(row["read"]) and (row.get("wheel") or row["source"])
 
 
 def test_code_for_a_card() -> None:

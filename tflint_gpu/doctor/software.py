@@ -8,7 +8,7 @@ from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from tflint_gpu.doctor.compatibility import LAST_WITH_WINDOWS_GPU, Build, builds, newest_for, release
+from tflint_gpu.doctor.compatibility import Build, builds, last_for_windows, newest_for, release
 from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.doctor.facts import Facts, Library, Setting, TensorFlow
 from tflint_gpu.doctor.machine import has_card
@@ -52,7 +52,7 @@ def of_the_build(facts: Facts) -> Iterator[Diagnosis]:
     if found is None or not found.version or found.cuda or not has_card(facts):
         return
     version = release(found.version)
-    if around.system == "Darwin" or (around.system == "Windows" and version > LAST_WITH_WINDOWS_GPU):
+    if around.system == "Darwin" or (around.system == "Windows" and version > last_for_windows()):
         yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.system}")
     elif around.machine in ("aarch64", "arm64"):
         yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.machine}")
