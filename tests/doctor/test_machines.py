@@ -11,6 +11,7 @@ from tflint_gpu.doctor.compatibility import builds
 from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Surroundings, TensorFlow
 from tflint_gpu.doctor.opinion import opinion
+from tflint_gpu.doctor.reports import as_text
 
 GIB = 1 << 30
 CARD = Gpu(0, "NVIDIA H100", "GPU-aaa", "580.65.06", 80 * GIB, 79 * GIB, False, (9, 0), True, 0)
@@ -333,3 +334,11 @@ def test_the_verdict_names_what_ran_where() -> None:
     elsewhere = replace(GOOD, operations=(replace(DONE[0], ran_on="/job:localhost/replica:0/task:0/device:CPU:0"),))
     assert opinion(elsewhere).verdict == "TensorFlow 2.21.0 computes on the CPU."
     assert [one.code for one in opinion(elsewhere).diagnoses] == ["TFG920"]
+
+
+def test_the_report_shows_what_is_known_of_a_card() -> None:
+    text = as_text(opinion(replace(GOOD, survey=card(holders=((4711, GIB), (4712, None)), ecc_errors=3, mig=True))))
+    assert (
+        "NVIDIA H100, compute capability 9.0, 80896 of 81920 MiB free, held by processes 4711 (1024 MiB), 4712, MIG, "
+        "persistence on, 3 memory errors"
+    ) in text

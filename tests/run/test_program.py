@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -276,3 +278,22 @@ def test_a_program_that_runs_for_hours_is_told_of_meanwhile(tmp_path: Path, writ
     done = run(tmp_path, "--report-every", "0.1s", "--output-format", "json", "-o", "run.json", "program.py")
     assert (done.stdout, done.returncode) == ("None []\n", 0)
     assert json.loads((tmp_path / "run.json").read_text())["exit_code"] == 0
+
+
+def test_ctrl_c_on_a_terminal_ends_the_program_once_and_gives_the_report(tmp_path: Path, write: Write) -> None:
+    """Protects the way that a terminal takes: it sends the signal to the program and to the command at once."""
+    write("import time\nprint('ready', flush=True)\nwhile True:\n    time.sleep(0.05)\n")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        os.execve(sys.executable, command("program.py"), PLAIN)
+    seen = b""
+    with contextlib.suppress(OSError):  # the terminal is gone with the last process on it
+        while data := os.read(terminal, 1 << 16):
+            if b"ready" in data:
+                os.write(terminal, b"\x03")
+            seen += data
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGINT
+    assert seen.count(b"KeyboardInterrupt") == 1 and b"was ended by SIGINT" in seen, seen
