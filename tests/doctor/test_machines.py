@@ -336,6 +336,19 @@ def test_the_verdict_names_what_ran_where() -> None:
     assert [one.code for one in opinion(elsewhere).diagnoses] == ["TFG920"]
 
 
+@pytest.mark.parametrize(
+    ("surroundings", "words"),
+    [
+        (Surroundings(system="Darwin", machine="arm64"), "tensorflow-metal"),
+        (Surroundings(container="docker"), "without the cards of its host"),
+        (Surroundings(cards=0, variables={"SLURM_JOB_ID": "7"}), "--gpus=1"),
+    ],
+)
+def test_where_there_is_no_card_it_is_said_where_one_might_be(surroundings: Surroundings, words: str) -> None:
+    (one,) = opinion(Facts(NO_LIBRARY, surroundings, PYTHON, CPU_TF)).diagnoses
+    assert one.code == "TFG924" and words in one.seen
+
+
 def test_the_report_shows_what_is_known_of_a_card() -> None:
     text = as_text(opinion(replace(GOOD, survey=card(holders=((4711, GIB), (4712, None)), ecc_errors=3, mig=True))))
     assert (

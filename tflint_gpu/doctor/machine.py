@@ -149,6 +149,8 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
     """None at all."""
     if not (has_card(facts) or facts.surroundings.kernel_driver or facts.surroundings.wsl):
         seen = facts.survey.note or "neither the driver nor the PCI bus shows a card"
+        if facts.surroundings.system == "Darwin":
+            seen += "; the Mac's own GPU is for the package tensorflow-metal"
         if facts.surroundings.container and facts.surroundings.cards is None:
             seen += "; a container that was started without the cards of its host looks the same"
         if job := facts.surroundings.variables.get("SLURM_JOB_ID"):
