@@ -17,6 +17,7 @@ from tflint_gpu.doctor.cards import survey
 from tflint_gpu.doctor.compatibility import builds, least_driver, release, runs_on, table
 from tflint_gpu.doctor.examination import Answer, Patience, _survey, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
+from tflint_gpu.doctor.probes.cards import forbidden
 from tflint_gpu.doctor.surroundings import look
 
 Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -135,6 +136,13 @@ def test_what_nvml_tells_of_parts_and_of_who_may_compute(nvml: FakeNvml, parts: 
     assert (gpu.mig_parts, gpu.mode) == (parts, mode)
     again = _survey(Answer("answered", (json.loads(json.dumps(dataclasses.asdict(survey(nvml)))),)))
     assert again.gpus == (gpu,)
+
+
+def test_files_that_cannot_be_opened_are_found(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia-caps"):
+        (tmp_path / name).mkdir()  # a folder lets itself be written to by its mode, and cannot be opened so
+    (tmp_path / "nvidiactl").write_text("")
+    assert forbidden(tmp_path) == ["/dev/nvidia0"]
 
 
 def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:

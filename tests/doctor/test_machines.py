@@ -177,6 +177,20 @@ MACHINES = {
         replace(BLIND, survey=NO_DRIVER, surroundings=around(device_files=(("/dev/nvidia0", False),))),
         ("TFG916",), 1, "usermod",
     ),
+    "device files that a cgroup forbids": Machine(
+        replace(BLIND, survey=NO_DRIVER, surroundings=around(forbidden=("/dev/nvidia0",), container="docker")),
+        ("TFG916",), 1, "docker run --gpus all",
+    ),
+    "a job of Slurm that may not open the card": Machine(
+        replace(BLIND, survey=NO_DRIVER, surroundings=around(
+            forbidden=("/dev/nvidia0",), variables={"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0"})),
+        ("TFG916",), 1, "Start the container or the job",
+    ),
+    "a job with the first card": Machine(
+        replace(GOOD, surroundings=around(
+            variables={"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": "0"})),
+        (), 0, "tflint-gpu check",
+    ),
     "a job without a GPU": Machine(
         replace(BLIND, survey=NO_DRIVER, surroundings=around(variables={"SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": ""})),
         ("TFG917",), 1, "sbatch --gpus=1",

@@ -84,7 +84,7 @@ def examine(
         operations += _operations(run(command, limits.operations, variables))
     return Facts(
         survey=_survey(cards),
-        surroundings=surroundings.look(),
+        surroundings=replace(surroundings.look(), forbidden=_forbidden(cards)),
         installation=_installation(packages, python),
         tensorflow=found,
         libraries=tuple(Library(**one) for one in (imported.lines[-1]["libraries"] if imported.lines else ())),
@@ -170,6 +170,10 @@ def _survey(answer: Answer) -> Survey:
             )
         )
     return Survey(found["state"], tuple(gpus), found["note"])
+
+
+def _forbidden(answer: Answer) -> tuple[str, ...]:
+    return tuple(answer.lines[-1].get("forbidden", ())) if answer.lines else ()
 
 
 def _installation(answer: Answer, python: Path) -> Installation:

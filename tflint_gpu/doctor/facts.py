@@ -23,6 +23,7 @@ class Surroundings:
         wsl_driver: whether the directory in which WSL shows the driver is there.
         container: what kind of container this is, empty for none.
         device_files: `/dev/nvidia0` and the like, and whether this user may read and write them.
+        forbidden: those of them that cannot be opened although their mode allows it.
         bound: what drives the cards instead of NVIDIA's driver: "nouveau", "vfio-pci".
         variables: of the environment, those that decide about GPUs.
     """
@@ -35,6 +36,7 @@ class Surroundings:
     wsl_driver: bool = False
     container: str = ""
     device_files: tuple[tuple[str, bool], ...] = ()
+    forbidden: tuple[str, ...] = ()
     bound: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
 

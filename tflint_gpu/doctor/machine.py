@@ -24,6 +24,7 @@ _STARTS = {
     ),
 }
 _CUDA = "libcuda.so.1"
+_FORBIDDEN = "Start the container or the job with the card, so that its cgroup allows the device."
 _POD = "Ask for one in the pod: `resources: {limits: {nvidia.com/gpu: 1}}`."
 _WITH_GPUS = {
     "docker": "docker run --gpus all IMAGE",
@@ -93,6 +94,11 @@ def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
         seen = f"no /dev/nvidia0 in this container ({around.container}){shown}"
         todo = _POD if around.container == "kubernetes" else ""
         yield Diagnosis("TFG915", seen, _WITH_GPUS.get(around.container, ""), todo=todo)
+    if around.forbidden:
+        where = around.container or ("job of Slurm" if "SLURM_JOB_ID" in around.variables else "container or job")
+        files = ", ".join(around.forbidden)
+        seen = f"{files} cannot be opened although the mode allows it: a cgroup of this {where} forbids it"
+        yield Diagnosis("TFG916", seen, _WITH_GPUS.get(around.container, ""), todo=_FORBIDDEN)
     closed = [name for name, is_open in around.device_files if not is_open]
     if closed:
         yield Diagnosis(
@@ -103,8 +109,9 @@ def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
 def of_the_job(facts: Facts) -> Iterator[Diagnosis]:
     """A job of Slurm without a GPU."""
     variables = facts.surroundings.variables
-    given = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS", "GPUS", "GPUS_ON_NODE")]
-    if "SLURM_JOB_ID" in variables and not any(one not in ("", "0") for one in given):
+    numbers = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS")]  # "0" is the first card
+    counts = [variables.get(f"SLURM_{name}", "") for name in ("GPUS", "GPUS_ON_NODE")]
+    if "SLURM_JOB_ID" in variables and not any(numbers) and not any(one not in ("", "0") for one in counts):
         seen = f"job {variables['SLURM_JOB_ID']} of Slurm has no GPU"
         if has_card(facts) or variables.get("CUDA_VISIBLE_DEVICES") in ("", "NoDevFiles", "-1"):
             yield Diagnosis("TFG917", seen, "sbatch --gpus=1 ...")
