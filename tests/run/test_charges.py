@@ -102,7 +102,11 @@ def test_the_findings_are_ranked_by_what_they_cost(training: dict[str, Any]) -> 
             continue
         assert abs(by_code[code]["seconds"] - truth[name]) / report["seconds"] < FIVE_POINTS, (code, found)
     assert [one["seconds"] for one in found] == sorted((one["seconds"] for one in found), reverse=True)
-    assert found[0]["code"] in ("TFG207", "TFG305")
+    # Which of the planted mistakes takes longest depends on how busy the machine is; the dearest of them is to come first.
+    seen = {code: truth[name] for code, name in MISTAKES.items() if name != "map" or training["with_card"]}
+    first = next(one["code"] for one in found if one["code"] in seen)
+    assert found[0]["code"] in MISTAKES
+    assert (max(seen.values()) - seen[first]) / report["seconds"] < FIVE_POINTS
 
 
 def test_why_no_gpu_was_used_is_said_by_doctors_codes(training: dict[str, Any]) -> None:
