@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -262,3 +263,9 @@ def test_a_gpu_that_was_asked_for_and_is_not_used_is_exit_code_2_with_doctors_re
     assert done.returncode == 2, done.stdout + done.stderr
     assert "TensorFlow does not use it: TFG9" in done.stderr
     assert "confirmed" not in done.stdout
+
+
+def test_a_gpu_that_is_asked_for_and_not_there_is_explained_by_doctors_codes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEVICE)
+    done = run(tmp_path, "--yes", "--device", "gpu", ".")
+    assert done.returncode == 2 and re.search(r"--device gpu: TFG9\d\d [a-z-]+: ", done.stderr), done.stderr

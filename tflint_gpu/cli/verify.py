@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Found = tuple[Rule, Finding, Diagnostic, Model]
 
 NOTHING_RUN = 3
+RUN_REPORT = "tflint-gpu-run.json"
 _SECONDS_TO_ANSWER = 60
 _MOST_PLACES = 10
 _NOT_REPEATED = (
@@ -45,6 +46,7 @@ _NOT_REPEATED = (
     "ignore",
     "extend_select",
     "at",
+    "order",
     "measured",
     "output_format",
     "output",
@@ -61,7 +63,11 @@ _NOT_REPEATED = (
 @list_option("--extend-select", "Rules to verify besides the selected ones.")
 @click.option("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), gpu, gpu:N or cpu.")
 @click.option("--budget", default="10m", callback=seconds, metavar="TIME", help="For everything: 120s, 10m.")
-@click.option("--order", default="file", type=click.Choice(["severity", "file"]), help="Which findings come first.")
+@click.option(
+    "--order",
+    type=click.Choice(["file", "severity", "cost"]),
+    help="Which findings come first; by default as in the files. cost: those that were dearest in `run`.",
+)
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Runs of each program.")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs here.")
 @click.option(
@@ -73,7 +79,9 @@ _NOT_REPEATED = (
 @click.option("--at", metavar="PLACE", help="Only what was found there: ROW:COLUMN, or 'cell N:ROW:COLUMN'.")
 @click.option("--diff", is_flag=True, help="Show the repairs that were confirmed as patches, and change nothing.")
 @click.option("--fix", is_flag=True, help="Show the repairs that were confirmed as patches, and apply them.")
-@click.option("--measured", metavar="FILE", help="A report of `run --output-format json`: the dearest findings first.")
+@click.option(
+    "--measured", metavar="FILE", help="What findings cost, from `run --output-format json`; implies --order cost."
+)
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option(
     "--sandbox",
@@ -164,7 +172,8 @@ class Verify:
         if not is_written:
             return FAILED
         if any(result.gpu_unused for result in report.results):
-            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            why = _why_unused(self.given["python"])
+            _tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report.results)
 
@@ -181,18 +190,20 @@ class Verify:
         return [one for one in found if str(one[2].location) == wanted], models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
-        """The cases by what their findings cost in a run, the dearest first; without a report of one as was wanted."""
-        if self.given["order"] == "severity":
-            cases = sorted(cases, key=lambda case: WORST_FIRST.index(case.diagnostic.severity))
-        if self.given["measured"] is None:
+        """The cases by what their findings cost in a run, by their severity, or as they are."""
+        order = self.given["order"] or ("cost" if self.given["measured"] else "file")
+        if order == "severity":
+            return sorted(cases, key=lambda case: WORST_FIRST.index(case.diagnostic.severity))
+        if order == "file":
             return cases
         from tflint_gpu.narrowing.measurements import MeasurementError, key_of, read_run
         from tflint_gpu.reports import View
 
         try:
-            known = read_run(self.here / self.given["measured"])
+            known = read_run(self.here / (self.given["measured"] or RUN_REPORT))
         except MeasurementError as error:
-            raise click.ClickException(f"--measured {error}") from error
+            option = "--measured" if self.given["measured"] else "--order cost"
+            raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
         shares = {key: one.share for key, one in known.items()}
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
@@ -206,7 +217,8 @@ class Verify:
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):
-            raise click.ClickException(f"--device {wanted}: {choice.note}; use --device cpu to measure the CPU")
+            why = choice.note if choice.others else _why_unused(self.given["python"])
+            raise click.ClickException(f"--device {wanted}: {why}; use --device cpu to measure the CPU")
         return choice
 
     def _setup(self, choice: Choice) -> Setup:
@@ -391,13 +403,10 @@ def _tensorflow_version(python: str) -> str:
 
 def _why_unused(python: str) -> str:
     """What `doctor` finds first, and what to do about it."""
-    from tflint_gpu.doctor.examination import examine
-    from tflint_gpu.doctor.opinion import opinion
+    from tflint_gpu.doctor.absence import in_a_sentence, why_unused
+    from tflint_gpu.doctor.cards import survey
 
-    found = opinion(examine(Path(python)))
-    first = next(iter(found.diagnoses), None)
-    seen = "no reason is known" if first is None else f"{first.code} {first.name}: {first.seen}"
-    return f"{seen}. Next: {found.next_step}"
+    return in_a_sentence(why_unused(survey(), python))
 
 
 def _exit_code(results: Sequence[Verification]) -> int:
