@@ -43,6 +43,7 @@ class FakeNvml:
     processes: tuple[tuple[int, int | None], ...] = ((4711, 3 * GIB),)
     mig: int = 0
     parts: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    mode: int = 0
     throttle: int = 0
     open: int = 0
     rounds: int = 0
@@ -84,6 +85,10 @@ class FakeNvml:
             if self.nvmlDeviceGetUUID(handle) == uuid:
                 return handle if isinstance(handle, tuple) else self.nvmlDeviceGetHandleByIndex(handle)
         raise FakeError(NOT_FOUND)
+
+    def nvmlDeviceGetComputeMode(self, handle: Handle) -> int:
+        self._enter("mode")
+        return self.mode
 
     def nvmlDeviceGetName(self, handle: Handle) -> str:
         self._enter("name")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tflint_gpu.text.toml import loads
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +28,24 @@ def test_the_output_in_the_readme_is_real() -> None:
     command = [sys.executable, "-m", "tflint_gpu", *block[1].split(), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, env={})
     assert done.stdout == block[2]
+
+
+PAGE = README.partition("## My GPU is idle\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    "block", re.findall(r"```console\n(\$ tflint-gpu check .*?)```", PAGE, re.DOTALL), ids=lambda one: one.split()[-1]
+)
+def test_what_the_page_for_idle_gpus_shows_is_real(block: str) -> None:
+    command, _, shown = block.partition("\n")
+    words = [sys.executable, "-m", "tflint_gpu", *command.split()[2:], "--no-cache"]
+    assert subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, env={}).stdout == shown
+
+
+def test_the_page_for_idle_gpus_walks_through_every_folder_of_fixtures() -> None:
+    folders = [path.name for path in (ROOT / "fixtures").iterdir() if path.is_dir()]
+    assert len(folders) == 6 and all(f"fixtures/{name}" in PAGE for name in folders)
+    assert all((ROOT / name).is_file() for name in re.findall(r"fixtures/[\w/]+\.(?:py|ipynb)", PAGE))
 
 
 def test_every_package_is_shipped() -> None:

@@ -1,13 +1,34 @@
-"""Findings of a program, planned for verify and run, as the command does it."""
+"""Findings of a program, planned for verify and run, as the command does it; and programs that take no TensorFlow."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
+from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.experiment import Experiment
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.verification import Case, Setup, Verification, plan, verify
+
+SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
+
+
+def program(*, step: float = 0.01, line: str = "", **result: object) -> Program:
+    """Write a result with five steps after a while in which a card can be looked at."""
+    document = json.dumps({"steps": [step] * 5, "outputs": None, "dtype": None, "devices": [], "notes": {}, **result})
+    code = f"import json, os, sys, time\n{line}\ntime.sleep(0.3)\nopen(os.environ['TFLINT_GPU_RESULT'], 'w').write({document!r})\n"
+    return Program("p.py", {"p.py": code})
+
+
+def case(before: Program, after: Program, prediction: Prediction = SLOWDOWN, **fields: object) -> Case:
+    place = Location(1, 1)
+    diagnostic = Diagnostic("TFG202", "eager-train-step", "", "train.py", place, place, 1, "warning", prediction)
+    experiment = Experiment(None, None, **fields)  # type: ignore[arg-type]
+    return Case(diagnostic, prediction, experiment, pair=Pair(before, after))
+
 
 _MEMORY = "4GiB"  # the card of those who ask in `fixtures/`
 

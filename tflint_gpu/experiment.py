@@ -20,22 +20,33 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.file import File
     from tflint_gpu.model.python.syntax import LoopNode
 
+HARNESS = "tflint_measure"
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit in some file of the program: replace the node or its lines, or put text around it or below its statement.
+    """An edit in some file of the program: replace the node or its lines, or put text around, below or above it.
+
+    What goes above a statement goes above its comments, too.
 
     Arguments:
         optional: it may go with code that the program does not need.
+        last: what is replaced goes up to the end of this node.
     """
 
     file: File
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above"] = "replace"
     optional: bool = False
+    last: CSTNode | None = None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The characters of the file's text that the edit is about."""
+        start, end = self.file.span(self.node)
+        return start, end if self.last is None else self.file.span(self.last)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,8 @@ class Experiment:
         only_workload: the finding does not depend on the user's code, so the workload says all.
         keeps: what must run before, in the same file, though nothing that is used comes of it.
         calibrates: the program measures first how long its producer takes, and is told in later runs.
+        patch: what users can do to their files, where that is not the repair as it is; none: nothing.
+        same_outputs: whether the repair must compute what the flagged code computes.
     """
 
     file: File
@@ -103,6 +116,14 @@ class Experiment:
     only_workload: bool = False
     keeps: tuple[CSTNode, ...] = ()
     calibrates: bool = False
+    patch: tuple[Change, ...] | None = None
+    same_outputs: bool = True
+
+    @property
+    def user_edits(self) -> tuple[Change, ...]:
+        """What users can do to their own files; none where the repair can only be measured."""
+        edits = self.repair if self.patch is None else self.patch
+        return () if any(HARNESS in edit.text for edit in edits) else edits
 
 
 class NoExperiment(Exception):
@@ -112,7 +133,32 @@ class NoExperiment(Exception):
 def wrap(file: File, node: CSTNode, function: str, *arguments: str) -> tuple[Change, ...]:
     """Put a call of `tflint_measure` around an expression: `model.fit` becomes `tflint_measure.fit(model.fit)`."""
     closing = "".join(f", {argument}" for argument in arguments) + ")"
-    return Change(file, node, f"tflint_measure.{function}(", "before"), Change(file, node, closing, "after")
+    return Change(file, node, f"{HARNESS}.{function}(", "before"), Change(file, node, closing, "after")
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """An experiment's parts for a call that is made eagerly, and in a function under `tf.function`."""
+
+    probes: tuple[Change, ...]
+    flaw: tuple[Change, ...]
+    repair: tuple[Change, ...]
+    patch: tuple[Change, ...]
+
+
+def traced_call(file: File, call: Call) -> TracedCall:
+    """Make a call through a function of its own at the top of the file, or else, to measure it, where it stands."""
+    from tflint_gpu.model.python.outlines import call_outline  # late, as libcst below
+
+    made = call_outline(file, call.func, call.args)
+    if made is None or not call.args:
+        return TracedCall((), wrap(file, call.func, "eager"), wrap(file, call.func, "traced"), ())
+    patch = (
+        Change(file, made.above, made.definition, "above"),
+        Change(file, call.func, made.name),
+        Change(file, call.args[0], f"{made.receiver}, ", "before"),
+    )
+    return TracedCall(wrap(file, call.func, "eager"), (), patch, patch)
 
 
 def measured_loop(
@@ -127,19 +173,21 @@ def measured_loop(
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):
         return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
-    return (Change(file, loop.test, f"tflint_measure.turn({samples})"), *endless)
+    return (Change(file, loop.test, f"{HARNESS}.turn({samples})"), *endless)
 
 
 def eager_against_traced(
     model: Model, loop_file: File, loop: LoopNode, file: File, call: Call, workload: Workload
 ) -> Experiment:
     """The user's loop, with the model that a call in it runs as it is, and under `tf.function`."""
+    traced = traced_call(file, call)
     return Experiment(
         loop_file,
         loop,
-        probes=measured_loop(model, loop_file, loop),
-        flaw=wrap(file, call.func, "eager"),
-        repair=wrap(file, call.func, "traced"),
+        probes=(*measured_loop(model, loop_file, loop), *traced.probes),
+        flaw=traced.flaw,
+        repair=traced.repair,
+        patch=traced.patch,
         workload=workload,
     )
 

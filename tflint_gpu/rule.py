@@ -13,6 +13,7 @@ from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry,
 from tflint_gpu.diagnostics import Applicability, Prediction, Severity
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
+    HARNESS,
     Change,
     Experiment,
     NoExperiment,
@@ -20,6 +21,7 @@ from tflint_gpu.experiment import (
     eager_against_traced,
     fix_changes,
     measured_loop,
+    traced_call,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.looks import Question
 
 __all__ = [
+    "HARNESS",
     "UNREADABLE_FILE",
     "UNUSED_SUPPRESSION",
     "Change",
@@ -51,6 +54,7 @@ __all__ = [
     "load",
     "measured_loop",
     "table_of",
+    "traced_call",
     "wrap",
 ]
 

@@ -77,6 +77,7 @@ class GpuConfigTooLate(Rule):
                 Change(model.file, statement, "tflint_measure.reached()", "below"),
             ),
             repair=(Change(model.file, finding.node, "None"),),
+            patch=(),
             exceptions=("RuntimeError", "ValueError"),
             requires="two GPUs" if several else "a GPU",
             workload=_WORKLOAD,

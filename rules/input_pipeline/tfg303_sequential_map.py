@@ -99,7 +99,8 @@ class SequentialMap(Rule):
         call = finding.file.call_at(finding.node)
         if call is None or finding.fix is None:
             raise NoExperiment("TensorFlow's name is not known where the map stands")
-        behind = _behind(model, call)
+        operation, behind = _with_what_follows(model, call)
+        state = None if operation is None else model.mapped_functions.state(operation)
         batch = next((o for o in behind if o.name in BATCHING and o.file is finding.file), None)
         data = batch.call if batch is not None else call  # an element at a time, reading costs more than most maps
         yield Experiment(
@@ -109,16 +110,17 @@ class SequentialMap(Rule):
             repair=fix_changes(finding),
             workload=_WORKLOAD,
             unit="seconds per batch" if batch is not None else "seconds per element",
+            same_outputs=state is None or not state.draws,
         )
 
 
-def _behind(model: Model, call: cst.Call) -> tuple[Operation, ...]:
-    """The operations behind a map."""
+def _with_what_follows(model: Model, call: cst.Call) -> tuple[Operation | None, tuple[Operation, ...]]:
+    """The operation of a map, and those behind it."""
     for chain in model.read_pipelines.chains:
         for index, operation in enumerate(chain.operations):
             if operation.call is call:
-                return chain.operations[index + 1 :]
-    return ()
+                return operation, chain.operations[index + 1 :]
+    return None, ()
 
 
 def _without_buffers(operations: tuple[Operation, ...]) -> Iterator[Change]:

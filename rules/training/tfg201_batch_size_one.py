@@ -89,11 +89,14 @@ class BatchSizeOne(Rule):
             raise NoExperiment("more rows a batch need another program")
         consumer_file, consumer = case.consumer or (model.file, case.call)
         flaw, repair = (_measured(model, consumer_file, consumer, samples) for samples in (1, _USUAL))
+        larger = Change(case.file, case.size, case.larger)
         yield Experiment(
             consumer_file,
             consumer,
             flaw=flaw,
-            repair=(*repair, Change(case.file, case.size, case.larger)),
+            repair=(*repair, larger),
+            patch=(larger,),
+            same_outputs=False,
             unit="seconds per sample",
             workload=_WORKLOAD,
         )

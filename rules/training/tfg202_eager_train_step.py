@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.outlines import outline
+from tflint_gpu.model.python.syntax import LoopNode
 from tflint_gpu.model.tensorflow.first_looks import takes_gradients_again
 from tflint_gpu.model.tensorflow.host_effects import Obstacle
 from tflint_gpu.model.tensorflow.training import UPDATES
@@ -23,6 +24,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    fix_changes,
     measured_loop,
 )
 
@@ -116,9 +118,11 @@ class EagerTrainStep(Rule):
         step = next(step for step in model.training_steps.eager if step.tape is finding.node)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
-        repair = _repair(step)
+        repair = fix_changes(finding) or _repair(step)
         probes = measured_loop(model, step.loop_file, step.loop)
-        yield Experiment(step.loop_file, step.loop, probes, repair=repair, workload=_WORKLOAD)
+        # What keeps a function from being decorated may not show in what is measured.
+        patch = None if finding.fix is not None or repair[0].where == "above" else ()
+        yield Experiment(step.loop_file, step.loop, probes, repair=repair, patch=patch, workload=_WORKLOAD)
 
 
 def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
@@ -159,15 +163,22 @@ def _repair(step: EagerStep) -> tuple[Change, ...]:
     if isinstance(function, cst.FunctionDef) and not file.tree.within(step.tape, step.loop):
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
-    made = outline(step.loop_file, step.loop, step.tape, UPDATES)
+    loop = _outermost(step)
+    made = outline(step.loop_file, loop, step.tape, UPDATES)
     if made is None:
         raise NoExperiment("the step cannot be moved into a function of its own")
-    first, *others = made.statements
     return (
-        Change(step.loop_file, step.loop, made.definition, "before"),
-        Change(step.loop_file, first, made.call),
-        *(Change(step.loop_file, other, "pass") for other in others),
+        Change(step.loop_file, loop, made.definition, "above"),
+        Change(step.loop_file, made.first, made.call, last=made.last),
     )
+
+
+def _outermost(step: EagerStep) -> LoopNode:
+    """The outermost loop of the function: a step made inside of it would be traced anew in each of its turns."""
+    tree = step.loop_file.tree
+    around = [one for one in tree.ancestors(step.loop) if isinstance(one, cst.For | cst.While)]
+    own = [one for one in around if tree.function(one) is tree.function(step.loop)]
+    return own[-1] if own else step.loop
 
 
 _WORKLOAD = Workload(

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from tflint_gpu.model import Model
+from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.tensorflow.first_looks import hands_values_to_functions
 from tflint_gpu.model.tensorflow.retracing import ChangingArgument
-from tflint_gpu.rule import Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, importing
+from tflint_gpu.rule import (
+    Change,
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    fix_changes,
+    importing,
+    measured_loop,
+    wrap,
+)
 
 
 class PythonArgumentRetrace(Rule):
@@ -82,8 +99,34 @@ class PythonArgumentRetrace(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The rule's own workload: a measurement repeats a few turns of the user's loop, which knows their numbers."""
-        yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
+        """The user's loop with the number as it is and as a tensor, where its turns can go on with new numbers."""
+        found = next(one for one in model.retracing.changing_arguments() if one.value is finding.node)
+        probes, repair = _timed(model, found), fix_changes(finding)
+        yield Experiment(
+            found.turning.file,
+            found.turning.loop,
+            probes=probes,
+            repair=repair,
+            workload=_WORKLOAD,
+            only_workload=not (probes and repair),
+        )
+
+
+def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
+    """Time the turns of the loop, each with a number of its own; nothing where its numbers would come again."""
+    file, loop = found.turning.file, found.turning.loop
+    if isinstance(loop, cst.While):
+        return measured_loop(model, file, loop)
+    if not isinstance(loop, cst.For):
+        return ()
+    call = loop.iter
+    if isinstance(call, cst.Call) and call.args and model.file.names.is_builtin(call.func, "enumerate"):
+        return wrap(file, call.args[0].value, "steps")
+    if isinstance(call, cst.Call) and model.file.names.is_builtin(call.func, "range"):
+        return wrap(file, call, "counted")
+    given = {node.value for node in walk(loop.target) if isinstance(node, cst.Name)}
+    used = {node.value for node in walk(found.value) if isinstance(node, cst.Name)}
+    return () if given & used or found.turning.path else measured_loop(model, file, loop)
 
 
 _WORKLOAD = Workload(

@@ -9,10 +9,22 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.outlines import call_outline
 from tflint_gpu.model.python.syntax import argument, dotted_name
 from tflint_gpu.model.tensorflow.first_looks import predicts_again
 from tflint_gpu.model.tensorflow.repetitions import Repeated, names_of
-from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, measured_loop
+from tflint_gpu.rule import (
+    HARNESS,
+    Change,
+    Experiment,
+    Finding,
+    NoExperiment,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    measured_loop,
+)
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
@@ -87,12 +99,18 @@ class PredictInLoop(Rule):
         assert data is not None and isinstance(one.call.func, cst.Attribute)
         if isinstance(one.loop, cst.BaseComp) and not one.path:
             raise NoExperiment("a comprehension cannot be measured turn by turn")
-        receiver, given = one.file.code(one.call.func.value), one.file.code(data)
+        given = one.file.code(data)
+        made = call_outline(one.file, one.call.func.value, [cst.Arg(data)])
+        called = f"{HARNESS}.traced({one.file.code(one.call.func.value)})({given})"
+        definition: tuple[Change, ...] = ()
+        if made is not None:
+            called = f"{made.name}({made.receiver}, {given})"
+            definition = (Change(one.file, made.above, made.definition, "above"),)
         yield Experiment(
             one.loop_file,
             one.loop,
             probes=measured_loop(model, one.loop_file, one.loop),
-            repair=(Change(one.file, one.call, f"tflint_measure.traced({receiver})({given}).numpy()"),),
+            repair=(*definition, Change(one.file, one.call, f"{called}.numpy()")),
             workload=_WORKLOAD,
         )
 

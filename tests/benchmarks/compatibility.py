@@ -1,4 +1,4 @@
-"""Writes tflint_gpu/doctor/compatibility.toml: what each TensorFlow was built for, read in its wheels.
+"""Writes the rows of tflint_gpu/doctor/compatibility.toml: what each TensorFlow was built for, read in its wheels.
 
     python tests/benchmarks/compatibility.py [--index URL]
 
@@ -23,11 +23,7 @@ from typing import Any
 OUTPUT = Path(__file__).parents[2] / "tflint_gpu" / "doctor" / "compatibility.toml"
 WHEEL = re.compile(r"tensorflow-(2\.(\d+)\.(\d+))-cp(\d)(\d+)-\w+-(manylinux\w*x86_64[\w.]*)\.whl")
 OLDEST = 4
-HEAD = """\
-# What each TensorFlow for Linux on x86-64 was built for. Written by tests/benchmarks/compatibility.py from the wheels on the
-# package index, on {date}; `wheel` is the file that the row was read in. `capabilities` are those whose code is in it
-# (sm_) or can be made from it by the driver (compute_); `wants` is what `tensorflow[and-cuda]` installs.
-"""
+FIRST_ROW = '["2.4"]'
 
 
 class Remote(io.RawIOBase):
@@ -84,7 +80,8 @@ def main() -> None:
             patches = releases.setdefault(int(match[2]), {})
             patches.setdefault(int(match[3]), []).append((python, file["filename"], url))
     rows = [_row(minor, patches[max(patches)]) for minor, patches in sorted(releases.items()) if minor >= OLDEST]
-    OUTPUT.write_text(HEAD.format(date=datetime.date.today()) + "\n" + "\n".join(rows), encoding="utf-8")
+    head = OUTPUT.read_text("utf-8").partition(FIRST_ROW)[0]  # what was read elsewhere stays
+    OUTPUT.write_text(head + "\n".join(rows), encoding="utf-8")
 
 
 def _row(minor: int, wheels: list[tuple[int, str, str]]) -> str:
@@ -103,6 +100,7 @@ def _row(minor: int, wheels: list[tuple[int, str, str]]) -> str:
     lines = [
         f'["2.{minor}"]',
         f'wheel = "{name}"',
+        f'read = "{datetime.date.today()}"',
         f"python = {json.dumps([f'3.{python}' for python in sorted(python for python, _, _ in wheels)])}",
         f'cuda = "{facts["cuda_version"]}"',
         f'cudnn = "{facts["cudnn_version"]}"',

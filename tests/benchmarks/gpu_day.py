@@ -1,6 +1,6 @@
 """All that needs a GPU, for the day one is at hand: run it again until it says that nothing is left.
 
-    python tests/benchmarks/gpu_day.py [--minutes 8] [--device gpu:0] [--only memory|verify|evidence] [--list]
+    python tests/benchmarks/gpu_day.py [--minutes 8] [--device gpu:0] [--only memory|verify|evidence] [--retry] [--list]
 
 It checks NVML's figures against TensorFlow's own, runs `verify` on each program of `fixtures/`, and each workload of
 `rules/EVIDENCE.md`. Each piece of it is kept in `--results` as soon as it is done, so that a call which ends, or is
@@ -95,15 +95,24 @@ def pieces(budget: float, only: str | None = None) -> list[Piece]:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The pieces, and the folder that keeps what came of them."""
+    """The pieces, and the folder that keeps what came of them.
+
+    Arguments:
+        retries: whether a piece that failed counts as not done.
+    """
 
     pieces: Sequence[Piece]
     results: Path
     clock: Callable[[], float] = time.monotonic
+    retries: bool = False
 
     def left(self) -> list[Piece]:
         """What has no result yet."""
-        return [piece for piece in self.pieces if not self._file(piece).exists()]
+        return [piece for piece in self.pieces if not self._is_done(piece)]
+
+    def _is_done(self, piece: Piece) -> bool:
+        file = self._file(piece)
+        return file.exists() and not (self.retries and json.loads(file.read_text("utf-8"))["found"]["fault"])
 
     def work(self, seconds: float, do: Do, tell: Callable[[str], object] = print) -> None:
         """Do as many of the pieces that are left as surely end in this time, and keep each result at once."""
@@ -266,13 +275,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=["memory", "verify", "evidence"])
     parser.add_argument("--results", type=Path, default=ROOT / ".gpu_day", help="where results are kept")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
+    parser.add_argument("--retry", action="store_true", help="do again what failed, too")
     parser.add_argument("--list", action="store_true", help="what is left, and nothing else")
     given = parser.parse_args(arguments)
     choice = choose(survey(), given.device, *shown_devices())
     card = "no GPU" if choice.gpu is None else choice.gpu.name
     results = given.results.resolve() / re.sub(r"\W+", "-", card)  # another card is another day
     everything = Day(pieces(given.budget), results)
-    day = Day(pieces(given.budget, given.only), results)
+    day = Day(pieces(given.budget, given.only), results, retries=given.retry)
     if given.list:
         print("".join(f"{piece.kind} {piece.what}\n" for piece in day.left()), end="")
         return LEFT if day.left() else DONE

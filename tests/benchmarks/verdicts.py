@@ -2,11 +2,12 @@
 
     python tests/benchmarks/verdicts.py [--repeat 20] [--only TFG207] [--runs 3]
     python tests/benchmarks/verdicts.py --known 1.5 1.2 1 [--repeat 20] [--seconds 60] [--samples FILE]
+    python tests/benchmarks/verdicts.py --told FILE
 
 Without `--known` each line is a finding of a fixture, on the CPU with the installed TensorFlow: how often which verdict,
 and the smallest, median and largest of the factors that were measured. With it the programs do a piece of work n and m
 times a step, so that the true factor is n / m; 1 is a program against itself. `--samples` writes what the rounds
-measured, for `intervals.py`, one JSON object a line.
+measured, for `intervals.py`, one JSON object a line; `--told` counts the verdicts in such a file and measures nothing.
 """
 
 from __future__ import annotations
@@ -104,6 +105,17 @@ def measured(options: argparse.Namespace) -> Iterator[tuple[str, Verification]]:
             yield title, result
 
 
+def tell(path: Path) -> None:
+    """Print how often which verdict stands in a file of samples, after how many seconds, and at which load."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for title in dict.fromkeys(line["title"] for line in lines):
+        own = [line for line in lines if line["title"] == title]
+        counts = Counter(line["verdict"] for line in own)
+        said = ", ".join(f"{n} x {name}" for name, n in counts.most_common())
+        seconds, load = (statistics.median(line[name] for line in own) for name in ("seconds", "load"))
+        print(f"{title}: {said}; median {seconds:.0f} s, load {load:.1f}")
+
+
 def main() -> None:
     """Repeat and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -113,7 +125,11 @@ def main() -> None:
     parser.add_argument("--only", metavar="CODE")
     parser.add_argument("--known", nargs="+", metavar="FACTOR")
     parser.add_argument("--samples", type=Path, metavar="FILE")
+    parser.add_argument("--told", type=Path, metavar="FILE")
     options = parser.parse_args()
+    if options.told is not None:
+        tell(options.told)
+        return
     tensorflow = subprocess.run(
         [sys.executable, "-c", "import importlib.metadata as m; print(m.version('tensorflow-cpu'))"],
         capture_output=True,

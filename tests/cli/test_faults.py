@@ -211,15 +211,14 @@ def test_who_ends_a_run_that_mends_finds_whole_files_and_no_others(name: str, co
 
 
 ENDED_PARENT = """
-import os, sys
+import os
 from multiprocessing import active_children
-from tflint_gpu.checking import workers
-workers.Engine.check = lambda self, file: os.read(0, 1)
-def started(executor, *given, submit=workers.ProcessPoolExecutor.submit, **named):
-    future = submit(executor, *given, **named)
+from tflint_gpu.checking import engine, processes
+engine.Engine.examine = lambda self, file: os.read(0, 1)
+def told(worker, stretches, go_on=processes._Worker.go_on):
+    go_on(worker, stretches)
     print(*(process.pid for process in active_children()), flush=True)
-    return future
-workers.ProcessPoolExecutor.submit = started
+processes._Worker.go_on = told
 from tflint_gpu.cli import main
 main(["check", "--isolated", "--no-cache", "--jobs", "2", "."])
 """

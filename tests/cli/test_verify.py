@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,10 +129,9 @@ def test_when_the_budget_ends_what_was_measured_is_reported(tmp_path: Path) -> N
     arguments = ["--yes", "--select", "TFG501,TFG202", "--budget", "2h", "--runs", "2", "--output-format", "json", "."]
     done = run(tmp_path, *arguments, command=[sys.executable, "-c", BUDGET_ENDS])
     first, second = results(done)
-    assert [str(first["filename"]), str(second["filename"])] != ["", ""]
-    assert first["code"] == "TFG501" and first["verdict"] == "confirmed"
-    assert second["verdict"] == "not run" and "budget" in str(second["reason"])
-    assert done.returncode == 1
+    assert (first["code"], second["code"]) == ("TFG501", "TFG202")
+    assert "budget" in str(first["reason"]) and "budget" in str(second["reason"])
+    assert "budget of 40 s" in json.loads(done.stdout)["interrupted"]
 
 
 def test_after_ctrl_c_no_process_is_left_and_the_report_is_written(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_after_ctrl_c_no_process_is_left_and_the_report_is_written(tmp_path: Pat
         stderr=subprocess.DEVNULL,
     )
     # The programs of the second finding are written before they run, and import TensorFlow twice before there is a round.
-    while not list(tmp_path.glob("kept/TFG202*/after/*.py")) and started.poll() is None:
+    while not list(tmp_path.glob("kept/b.py/*_TFG202/after/*.py")) and started.poll() is None:
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)
     assert started.wait() == 130
@@ -224,7 +224,7 @@ def test_kept_programs_run_by_hand(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(LOOP)
     done = run(tmp_path, "--yes", "--select", "TFG202", "--runs", "1", "--keep", "kept", ".")
     assert done.returncode in (0, 1), done.stderr
-    (folder,) = (tmp_path / "kept").iterdir()
+    (folder,) = (tmp_path / "kept" / "train.py").iterdir()
     assert "@tf.function" in (folder / "after" / "train.py").read_text()
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     by_hand = subprocess.run(
@@ -268,3 +268,9 @@ def test_a_gpu_that_was_asked_for_and_is_not_used_is_exit_code_2_with_doctors_re
     assert done.returncode == 2, done.stdout + done.stderr
     assert "TensorFlow does not use it: TFG9" in done.stderr
     assert "confirmed" not in done.stdout
+
+
+def test_a_gpu_that_is_asked_for_and_not_there_is_explained_by_doctors_codes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEVICE)
+    done = run(tmp_path, "--yes", "--device", "gpu", ".")
+    assert done.returncode == 2 and re.search(r"--device gpu: TFG9\d\d [a-z-]+: ", done.stderr), done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import subprocess
 import sys
@@ -10,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_nvml import FakeNvml
+from fake_nvml import NOT_SUPPORTED, FakeNvml
 
 from tflint_gpu.doctor import examination
 from tflint_gpu.doctor.cards import survey
-from tflint_gpu.doctor.compatibility import builds, release, runs_on
-from tflint_gpu.doctor.examination import Answer, Patience, examine, run
+from tflint_gpu.doctor.compatibility import builds, least_driver, release, runs_on, table
+from tflint_gpu.doctor.examination import Answer, Patience, _survey, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
+from tflint_gpu.doctor.probes.cards import forbidden
 from tflint_gpu.doctor.surroundings import look
 
 Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -63,6 +65,18 @@ def test_the_table_has_the_installed_build() -> None:
     assert ".".join(map(str, sys.version_info[:2])) in row.python
 
 
+def test_every_row_of_the_table_says_where_and_when_it_was_read() -> None:
+    """Protects compatibility.toml from gaps and from facts of nobody."""
+    rows = {key: row for key, row in table().items() if key[0].isdigit()}
+    assert [release(key) for key in rows] == [(2, minor) for minor in range(4, 4 + len(rows))] and len(rows) >= 18
+    for key, row in rows.items():
+        assert row["wheel"].startswith(f"tensorflow-{key}.") and row["python"] and row["cudnn"] and row["capabilities"]
+        assert least_driver(row["cuda"]), key
+        assert not row.get("wants") or any(name.startswith("nvidia-cudnn-cu") for name in row["wants"])
+    for row in [*rows.values(), *table()["drivers"].values(), table()["windows"]]:
+        assert datetime.date.fromisoformat(row["read"]) and (row.get("wheel") or row["source"])
+
+
 def test_code_for_a_card() -> None:
     """Protects TFG904: code of one generation runs on the later cards of it; what is no code yet, on all later ones."""
     built = ("sm_60", "sm_70", "compute_80")
@@ -92,10 +106,10 @@ def test_a_python_that_hangs_gives_a_picture_all_the_same(tmp_path: Path) -> Non
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexec sleep 3600\n")
     python.chmod(0o755)
-    facts = examine(python, patience=Patience(quick=30, tensorflow=1, operations=1))
+    facts = examine(python, patience=Patience(quick=1, tensorflow=1, operations=1))
     assert "TensorFlow" in [what for what, _ in facts.silent]
     assert facts.tensorflow is not None
-    assert "out of time" in facts.tensorflow.error
+    assert "did not end in time" in facts.tensorflow.error
 
 
 def test_nothing_of_the_users_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +118,32 @@ def test_nothing_of_the_users_folder_is_imported(tmp_path: Path, monkeypatch: py
     (tmp_path / "json.py").write_text("raise RuntimeError('the users own')\n")
     facts = examine(Path("/no/such/python"))
     assert "the cards" not in dict(facts.silent)
+
+
+@pytest.mark.parametrize(
+    ("nvml", "parts", "mode"),
+    [
+        (FakeNvml(), None, "shared"),
+        (FakeNvml(parts={0: (0, 1)}), ("MIG-00-abc", "MIG-01-abc"), "shared"),
+        (FakeNvml(mig=1), (), "shared"),
+        (FakeNvml(mig=1, refuses={"parts": NOT_SUPPORTED}), None, "shared"),
+        (FakeNvml(mode=3), None, "exclusive"),
+        (FakeNvml(mode=2), None, "prohibited"),
+        (FakeNvml(refuses={"mode": NOT_SUPPORTED}), None, "shared"),
+    ],
+)
+def test_what_nvml_tells_of_parts_and_of_who_may_compute(nvml: FakeNvml, parts: tuple[str, ...], mode: str) -> None:
+    (gpu,) = survey(nvml).gpus
+    assert (gpu.mig_parts, gpu.mode) == (parts, mode)
+    again = _survey(Answer("answered", (json.loads(json.dumps(dataclasses.asdict(survey(nvml)))),)))
+    assert again.gpus == (gpu,)
+
+
+def test_files_that_cannot_be_opened_are_found(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia-caps"):
+        (tmp_path / name).mkdir()  # a folder lets itself be written to by its mode, and cannot be opened so
+    (tmp_path / "nvidiactl").write_text("")
+    assert forbidden(tmp_path) == ["/dev/nvidia0"]
 
 
 def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
@@ -122,8 +162,11 @@ def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
+    (tmp_path / "sys/bus/pci/drivers/nouveau").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:01:00.0/driver").symlink_to("../../drivers/nouveau")
     found = look(tmp_path, {"CUDA_VISIBLE_DEVICES": "", "HOME": "/root"}, ("Linux", "x86_64"))
     assert (found.cards, found.kernel_driver, found.container) == (1, "535.54.03", "kubernetes")
+    assert found.bound == ("nouveau",)
     assert (found.wsl, found.wsl_driver) == (True, True)
     assert found.device_files == (("/dev/nvidia0", True),)
     assert found.variables == {"CUDA_VISIBLE_DEVICES": ""}
@@ -143,6 +186,7 @@ def test_the_command_without_tensorflow(tmp_path: Path, doctor: Doctor) -> None:
     assert "TFG909" in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith("Next: ")
     assert doctor("--python", "/no/such/python").returncode == 2
+    assert doctor("--python", "/bin/ls").returncode == 2, "nothing could be seen"
 
 
 PROGRAM = """\

@@ -11,6 +11,7 @@ from tflint_gpu.doctor.compatibility import builds
 from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Surroundings, TensorFlow
 from tflint_gpu.doctor.opinion import opinion
+from tflint_gpu.doctor.reports import as_text
 
 GIB = 1 << 30
 CARD = Gpu(0, "NVIDIA H100", "GPU-aaa", "580.65.06", 80 * GIB, 79 * GIB, False, (9, 0), True, 0)
@@ -176,6 +177,20 @@ MACHINES = {
         replace(BLIND, survey=NO_DRIVER, surroundings=around(device_files=(("/dev/nvidia0", False),))),
         ("TFG916",), 1, "usermod",
     ),
+    "device files that a cgroup forbids": Machine(
+        replace(BLIND, survey=NO_DRIVER, surroundings=around(forbidden=("/dev/nvidia0",), container="docker")),
+        ("TFG916",), 1, "docker run --gpus all",
+    ),
+    "a job of Slurm that may not open the card": Machine(
+        replace(BLIND, survey=NO_DRIVER, surroundings=around(
+            forbidden=("/dev/nvidia0",), variables={"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0"})),
+        ("TFG916",), 1, "Start the container or the job",
+    ),
+    "a job with the first card": Machine(
+        replace(GOOD, surroundings=around(
+            variables={"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": "0"})),
+        (), 0, "tflint-gpu check",
+    ),
     "a job without a GPU": Machine(
         replace(BLIND, survey=NO_DRIVER, surroundings=around(variables={"SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": ""})),
         ("TFG917",), 1, "sbatch --gpus=1",
@@ -207,6 +222,106 @@ MACHINES = {
     "Keras of another TensorFlow": Machine(
         replace(GOOD, installation=packages(keras="2.15.0")), ("TFG927",), 1, 'pip install "keras>=3.12.0"'
     ),
+    "a container with the driver's tools and without its CUDA": Machine(
+        replace(BLIND, surroundings=around(container="docker", variables={"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
+                libraries=(*LIBRARIES, Library("libcuda.so.1", error="cannot open shared object file"))),
+        ("TFG931",), 1, "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+    ),
+    "Windows' driver that the loader does not look for": Machine(
+        replace(BLIND, surroundings=Surroundings(wsl=True, wsl_driver=True, cards=0),
+                libraries=(*LIBRARIES, Library("libcuda.so.1", error="cannot open shared object file"))),
+        ("TFG931",), 1, "export LD_LIBRARY_PATH=/usr/lib/wsl/lib",
+    ),
+    "no device file for CUDA's memory": Machine(
+        replace(BLIND, surroundings=around(device_files=FILES[:2]), tensorflow=replace(TF, gpus=(), cuda_start=999)),
+        ("TFG931",), 1, "sudo nvidia-modprobe -u -c 0",
+    ),
+    "a machine that slept": Machine(
+        replace(BLIND, tensorflow=replace(TF, gpus=(), cuda_start=999)), ("TFG931",), 1, "sudo modprobe nvidia_uvm"
+    ),
+    "cards behind a switch that is off": Machine(
+        replace(BLIND, tensorflow=replace(TF, gpus=(), cuda_start=802)), ("TFG931",), 1, "start nvidia-fabricmanager"
+    ),
+    "a card that is divided into nothing": Machine(
+        replace(BLIND, survey=card(mig=True, mig_parts=())), ("TFG932",), 1, "nvidia-smi mig"
+    ),
+    "a part of a card that is not there": Machine(
+        replace(BLIND, survey=card(mig=True, mig_parts=("MIG-aaa",)),
+                surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "MIG-bbb"})),
+        ("TFG914", "TFG925"), 1, "unset CUDA_VISIBLE",
+    ),
+    "a part of a card": Machine(
+        replace(GOOD, survey=card(mig=True, mig_parts=("MIG-aaa",)),
+                surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "MIG-aaa"})),
+        ("TFG925",), 0, "tflint-gpu check",
+    ),
+    "a card that is for nobody": Machine(
+        replace(BLIND, survey=card(mode="prohibited")), ("TFG933",), 1, "nvidia-smi -i 0 -c DEFAULT"
+    ),
+    "a card that one process has for itself": Machine(
+        replace(BLIND, survey=card(mode="exclusive", holders=((4711, GIB),))), ("TFG933",), 1, "Wait until"
+    ),
+    "an exclusive card that is free": Machine(replace(GOOD, survey=card(mode="exclusive")), (), 0, "tflint-gpu check"),
+    "Keras that computes with something else": Machine(
+        replace(GOOD, surroundings=around(variables={"KERAS_BACKEND": "jax"})), ("TFG934",), 0, "unset KERAS_BACKEND"
+    ),
+    "a program that lets Keras compute with something else": Machine(
+        replace(GOOD, settings=(Setting("KERAS_BACKEND", "torch", "train.py", 2),)), ("TFG934",), 0, "(train.py:2)"
+    ),
+    "another driver for the card": Machine(
+        Facts(NO_LIBRARY, around(kernel_driver="", device_files=(), bound=("nouveau",)), PYTHON, replace(TF, gpus=())),
+        ("TFG901",), 1, "Install the driver",
+    ),
+    "a program that names a card that is not there": Machine(
+        replace(BLIND, settings=(Setting("CUDA_VISIBLE_DEVICES", "1", "train.py", 3),),), ("TFG922",), 1, "(train.py:3)"
+    ),
+    "a program that shows what the shell hides": Machine(
+        replace(GOOD, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "-1"}),
+                settings=(Setting("CUDA_VISIBLE_DEVICES", "0", "train.py", 3),)),
+        (), 0, "tflint-gpu check",
+    ),
+    "a program that names a CUDA directory that is gone": Machine(
+        replace(GOOD, settings=(Setting("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/gone", "train.py", 4),)),
+        ("TFG929",), 0, "(train.py:4)",
+    ),
+    "a CUDA directory without its library for XLA": Machine(
+        replace(GOOD, surroundings=around(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/proc"})), ("TFG929",), 0, "unset XLA_FLAGS",
+    ),
+    "the old Keras, which is not installed": Machine(
+        replace(GOOD, surroundings=around(variables={"TF_USE_LEGACY_KERAS": "1"}), tensorflow=replace(TF, keras="ImportError: x")),
+        ("TFG927",), 1, 'install "tf-keras==2.21.*"',
+    ),
+    "the old Keras of another TensorFlow": Machine(
+        replace(GOOD, surroundings=around(variables={"TF_USE_LEGACY_KERAS": "1"}), installation=packages(tf_keras="2.16.0")),
+        ("TFG927",), 1, 'install "tf-keras==2.21.*"',
+    ),
+    "a library of a wheel that cannot be opened": Machine(
+        replace(BLIND, libraries=(*LIBRARIES[1:], Library("libcudnn.so.9", "", f"{SITE}/cudnn/lib/libcudnn.so.9", "file too short"))),
+        ("TFG911",), 1, "--force-reinstall",
+    ),
+    "a library that only TensorFlow's log names": Machine(
+        replace(BLIND, libraries=LIBRARIES, tensorflow=replace(
+            TF, gpus=(), log="W dso_loader.cc:64] Could not load dynamic library 'libcusolver.so.11'; dlerror: libcusolver.so.11: no")),
+        ("TFG911",), 1, "and-cuda",
+    ),
+    "a processor that is too old": Machine(
+        replace(GOOD, tensorflow=TensorFlow(error="the process that imports it was ended by SIGILL"), libraries=(), operations=()),
+        ("TFG909",), 1, "AVX",
+    ),
+    "a job of Slurm on a machine without cards": Machine(
+        Facts(NO_LIBRARY, Surroundings(cards=0, variables={"SLURM_JOB_ID": "7"}), PYTHON, replace(TF, gpus=())),
+        ("TFG924",), 3, "no NVIDIA card",
+    ),
+    "a pod without a GPU": Machine(
+        Facts(NO_LIBRARY, around(container="kubernetes", device_files=(), variables={"NVIDIA_VISIBLE_DEVICES": "all"}),
+              PYTHON, replace(TF, gpus=())),
+        ("TFG915",), 1, "nvidia.com/gpu: 1",
+    ),
+    "a Python that does not answer": Machine(
+        Facts(NO_LIBRARY, NO_CARD, Installation("/bin/ls"), TensorFlow(error="the process that imports it did not end in time"),
+              silent=(("the packages", "failed"), ("TensorFlow", "out of time"))),
+        ("TFG930", "TFG930", "TFG924"), 2, "Run the command by itself",
+    ),
     "a look that took too long": Machine(
         replace(GOOD, silent=(("the cards", "out of time"),)), ("TFG930",), 0, "Run the command by itself"
     ),
@@ -233,3 +348,24 @@ def test_the_verdict_names_what_ran_where() -> None:
     elsewhere = replace(GOOD, operations=(replace(DONE[0], ran_on="/job:localhost/replica:0/task:0/device:CPU:0"),))
     assert opinion(elsewhere).verdict == "TensorFlow 2.21.0 computes on the CPU."
     assert [one.code for one in opinion(elsewhere).diagnoses] == ["TFG920"]
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "words"),
+    [
+        (Surroundings(system="Darwin", machine="arm64"), "tensorflow-metal"),
+        (Surroundings(container="docker"), "without the cards of its host"),
+        (Surroundings(cards=0, variables={"SLURM_JOB_ID": "7"}), "--gpus=1"),
+    ],
+)
+def test_where_there_is_no_card_it_is_said_where_one_might_be(surroundings: Surroundings, words: str) -> None:
+    (one,) = opinion(Facts(NO_LIBRARY, surroundings, PYTHON, CPU_TF)).diagnoses
+    assert one.code == "TFG924" and words in one.seen
+
+
+def test_the_report_shows_what_is_known_of_a_card() -> None:
+    text = as_text(opinion(replace(GOOD, survey=card(holders=((4711, GIB), (4712, None)), ecc_errors=3, mig=True))))
+    assert (
+        "NVIDIA H100, compute capability 9.0, 80896 of 81920 MiB free, held by processes 4711 (1024 MiB), 4712, MIG, "
+        "persistence on, 3 memory errors"
+    ) in text

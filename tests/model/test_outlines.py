@@ -26,9 +26,9 @@ def moved(code: str, folder: Path, loop_code: str = "for ") -> str | None:
     made = outline(model.file, loop, tape, UPDATES)
     if made is None:
         return None
-    edits = [(model.file.span(loop)[0], model.file.span(loop)[0], made.definition)]
-    texts = [made.call, *("pass" for _ in made.statements[1:])]
-    edits += [(*model.file.span(node), new) for node, new in zip(made.statements, texts, strict=True)]
+    above = model.source.above(model.file.span(loop)[0])
+    edits = [(above, above, made.definition)]
+    edits.append((model.file.span(made.first)[0], model.file.span(made.last)[1], made.call))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     ast.parse(text)
@@ -39,7 +39,7 @@ def heads(code: str, folder: Path) -> list[str]:
     """The head of the new function, its return and its call."""
     text = moved(code, folder)
     assert text is not None
-    return [line.strip() for line in text.splitlines() if "tflint_step" in line or line.strip().startswith("return")]
+    return [line.strip() for line in text.splitlines() if "train_step" in line or line.strip().startswith("return")]
 
 
 def test_step_in_a_loop(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_step_in_a_loop(tmp_path: Path) -> None:
     import tensorflow as tf
     for epoch in range(3):
         @tf.function
-        def tflint_step(x, y):
+        def train_step(x, y):
             with tf.GradientTape() as tape:
                 out = model(x)
     # a comment at the edge
@@ -76,10 +76,7 @@ def test_step_in_a_loop(tmp_path: Path) -> None:
         for x, y in ds:
             x = tf.reshape(x, (-1, 4))
             # the forward pass
-            loss = tflint_step(x, y)
-            pass  # all of them
-
-            pass
+            loss = train_step(x, y)
             print(loss)
     """
     assert moved(code, tmp_path) == textwrap.dedent(expected).lstrip("\n")
@@ -115,7 +112,7 @@ def test_what_is_returned(before: str, loop: str, behind: str, after: str, names
     """Protects what reads the results: the function returns them, and no other, which may be no tensors."""
     lines = heads(around(before, loop, behind, after), tmp_path)
     assert [line for line in lines if line.startswith("return")] == ([f"return {names}"] if names else [])
-    assert any(line.startswith(f"{names} = tflint_step" if names else "tflint_step") for line in lines)
+    assert any(line.startswith(f"{names} = train_step" if names else "train_step") for line in lines)
 
 
 def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:
@@ -123,13 +120,13 @@ def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:
     code = around("k = 1\ntotal = 0", "for step, (x, y) in enumerate(ds):\n    scale = k * step", "", "print(total)")
     code = code.replace("loss = f(x)", "loss = f(x) * scale + k\n        total += loss")
     lines = heads(code, tmp_path)
-    assert lines == ["def tflint_step(scale, total, x):", "return total", "total = tflint_step(scale, total, x)"]
+    assert lines == ["def train_step(scale, total, x):", "return total", "total = train_step(scale, total, x)"]
 
 
 def test_tabs_and_line_ends(tmp_path: Path) -> None:
     """Protects files of Windows and of tabs: the function is indented as its loop is."""
     code = around("", "for x in ds:", "print(loss)", "").replace("    ", "\t")
-    assert "\tloss = tflint_step(x)" in (moved(code, tmp_path) or "")
+    assert "\tloss = train_step(x)" in (moved(code, tmp_path) or "")
     assert "return loss" in (moved(code.replace("\n", "\r\n"), tmp_path) or "")
 
 

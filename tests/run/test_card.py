@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from fake_nvml import FakeNvml
 
-from tflint_gpu.cli.run import Run
+from tflint_gpu.run.recording import Recording
 
 
 @pytest.mark.parametrize(
@@ -27,6 +25,6 @@ def test_the_card_that_tensorflow_takes(
         monkeypatch.delenv(name, raising=False)
         if value is not None:
             monkeypatch.setenv(name, value)
-    choice = Run("train.py", (), {}, Path(), FakeNvml(free=(5, 9)))._card()
+    choice = Recording.begin(FakeNvml(free=(5, 9))).choice
     assert (choice.gpu and choice.gpu.index) == index
     assert note in choice.note

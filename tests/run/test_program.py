@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -144,22 +146,61 @@ def signalled(folder: Path, number: signal.Signals) -> subprocess.CompletedProce
     return subprocess.CompletedProcess([], process.returncode, out, err)
 
 
-def test_forked_processes_are_followed_and_told_apart(tmp_path: Path, write: Write) -> None:
-    write("""
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_multiprocessing_are_followed_and_told_apart(tmp_path: Path, write: Write, method: str) -> None:
+    """Protects data workers from being overlooked, however Python starts them."""
+    write(f"""
         import multiprocessing, time
 
         def work(_):
             time.sleep(0.7)
 
-        context = multiprocessing.get_context("fork")
-        with context.Pool(2) as pool:
-            pool.map(work, range(4))
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("{method}")
+            with context.Pool(2) as pool:
+                pool.map(work, range(4))
     """)
     report = measured(tmp_path, "program.py")
     assert report["exit_code"] == 0 and report["processes"] == 3
-    work = next(line for line in report["forked"] if line["function"] == "work")
-    assert 2.0 < work["seconds"] < 6.0
+    work = next(line for line in report["workers"] if line["function"] == "work")
+    assert work["seconds"] > 2.0
     assert not any(line["function"] == "work" for line in report["lines"])
+
+
+SPAWNED = """
+    import multiprocessing, os, sys
+
+    def show(queue):
+        queue.put((sys.argv, __name__, sorted(set(sys.modules["__main__"].__dict__)), os.environ.get("PYTHONPATH")))
+
+    if __name__ == "__main__":
+        context = multiprocessing.get_context("spawn")
+        queue = context.SimpleQueue()
+        process = context.Process(target=show, args=(queue,))
+        process.start()
+        print(queue.get())
+        process.join()
+        sys.exit(process.exitcode)
+"""
+
+
+def test_a_spawned_process_sees_what_it_would_see_without(tmp_path: Path, write: Write) -> None:
+    write(SPAWNED)
+    alone, watched = plainly(tmp_path, "program.py", "x"), run(tmp_path, "program.py", "x")
+    assert (watched.stdout, watched.returncode) == (alone.stdout, alone.returncode)
+    assert watched.stderr.startswith(alone.stderr)
+
+
+def test_a_file_that_gets_the_pipes_number_is_not_written_to(tmp_path: Path, write: Write) -> None:
+    """Protects files of programs that close everything that they inherited, as a daemon does."""
+    write("""
+        import os, time
+        os.closerange(3, 100)
+        files = [open(f"file{number}", "w+") for number in range(100)]
+        time.sleep(1)
+        assert not any(file.read() for file in files)
+    """)
+    assert run(tmp_path, "program.py").returncode == 0
 
 
 def test_a_process_that_outlives_the_program_does_not_keep_the_report(tmp_path: Path, write: Write) -> None:
@@ -203,3 +244,56 @@ def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -
         seconds[line["function"]] = seconds.get(line["function"], 0.0) + line["seconds"]
     for name in ("sleeping", "counting"):
         assert abs(seconds[name] - 1.5) < 0.05 * report["seconds"], seconds
+
+
+def test_settings_that_are_broken_meanwhile_cost_the_findings_and_not_the_report(tmp_path: Path, write: Write) -> None:
+    """Protects the report on hours, and the exit code, from whatever goes wrong afterwards."""
+    write("[tool.tflint-gpu]\nselect = ['TFG2']\n", "pyproject.toml")
+    write("""
+        import sys, time
+        import tensorflow as tf
+        open("pyproject.toml", "w").write("[")
+        time.sleep(0.5)
+        sys.exit(4)
+    """)
+    write("", "tensorflow.py")
+    done = subprocess.run(
+        [one for one in command("program.py") if one != "--isolated"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, env=PLAIN,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "warning: what `check` finds" in done.stderr or "TFG" not in done.stderr
+    assert "program.py:5" in done.stderr
+
+
+def test_a_program_that_runs_for_hours_is_told_of_meanwhile(tmp_path: Path, write: Write) -> None:
+    """Protects who waits for days: the program ends only after a report on it was written."""
+    write("""
+        import json, os, time
+        while not os.path.exists("run.json"):
+            time.sleep(0.05)
+        report = json.load(open("run.json"))
+        print(report["exit_code"], report["findings"])
+    """)
+    done = run(tmp_path, "--report-every", "0.1s", "--output-format", "json", "-o", "run.json", "program.py")
+    assert (done.stdout, done.returncode) == ("None []\n", 0)
+    assert json.loads((tmp_path / "run.json").read_text())["exit_code"] == 0
+
+
+def test_ctrl_c_on_a_terminal_ends_the_program_once_and_gives_the_report(tmp_path: Path, write: Write) -> None:
+    """Protects the way that a terminal takes: it sends the signal to the program and to the command at once."""
+    write("import time\nprint('ready', flush=True)\nwhile True:\n    time.sleep(0.05)\n")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        os.execve(sys.executable, command("program.py"), PLAIN)
+    seen = b""
+    with contextlib.suppress(OSError):  # the terminal is gone with the last process on it
+        while data := os.read(terminal, 1 << 16):
+            if b"ready" in data:
+                os.write(terminal, b"\x03")
+            seen += data
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGINT
+    assert seen.count(b"KeyboardInterrupt") == 1 and b"was ended by SIGINT" in seen, seen

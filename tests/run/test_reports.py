@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
 from tflint_gpu.cli.verify import Verify
@@ -87,8 +88,8 @@ TRAIN, LOAD = ((12, "train"), (17, "<module>")), ((5, "load"),)
 
 
 def cost_of(project: Path, known: Ledger, *found: Diagnostic) -> list[tuple[int, float, bool]]:
-    told = costs(found, known.entries, project, View(project).line)
-    return [(cost.diagnostic.location.row, round(cost.idle, 3), cost.is_around) for cost in told]
+    told = costs(found, known.entries, View(project))
+    return [(cost.diagnostic.location.row, round(cost.idle, 3), cost.of.startswith("the function")) for cost in told]
 
 
 def test_a_finding_costs_what_its_lines_do(project: Path) -> None:
@@ -96,19 +97,49 @@ def test_a_finding_costs_what_its_lines_do(project: Path) -> None:
     assert cost_of(project, known, finding(12)) == [(12, 1.0, False)]
     assert cost_of(project, known, finding(10)) == [(10, 2.0, False)], "the function that is mapped there"
     assert cost_of(project, known, finding(17)) == [(17, 1.0, False)], "a caller"
-    assert cost_of(project, known, finding(11)) == [(11, 5.0, True)], "the function around"
+    assert cost_of(project, known, finding(11)) == [(11, 5.0, False)], "the loop that it is the head of"
+    assert cost_of(project, known, finding(9)) == [(9, 5.0, True)], "the function around"
     assert cost_of(project, known, finding(11, notes=(4,))) == [(11, 2.0, False)], "the function that a note names"
     assert cost_of(project, known, finding(1)) == []
     assert cost_of(project, known, finding(12, kind="memory")) == [], "speed is not what it is about"
     ranked = cost_of(project, known, finding(11), finding(12), finding(10))
-    assert [row for row, _, _ in ranked] == [10, 12, 11], "its own lines count more than those around it"
+    assert [row for row, _, _ in ranked] == [11, 10, 12]
+    ranked = cost_of(project, known, finding(9), finding(12))
+    assert [row for row, _, _ in ranked] == [12, 9], "its own lines count more than those around it"
+
+
+EAGER_STEP = """\
+import tensorflow as tf
+
+for x, y in data:
+    with tf.GradientTape() as tape:
+        loss = model(x)
+    gradients = tape.gradient(loss, weights)
+    optimizer.apply(gradients, weights)
+    for weight in weights:
+        print(weight)
+print("done")
+"""
+
+
+def test_a_finding_on_the_head_of_a_step_costs_what_its_loop_does(project: Path) -> None:
+    """Protects the rank of TFG202, whose line itself takes no time, in a loop that is in no function."""
+    (project / "train.py").write_text(EAGER_STEP)
+    spent = [(1.0, "", "", ((row, "<module>"),)) for row in (4, 5, 6, 9, 10)]
+    known = ledger(project, *spent)  # type: ignore[arg-type]
+    told = costs([finding(4), finding(8), finding(5)], known.entries, View(project))
+    assert [(cost.diagnostic.location.row, cost.idle, cost.of) for cost in told] == [
+        (4, 4.0, "the loop around it"), (5, 1.0, "its own lines"), (8, 1.0, "the loop around it"),
+    ]  # fmt: skip
+    (project / "train.py").write_text("for :\n" * 9)
+    assert cost_of(project, known, finding(4)) == [(4, 1.0, False)]
 
 
 def report(project: Path, card: bool = True, code: int | None = 0) -> Report:
     known = ledger(
         project, (6.0, "validation", "", TRAIN), (3.0, "data", "feed", LOAD), (1.0, "import", "", ()), card=card
     )
-    told = costs([finding(12), finding(10)], known.entries, project, View(project).line)
+    told = costs([finding(12), finding(10)], known.entries, View(project))
     return Report("train.py --x '<b>'", 10.0, code, known, GPU if card else None, "" if card else "no driver", told)
 
 
@@ -124,7 +155,7 @@ def test_full(project: Path) -> None:
 
 def test_full_without_a_card_says_so(project: Path) -> None:
     text = renderer("full")(report(project, card=False, code=-9), View(project))
-    assert "No GPU was watched (no driver)" in text and "was ended by SIGKILL" in text
+    assert "on the CPU (no driver)\nNo GPU was watched: " in text and "was ended by SIGKILL" in text
     assert "a GPU would have waited" in text and "memory:" not in text
 
 
@@ -156,7 +187,7 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
     place, prediction = Location(row, 5), Prediction("slowdown")
     one = Diagnostic("TFG207", "eager", "slow", "train.py", place, Location(row, 10), row, "warning", prediction)
     known = ledger(project, (10.0, "", "", ((row, "<module>"),)))
-    told = costs([one], known.entries, project, View(project).line)
+    told = costs([one], known.entries, View(project))
     text = renderer("json")(Report("train.py", 40.0, 0, known, costs=told), View(project))
     (project / "run.json").write_text(text)
     command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--select", "TFG207"]
@@ -174,9 +205,15 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
 def test_verify_starts_with_the_dearest(project: Path) -> None:
     (project / "run.json").write_text(renderer("json")(report(project), View(project)))
     cases: list[Any] = [SimpleNamespace(diagnostic=finding(row)) for row in (1, 10, 12)]
-    ordered = Verify((), {"measured": "run.json"}, project)._ordered(cases)
+    ordered = Verify((), {"measured": "run.json", "order": None}, project)._ordered(cases)
     assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
-    assert Verify((), {"measured": None}, project)._ordered(cases) == cases
+    assert Verify((), {"measured": None, "order": None}, project)._ordered(cases) == cases
+    (project / "run.json").rename(project / "tflint-gpu-run.json")
+    ordered = Verify((), {"measured": None, "order": "cost"}, project)._ordered(cases)
+    assert [case.diagnostic.location.row for case in ordered] == [12, 10, 1]
+    (project / "tflint-gpu-run.json").unlink()
+    with pytest.raises(click.ClickException, match=r"--order cost: .*tflint-gpu-run.json: cannot be read"):
+        Verify((), {"measured": None, "order": "cost"}, project)._ordered(cases)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [], "device": {}}', '{"findings": [], "device": {}}'])
@@ -224,5 +261,5 @@ def test_the_page_stands_alone(project: Path) -> None:
 
 
 def test_costs_of_nothing() -> None:
-    assert costs([finding(1)], {}, Path("/"), lambda name, row: None) == ()
-    assert Cost(finding(1), 1.0).is_around is False
+    assert costs([finding(1)], {}, View(Path("/"))) == ()
+    assert Cost(finding(1), 1.0).of == "its own lines"

@@ -254,7 +254,7 @@ def test_order_of_what_is_put_around_nested_code(tmp_path: Path) -> None:
 
 def test_edit_within_a_replaced_stretch_is_left_out(tmp_path: Path) -> None:
     """Protects programs from halves of edits: what is replaced takes everything within along."""
-    project = Files(tmp_path, main="a = [1]\nplace(f(a)[0])")
+    project = Files(tmp_path, main="f = list\na = [1]\nplace(f(a)[0])")
     model, call = project.call("place(")
     inner = project.call("f(a)")[1]
     value = call.args[0].value
@@ -299,19 +299,21 @@ def test_what_follows_the_first_entry_is_tried(tmp_path: Path) -> None:
 
 
 def test_nothing_runs_the_place(tmp_path: Path) -> None:
-    files = Files(tmp_path, main="def f(x): place(x)")
-    with pytest.raises(NotExtractable, match="nothing in the checked files runs `f`"):
+    files = Files(tmp_path, main="def f(cfg): place(cfg)")
+    with pytest.raises(
+        NotExtractable, match=r"nothing in the checked files runs `f`, .* parameter `cfg` is: add a call"
+    ):
         files.extract()
+    nested = Files(tmp_path / "nested", main="def f():\n    def g(): place(1)\n    return 1")
+    with pytest.raises(NotExtractable, match="nothing in the checked files runs `g`"):
+        nested.extract()
 
 
 DOWNLOADS = {
-    "import tensorflow as tf\nx = tf.keras.utils.get_file('a', 'http://a')": "tf.keras.utils.get_file",
-    "import tensorflow_datasets as tfds\nx = tfds.load('mnist')": "tfds.load",
-    "from keras.datasets import imdb\nx = imdb.load_data()": "imdb.load_data",
-    "from urllib.request import urlretrieve\ndef get(): return urlretrieve('http://a')\nx = get()": "urlretrieve",
-    "import subprocess\nx = subprocess.check_output(['ls'])": "subprocess.check_output",
-    "import pandas as pd\nurl = 'https://example.org/a.csv'\nx = pd.read_csv(url)": "https://example.org/a.csv",
-    "import os\nx = os.system('ls')": "os.system",
+    "import tensorflow_datasets as tfds\nx = tfds.load('wikipedia')": "tfds.load",
+    "import tensorflow_datasets as tfds\nx = tfds.load(name)": "tfds.load",
+    "from urllib.request import urlopen\ndef get(): return urlopen('http://a')\nx = get()": "urlopen",
+    "import other\nurl = 'https://example.org/a.csv'\nx = other.read(url)": "https://example.org/a.csv",
 }
 
 
@@ -322,14 +324,28 @@ def test_what_would_be_downloaded_is_refused(code: str, name: str, tmp_path: Pat
         Files(tmp_path, main=f"{code}\nplace(x)").extract()
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("import subprocess\nx = subprocess.check_output(['ls'])", "subprocess.check_output"),
+        ("import os\nx = os.popen('ls')", "os.popen"),
+    ],
+)
+def test_a_process_that_the_code_starts_is_called_that(code: str, name: str, tmp_path: Path) -> None:
+    """Protects who reads the reason from looking for data that is loaded."""
+    with pytest.raises(NotExtractable, match=rf"main.py:2:5 starts another program \(`{name}`\).*input="):
+        Files(tmp_path, main=f"{code}\nplace(x)").extract()
+
+
 @pytest.mark.parametrize("given", ["'path'", "'--n', '-n', required=True"])
 def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
     """Protects from programs that end at once with a text about their usage."""
     code = (
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
-    with pytest.raises(NotExtractable, match=r"main.py:3:1 wants `.*` on the command line"):
-        Files(tmp_path, main=code).extract()
+    assert (
+        "args = tflint_files.arguments(p.parse_args)()" in Files(tmp_path, main=code).extract().before.files["main.py"]
+    )
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"
 
 

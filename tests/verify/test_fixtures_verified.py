@@ -82,7 +82,8 @@ def test_a_program_gets_a_verdict(path: Path, code: str | None) -> None:
         return
     for case in sorted(ready, key=lambda case: case.prediction.kind in TIMED):
         once = _name(path) not in TO_THE_END
-        result = verified(case, runs=1 if once else None if case.prediction.kind in TIMED else 2)
+        certain = 2 if case.prediction.kind not in TIMED else None if case.diagnostic.code in CERTAIN else 3
+        result = verified(case, runs=1 if once else certain)
         if "without reaching" not in result.verdict.reason:  # code under a flag that nobody sets
             break
     assert result.verdict.verdict != "not run", result.verdict.reason

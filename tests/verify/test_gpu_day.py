@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import shutil
@@ -92,6 +93,13 @@ def test_a_call_that_is_ended_in_the_middle_loses_one_piece(day: Any) -> None:
         day.work(480.0, interrupted, tell=lambda text: None)
     assert [piece.what for piece in day.left()] == [f"p{n}.py" for n in range(3, 10)]
     assert [one["what"] for one in day.known()] == ["p0.py", "p1.py", "p2.py"]
+
+
+def test_what_failed_is_done_again_on_request_only(day: Any) -> None:
+    failing = {"fault": "it was not done after 100 s", "results": []}
+    day.work(480.0, lambda piece: failing if piece.what == "p4.py" else doing(day, 0.0, [])(piece), tell=str)
+    assert day.left() == []
+    assert [piece.what for piece in dataclasses.replace(day, retries=True).left()] == ["p4.py"]
 
 
 HARNESS = """

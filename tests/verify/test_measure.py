@@ -100,6 +100,25 @@ def test_a_block_is_judged_and_not_a_step(measure: Measure) -> None:
     assert sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02
 
 
+def test_empty_data_is_called_that_and_weights_are_kept_after_three_turns(measure: Measure) -> None:
+    """Protects from an endless loop over nothing, and from a repair that trains something else unseen."""
+    outcome = measure(
+        "empty = tf.data.Dataset.range(0)\n"
+        "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
+        "attempts = [lambda: list(tflint_measure.steps([])), lambda: list(tflint_measure.steps(empty, reads=True)),\n"
+        "            lambda: tflint_measure.consume(empty), lambda: tflint_measure.fit(model.fit)(empty),\n"
+        "            lambda: tflint_measure.fit(model.fit)(np.zeros((0, 2)), np.zeros((0, 1)))]\n"
+        "for attempt in attempts:\n"
+        "    try:\n        attempt()\n"
+        "    except tflint_measure.EmptyData as error:\n        print('empty:', error)\n"
+        "total = tf.Variable(0.0)\n"
+        "for x in tflint_measure.steps([1]):\n    total.assign_add(1.0)\n"
+    )
+    assert outcome.status == "finished", outcome.stderr
+    assert outcome.stdout.count("empty:") == 5
+    assert outcome.outputs == [3.0]
+
+
 def test_times_are_per_sample(measure: Measure) -> None:
     outcome = measure("for x in tflint_measure.steps([1, 2], samples=10):\n    time.sleep(0.02)\n")
     assert 0.0019 < sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02

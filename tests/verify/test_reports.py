@@ -207,6 +207,7 @@ def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
         "ratio": 20.0, "low": 18.5, "high": 22.25, "before": [0.02] * 3, "after": [0.001] * 3, "unit": "seconds per step",
     }  # fmt: skip
     assert (first["verdict"], first["gpu"]["before"]) == ("confirmed", 35.0)
+    assert first["again"] == "tflint-gpu verify --select TFG202 --at 3:5 train.py"
     assert len(first["samples"]["before"][0]["gpu"]["samples"]) == 20 and len(first["key"]) == 32
     assert second["samples"]["before"][0]["crash"] == {
         "exception": "builtins.ValueError", "text": "no such device", "during": "",

@@ -14,6 +14,7 @@ from tflint_gpu.verify.sandbox import (
     choose_sandbox,
     clean_environment,
     missing_mechanisms,
+    protection_of,
 )
 from tflint_gpu.verify.worker import run_program
 
@@ -30,6 +31,52 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert line.endswith(f" --bind {tmp_path} {tmp_path} --chdir {tmp_path} -- /usr/bin/python3 a.py")
     assert command.count("--bind") == 1
     assert "--dev-bind" not in command
+
+
+def test_tmp_is_private_and_has_what_the_program_needs() -> None:
+    """Protects programs that write to /tmp, and what others have there from being read."""
+    command = ["/tmp/venv/bin/python", "/tmp/programs-1/before/pkg/train.py"]
+    folders = ("/tmp/venv", "/tmp/programs-1")
+    arguments = BWRAP.wrap(command, Path("/tmp/scratch"), "cpu")
+    line = " ".join(arguments)
+    assert " --tmpfs /tmp " in line and line.index("--tmpfs /tmp") < line.index("--bind /tmp/scratch")
+    for folder in folders:
+        assert (f" --ro-bind {folder} {folder} " in line) == Path(folder).is_dir()
+
+
+def test_the_folder_of_a_program_below_tmp_is_seen(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    top = Path(*tmp_path.parts[:3])
+    line = " ".join(BWRAP.wrap(["/usr/bin/python3", str(script)], tmp_path / "scratch", "cpu"))
+    assert (f" --ro-bind {top} {top} " in line) == (Path("/tmp") in tmp_path.parents)
+
+
+def test_the_device_that_cuda_needs_is_made_before_the_sandbox_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects from "no CUDA-capable device" in bubblewrap after a boot: in it nothing may make device files."""
+    asked = tmp_path / "asked"
+    maker = tmp_path / "nvidia-modprobe"
+    maker.write_text(f'#!/bin/sh\necho "$@" > {asked}\n')
+    maker.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda self: str(self) == "/dev/nvidiactl" or exists(self))
+    BWRAP.wrap(["python"], tmp_path, "cpu")
+    assert not asked.is_file()
+    BWRAP.wrap(["python"], tmp_path, "gpu:0")
+    assert asked.read_text() == "-c 0 -u\n"
+
+
+def test_who_is_asked_is_told_what_protects_the_home_folder() -> None:
+    assert str(Path.home()) in protection_of(choose_sandbox("none"))
+    assert "home" not in protection_of(Sandbox("bwrap", "programs run in bubblewrap", "/usr/bin/bwrap"))
+
+
+def test_variables_that_are_handed_on_win(tmp_path: Path) -> None:
+    handed_on = {"OMP_NUM_THREADS": "3", "PYTHONHASHSEED": "7"}
+    environment = clean_environment(tmp_path, tmp_path / "result", "cpu", handed_on)
+    assert environment.items() >= handed_on.items() and environment["LANG"] == "C.UTF-8"
 
 
 def test_a_gpu_stays_reachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +168,7 @@ def attempt(name, action):
 attempt("network", lambda: socket.create_connection(("127.0.0.1", {server.getsockname()[1]}), timeout=5))
 attempt("outside", lambda: open({str(outside)!r}, "w"))
 attempt("inside", lambda: open("inside", "w"))
+attempt("temporary", lambda: open("/tmp/tflint-gpu-test-of-the-sandbox", "w"))
 def remount():
     if ctypes.CDLL(None).mount(None, b"/", None, 32 | 4096, None):  # MS_REMOUNT | MS_BIND: writable again
         raise OSError
@@ -132,8 +180,10 @@ with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
         outcome = run_program(program, sandbox=AVAILABLE)
     assert outcome.result is not None, outcome
     assert outcome.result.notes == {
-        "network": "refused", "outside": "refused", "inside": "done", "remount": "refused", "processes": 2,
+        "network": "refused", "outside": "refused", "inside": "done", "temporary": "done", "remount": "refused",
+        "processes": 2,
     }  # fmt: skip
+    assert not Path("/tmp/tflint-gpu-test-of-the-sandbox").exists()
     assert not outside.exists()
 
 

@@ -5,34 +5,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 from fake_nvml import GIB, FakeNvml
+from verified import case, program
 
-from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.doctor.cards import Gpu, choose, survey
-from tflint_gpu.experiment import Experiment
 from tflint_gpu.verify import gpu as gpu_module
 from tflint_gpu.verify.extract import Pair, Program
 from tflint_gpu.verify.verification import Case, Setup, Verification, verify
-
-SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
-
-
-def program(*, step: float = 0.01, line: str = "", **result: object) -> Program:
-    """Write a result with five steps after a while in which a card can be looked at."""
-    document = json.dumps({"steps": [step] * 5, "outputs": None, "dtype": None, "devices": [], "notes": {}, **result})
-    code = f"import json, os, sys, time\n{line}\ntime.sleep(0.3)\nopen(os.environ['TFLINT_GPU_RESULT'], 'w').write({document!r})\n"
-    return Program("p.py", {"p.py": code})
-
-
-def case(before: Program, after: Program, prediction: Prediction = SLOWDOWN, **fields: object) -> Case:
-    place = Location(1, 1)
-    diagnostic = Diagnostic("TFG202", "eager-train-step", "", "train.py", place, place, 1, "warning", prediction)
-    experiment = Experiment(None, None, **fields)  # type: ignore[arg-type]
-    return Case(diagnostic, prediction, experiment, pair=Pair(before, after))
 
 
 def verdict(one: Case, setup: Setup | None = None, seconds: float = 60.0) -> Verification:
@@ -168,8 +151,16 @@ def test_memory_on_a_card_is_judged_by_its_growth_where_processes_are_hidden(mon
 
 def test_programs_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     verdict(case(program(step=0.1), program()), Setup(runs=1, keep=tmp_path))
-    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py"))
-    assert kept == ["TFG202_train_1_1/after/p.py", "TFG202_train_1_1/before/p.py"]
+    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("p.py"))
+    assert kept == ["train.py/1_1_TFG202/after/p.py", "train.py/1_1_TFG202/before/p.py"]
+
+
+def test_a_program_that_fails_before_the_measurement_is_kept_too(tmp_path: Path) -> None:
+    """Protects who wants to see why a pipeline could not be calibrated."""
+    broken = case(program(line="raise RuntimeError('no data')"), program(), calibrates=True)
+    result = verdict(broken, Setup(keep=tmp_path))
+    assert result.verdict.verdict == "not run" and "the pipeline" in result.verdict.reason
+    assert "RuntimeError" in (tmp_path / "train.py" / "1_1_TFG202" / "before" / "p.py").read_text()
 
 
 def test_a_card_that_tensorflow_does_not_use_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,3 +233,40 @@ def test_the_use_of_the_card_is_that_of_the_time_in_which_was_measured(monkeypat
     assert recording is not None and recording.window is not None
     assert 0.0 < recording.window[0] < recording.window[1] and len(recording.measured) < len(recording.samples)
     assert result.before[0].host_memory > 0
+
+
+MADE_UP = {"notes": {"made_up": ["a table with the columns a, b"]}}
+
+
+def test_what_was_made_up_is_told_and_refutes_nothing() -> None:
+    """Protects findings from data that is unlike the user's: no effect with it is no proof that there is none."""
+    same = case(program(step=0.01, **MADE_UP), program(step=0.01, **MADE_UP))
+    result = verdict(same)
+    assert result.verdict.verdict == "inconclusive" and "a table with the columns a, b" in result.verdict.reason
+    assert verdict(case(program(step=0.01), program(step=0.01))).verdict.verdict == "refuted"
+    slower = verdict(case(program(step=0.1, **MADE_UP), program(step=0.01, **MADE_UP)))
+    assert slower.verdict.verdict == "confirmed" and "made up: a table" in slower.verdict.reason
+
+
+def test_a_crash_with_made_up_input_is_no_verdict() -> None:
+    """Protects from stand-ins that do not fit: neither the flagged code nor the repair is to blame."""
+    early = "open(os.environ['TFLINT_GPU_RESULT'], 'w').write(json.dumps({'steps': [], 'notes': {'made_up': ['x'], 'unfinished': True}}));"
+    fails = program(line=f"{early} raise ValueError('shape')")
+    one = case(fails, fails, Prediction("crash"), exceptions=("NotImplementedError",))
+    result = verdict(one)
+    assert (
+        result.verdict.verdict == "not run"
+        and "ValueError: shape" in result.verdict.reason
+        and "made up: x" in result.verdict.reason
+    )
+    ends = case(program(line=f"{early} os._exit(0)"), program())
+    assert "without reaching what was flagged" in verdict(ends).verdict.reason
+
+
+def test_results_that_differ_with_made_up_input_are_no_verdict() -> None:
+    """Protects from made-up numbers that make two right programs differ."""
+    before, after = (program(outputs=[number], dtype="float32", **MADE_UP) for number in (1.0, 2.0))
+    result = verdict(case(before, after, Prediction("wrong-result")))
+    assert result.verdict.verdict == "not run" and "which may be due to it" in result.verdict.reason
+    told = program(outputs=[1.0], dtype="float32", notes={**MADE_UP["notes"], "wrong": "still the old one"})
+    assert verdict(case(told, after, Prediction("wrong-result"))).verdict.verdict == "wrong result confirmed"

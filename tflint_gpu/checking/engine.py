@@ -69,6 +69,7 @@ class Engine:
         use_cache: note what results rest on, so that they can be kept.
         ignore_noqa: report what comments silence, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
+        keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
     """
 
     resolver: SettingsResolver
@@ -77,6 +78,7 @@ class Engine:
     use_cache: bool = False
     ignore_noqa: bool = False
     sources: Sources | None = None
+    keeps_files: bool = False
     _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
     _targets: dict[tuple[str | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
@@ -197,17 +199,19 @@ class Engine:
         ]
 
     def model_of(self, file: FileToCheck) -> Model | None:
-        """The model of a file that mentions TensorFlow; None for others and where it does not parse."""
+        """The model of a file that mentions TensorFlow; None for others.
+
+        Raises:
+            UnreadableSource: the file does not parse.
+            OSError: it cannot be read.
+        """
         data = file.read()
         if not file.may_matter(data):
             return None
         from tflint_gpu.model import Model
 
-        try:
-            project = self._project_for(file.root, self.target_for(file))
-            return Model.open(decode_source(data, file.path, file.name), project)
-        except (UnreadableSource, RecursionError):
-            return None
+        project = self._project_for(file.root, self.target_for(file))
+        return Model.open(decode_source(data, file.path, file.name), project)
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
@@ -333,7 +337,7 @@ class Engine:
         if (root, target) not in self._projects:
             from tflint_gpu.model import Project
 
-            self._projects[root, target] = Project(root, target, self.sources)
+            self._projects[root, target] = Project(root, target, self.sources, keeps_all=self.keeps_files)
         return self._projects[root, target]
 
 
@@ -354,24 +358,28 @@ class Batch:
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
     """A fix with offsets instead of nodes; None if it spans cells of a notebook."""
     source = file.source
-    edits = []
-    for edit in fix.edits:
-        start, end = file.span(edit.node)
-        text = edit.text
-        if edit.where == "below":
-            start = end = source.end_of_line(end)
-            if source.text[start - 1] not in "\r\n":  # the last line, without an end
-                text = "\n" + text.rstrip("\n")
-        elif edit.where == "lines":
-            start, end = source.whole_lines(start, end)
-        elif edit.where == "after":
-            start = end
-        elif edit.where == "before":
-            end = start
-        edits.append(Edit(start, end, source.locate(start), source.locate(end), text))
+    edits = [placed_edit(source, file.span(edit.node), edit.text, edit.where) for edit in fix.edits]
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
     return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+
+
+def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str) -> Edit:
+    """An edit with offsets: a text for a stretch, `before` or `after` it, `below` or `above` its lines, or for them."""
+    start, end = span
+    if where == "below":
+        start = end = source.end_of_line(end)
+        if source.text[start - 1] not in "\r\n":  # the last line, without an end
+            text = "\n" + text.rstrip("\n")
+    elif where == "above":
+        start = end = source.above(start)
+    elif where == "lines":
+        start, end = source.whole_lines(start, end)
+    elif where == "after":
+        start = end
+    elif where == "before":
+        end = start
+    return Edit(start, end, source.locate(start), source.locate(end), text)
 
 
 def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:

@@ -72,7 +72,7 @@ def mend(
         if not applied or changed.text in seen:  # nothing to do, or two fixes that undo each other
             break
         seen.add(changed.text)
-        _must_parse(changed, applied, len(source.refusals))
+        must_parse(changed, [one.code for one in applied], len(source.refusals))
         source = changed
         fixed += applied
         diagnostics = recheck(source)
@@ -94,10 +94,10 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[Source
     applied: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place_of_fix):
         fix = _edits(diagnostic)
-        if not all(_still_there(edit, source) for edit in fix):
+        if not all(is_still_there(edit, source) for edit in fix):
             continue
         new = [edit for edit in fix if edit not in accepted]
-        if any(_touch(edit, other) for edit in new for row in _rows(edit) for other in taken.get(row, ())):
+        if any(touch(edit, other) for edit in new for row in _rows(edit) for other in taken.get(row, ())):
             continue
         accepted.update(new)
         for edit in new:
@@ -107,10 +107,13 @@ def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[Source
     edits = sorted(accepted, key=lambda edit: (edit.start, edit.end))
     if any(edit.end > after.start for edit, after in pairwise(edits)):  # a mistake of their rule
         raise FixError("a fix has edits that overlap")
+    return written(source, edits), applied
+
+
+def written(source: SourceFile, edits: Iterable[Edit]) -> SourceFile:
+    """The file with edits that are in order and do not overlap, with its own line endings."""
     newline = newline_of(source.text)
-    return source.edited(
-        replace(edit, content=_NEWLINE.sub(lambda _: newline, edit.content)) for edit in edits
-    ), applied
+    return source.edited(replace(edit, content=_NEWLINE.sub(lambda _: newline, edit.content)) for edit in edits)
 
 
 def _edits(diagnostic: Diagnostic) -> tuple[Edit, ...]:
@@ -128,11 +131,12 @@ def _rows(edit: Edit) -> list[tuple[int, int]]:
     return [(first.cell, row) for row in range(first.row, last.row + 1)]
 
 
-def _touch(one: Edit, other: Edit) -> bool:
+def touch(one: Edit, other: Edit) -> bool:
+    """Whether two edits change the same text, or texts without anything between them."""
     return one.start <= other.end and other.start <= one.end
 
 
-def _still_there(edit: Edit, source: SourceFile) -> bool:
+def is_still_there(edit: Edit, source: SourceFile) -> bool:
     """Whether an edit was made for this text: a file may change while others are being checked."""
     return (
         source.is_writable(edit.start, edit.end)
@@ -147,8 +151,13 @@ def newline_of(text: str) -> str:
     return match[0] if match else "\n"
 
 
-def _must_parse(source: SourceFile, applied: Sequence[Diagnostic], refused: int) -> None:
-    """Raise FixError if libcst refuses the text, or if more parts of it were refused than before."""
+def must_parse(source: SourceFile, applied: Iterable[str], refused: int) -> None:
+    """Raise FixError if libcst refuses the text, or if more parts of it were refused than before.
+
+    Arguments:
+        applied: the codes of the findings whose fixes made the text.
+        refused: how many parts of the text before were refused.
+    """
     import libcst
 
     try:
@@ -157,7 +166,7 @@ def _must_parse(source: SourceFile, applied: Sequence[Diagnostic], refused: int)
         check_nesting(source.code)
         libcst.parse_module(_as_parsed(source.code))
     except (libcst.ParserSyntaxError, UnreadableSource, RecursionError) as error:
-        codes = ", ".join(sorted({diagnostic.code for diagnostic in applied}))
+        codes = ", ".join(sorted(set(applied)))
         reason = str(error).splitlines()[0]
         raise FixError(f"the fixes of {codes} would leave code that does not parse: {reason}") from None
 

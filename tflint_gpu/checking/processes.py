@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
@@ -157,9 +159,18 @@ def _serve(connection: _Connection, engine: Engine, copied: Sequence[_Connection
         copy.close()  # or this process would not see that the other has gone
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     gc.disable()  # for all files of this process; the engine sweeps now and then
     with contextlib.suppress(EOFError, OSError):
         with_large_stack(lambda: _answer(connection, engine))
+
+
+def _end_with_the_parent() -> None:
+    """However the parent ends, also in the middle of a file."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _answer(connection: _Connection, engine: Engine) -> None:

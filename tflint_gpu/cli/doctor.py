@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tflint_gpu.settings.config import SettingsError
-
-if TYPE_CHECKING:
-    from tflint_gpu.doctor.facts import Setting
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,12 +25,13 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine
     from tflint_gpu.doctor.opinion import opinion
+    from tflint_gpu.doctor.program import read_settings
     from tflint_gpu.reports.display import use_colour
 
     interpreter = shutil.which(python)
     if interpreter is None:
         raise SettingsError(f"--python {python}: no such program; name the interpreter that has TensorFlow")
-    found = opinion(examine(Path(interpreter), _settings(program) if program is not None else ()))
+    found = opinion(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
     if output_format == "json":
         text = reports.as_json(found)
     elif output_format == "markdown":
@@ -44,17 +40,3 @@ def command(program: Path | None, output_format: str, python: str) -> int:
         text = reports.as_text(found, use_colour(sys.stdout, os.environ))
     click.echo(text, nl=False)
     return found.exit_code
-
-
-def _settings(program: Path) -> Sequence[Setting]:
-    from tflint_gpu.checking.engine import Engine
-    from tflint_gpu.checking.stack import with_large_stack
-    from tflint_gpu.doctor.program import settings_of
-    from tflint_gpu.settings.config import Options, SettingsResolver
-    from tflint_gpu.settings.files import Discovery
-
-    here = Path.cwd()
-    resolver = SettingsResolver(Options(), None, True, here)
-    files = Discovery(resolver, here).find([str(program)])
-    model = with_large_stack(lambda: Engine(resolver, here).model_of(files[0])) if files else None
-    return () if model is None else with_large_stack(lambda: settings_of(model))

@@ -7,28 +7,29 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tflint_gpu.cli.check import list_option, overrides
-from tflint_gpu.cli.verify import seconds
+from tflint_gpu.cli.option_values import seconds
+from tflint_gpu.cli.verify import RUN_REPORT
 from tflint_gpu.settings.config import SettingsError, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.replacement import replace_file
 
 if TYPE_CHECKING:
-    from tflint_gpu.diagnostics import Diagnostic
-    from tflint_gpu.doctor.cards import Choice, Nvml
-    from tflint_gpu.run.ledger import Ledger
-    from tflint_gpu.run.reports import Report
-    from tflint_gpu.run.samples import Decoder
+    from tflint_gpu.doctor.cards import Nvml
+    from tflint_gpu.doctor.opinion import Opinion
+    from tflint_gpu.run.inspection import Inspection
+    from tflint_gpu.run.recording import Recording
 
-_FILES = {"json": "tflint-gpu-run.json", "html": "tflint-gpu-run.html"}
+Found = TypeVar("Found")
+
+_FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 
 
 @click.command(
@@ -83,11 +84,9 @@ class Run:
         """Run the program, report, and end as it did."""
         if sys.platform == "win32":
             raise click.ClickException("run needs POSIX signals; on Windows use WSL, as TensorFlow's GPU builds do")
-        from tflint_gpu.run.ledger import Ledger
         from tflint_gpu.run.program import Program, end_as, run
+        from tflint_gpu.run.recording import NOTHING, Recording
         from tflint_gpu.run.reports import MissingLibrary, renderer
-        from tflint_gpu.run.samples import Decoder
-        from tflint_gpu.verify.gpu import Watch
 
         try:
             renderer(self.given["output_format"])
@@ -99,28 +98,23 @@ class Run:
         if not self.given["is_module"] and not Path(self.program).exists():
             raise click.ClickException(f"{self.program}: no such file")
         resolver = self._resolver()
-        choice = self._card()
-        began = time.monotonic()
-        ledger, decoder = Ledger(choice.gpu is not None, began), Decoder()
-        program = Program(python, self.program, self.arguments, self.given["is_module"], choice.gpu is not None)
-        next_report = began + self.given["report_every"]
+        known = Recording.begin(self.nvml)
+        program = Program(python, self.program, self.arguments, self.given["is_module"], known.choice.gpu is not None)
+        next_report = known.began + self.given["report_every"]
 
         def take(line: bytes) -> None:
             nonlocal next_report
-            ledger.take(decoder.read(line))
+            known.take(line)
             if self._file is not None and time.monotonic() > next_report:
                 next_report = time.monotonic() + self.given["report_every"]
-                self._write(self._report(ledger, decoder, choice, began, None, ()), quietly=True)
+                self._write(known, quietly=True)
 
-        watch = Watch(choice.gpu, nvml=self.nvml, sink=lambda seen: ledger.take_card(time.monotonic(), seen))
-        with watch:
+        with (watch := known.watch(self.nvml)):
             code = run(program, take, lambda pid: watch.follow([pid]))
-        ended = time.monotonic()
-        ledger.finish()
-        found = self._findings(resolver, ledger)
-        notes = "; ".join(dict.fromkeys(filter(None, [choice.note, *watch.recording.notes])))
-        choice = replace(choice, note=notes)
-        self._write(self._report(ledger, decoder, choice, began, code, found, ended))
+        known.finish(watch)
+        inspection = _unless_it_fails(lambda: self._inspect(resolver, known), "what `check` finds in what ran")
+        unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
+        self._write(known, code=code, inspection=inspection or NOTHING, unused=unused)
         return end_as(code)
 
     @property
@@ -135,72 +129,38 @@ class Run:
         settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
         return SettingsResolver(settings, config, self.given["isolated"], self.here)
 
-    def _card(self) -> Choice:
-        """The card on which TensorFlow puts things by itself: the first that it sees."""
-        from tflint_gpu.doctor.cards import Choice, choose, shown_devices, survey
-
-        cards = survey(self.nvml)
-        try:
-            choice = choose(cards, "gpu:0", *shown_devices())
-        except ValueError as error:  # only CUDA knows which card it is
-            return Choice(None, str(error))
-        if choice.gpu is None:
-            return replace(choice, note=cards.note or choice.note)
-        first = "of several visible GPUs the first was watched" if choice.others else ""
-        return replace(choice, note="; ".join(filter(None, [first, choice.note])))
-
-    def _findings(self, resolver: SettingsResolver, ledger: Ledger) -> list[Diagnostic]:
+    def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
         """What `check` finds in the files that ran."""
         from tflint_gpu.checking.engine import Engine
-        from tflint_gpu.checking.workers import check_files
-        from tflint_gpu.run.costs import checkable, files_of
+        from tflint_gpu.run.inspection import checkable, inspect
 
-        names = checkable(files_of(ledger.entries))
+        names = checkable(known.ledger.entries)
         if not names:
-            return []
-        files = Discovery(resolver, self.here).find(names)
-        engine = Engine(resolver, self.here, use_cache=True)
-        results = check_files(engine, files, 1)
-        for error in {error.rule: error for result in results for error in result.errors}.values():
-            print(f"warning: {error.rule} failed on {error.filename}", file=sys.stderr)
-        found = {one.sort_key: one for result in results for one in result.diagnostics}
-        return [found[key] for key in sorted(found)]
+            return None
+        return inspect(Engine(resolver, self.here, use_cache=True), Discovery(resolver, self.here).find(names))
 
-    def _report(
-        self,
-        ledger: Ledger,
-        decoder: Decoder,
-        choice: Choice,
-        began: float,
-        code: int | None,
-        found: Sequence[Diagnostic],
-        ended: float | None = None,
-    ) -> Report:
-        from tflint_gpu.reports import View
-        from tflint_gpu.run.costs import costs
-        from tflint_gpu.run.reports import Report
+    def _unused(self, python: str, known: Recording) -> Opinion | None:
+        """Why TensorFlow, which has started, got no GPU."""
+        if known.ledger.gpus != 0:
+            return None
+        from tflint_gpu.doctor.absence import why_unused
+        from tflint_gpu.doctor.program import read_settings
 
-        words = ["-m", self.program] if self.given["is_module"] else [self.program]
-        return Report(
-            program=shlex.join([*words, *self.arguments]),
-            seconds=(time.monotonic() if ended is None else ended) - began,
-            code=code,
-            ledger=ledger,
-            gpu=choice.gpu,
-            note=choice.note,
-            costs=costs(found, ledger.entries, self.here, View(self.here).line) if found else (),
-            processes=max(1, decoder.processes),
-            command=shlex.join(["tflint-gpu", "run", *sys.argv[2:]]),
-            date=date.today().isoformat(),
-        )
+        path = self.here / self.program
+        settings = read_settings(path, self.here) if not self.given["is_module"] and path.is_file() else ()
+        return why_unused(known.cards, python, settings)
 
-    def _write(self, report: Report, *, quietly: bool = False) -> None:
+    def _write(self, known: Recording, *, quietly: bool = False, **told: Any) -> None:
+        """Write the report, with what is told of it besides the account."""
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
         from tflint_gpu.run.reports import renderer
 
         file = self._file
         view = View(self.here, colour=file is None and use_colour(sys.stderr, os.environ))
+        words = ["-m", self.program] if self.given["is_module"] else [self.program]
+        command = shlex.join(["tflint-gpu", "run", *sys.argv[2:]])
+        report = known.report(shlex.join([*words, *self.arguments]), view, command=command, **told)
         text = renderer(self.given["output_format"])(report, view)
         if file is None:
             click.echo(f"\n{text}", nl=False, err=True)
@@ -213,3 +173,12 @@ class Run:
             return
         if not quietly:
             print(f"tflint-gpu: {file} tells where the GPU waited.", file=sys.stderr)
+
+
+def _unless_it_fails(look: Callable[[], Found | None], what: str) -> Found | None:
+    """What is found, None for a failure: the hours that the program ran are worth more than this part of the report."""
+    try:
+        return look()
+    except Exception as error:
+        print(f"warning: {what} is not known: {type(error).__name__}: {error}", file=sys.stderr)
+        return None

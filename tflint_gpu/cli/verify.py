@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
+from tflint_gpu.cli import FAILED, FOUND, tell
 from tflint_gpu.cli.check import list_option, overrides
+from tflint_gpu.cli.consent import announce
+from tflint_gpu.cli.option_values import environment, seconds, size
+from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
+from tflint_gpu.text.replacement import replace_file
+from tflint_gpu.verify.interrupts import SIGNALS, deferred, interruptible
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
@@ -28,22 +32,28 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Finding, Rule
     from tflint_gpu.verify.reports import Render, Report
+    from tflint_gpu.verify.scheduling import Known
     from tflint_gpu.verify.verification import Case, Setup, Verification
 
     Found = tuple[Rule, Finding, Diagnostic, Model]
 
 NOTHING_RUN = 3
+RUN_REPORT = "tflint-gpu-run.json"
 _SECONDS_TO_ANSWER = 60
 _MOST_PLACES = 10
-_NOT_REPEATED = ("select", "ignore", "extend_select", "at", "measured", "output_format", "output", "keep")
-
-
-def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
-    """`120s`, `2m`, `1h` or plain seconds."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value.strip())
-    if match is None or float(match[1]) <= 0:
-        raise click.BadParameter(f"{value!r} is no time: write it as 120s, 10m or 1h")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+_NOT_REPEATED = (
+    "select",
+    "ignore",
+    "extend_select",
+    "at",
+    "order",
+    "measured",
+    "output_format",
+    "output",
+    "keep",
+    "fix",
+    "diff",
+)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,6 +63,11 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
 @list_option("--extend-select", "Rules to verify besides the selected ones.")
 @click.option("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), gpu, gpu:N or cpu.")
 @click.option("--budget", default="10m", callback=seconds, metavar="TIME", help="For everything: 120s, 10m.")
+@click.option(
+    "--order",
+    type=click.Choice(["file", "severity", "cost"]),
+    help="Which findings come first; by default as in the files. cost: those that were dearest in `run`.",
+)
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Runs of each program.")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs here.")
 @click.option(
@@ -62,9 +77,29 @@ def seconds(_: click.Context, __: click.Parameter, value: str) -> float:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it."
 )
 @click.option("--at", metavar="PLACE", help="Only what was found there: ROW:COLUMN, or 'cell N:ROW:COLUMN'.")
-@click.option("--measured", metavar="FILE", help="A report of `run --output-format json`: the dearest findings first.")
+@click.option("--diff", is_flag=True, help="Show the repairs that were confirmed as patches, and change nothing.")
+@click.option("--fix", is_flag=True, help="Show the repairs that were confirmed as patches, and apply them.")
+@click.option(
+    "--measured", metavar="FILE", help="What findings cost, from `run --output-format json`; implies --order cost."
+)
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
-@click.option("--sandbox", default="auto", type=click.Choice(["auto", "bwrap", "none"]), help="Use bubblewrap or not.")
+@click.option(
+    "--sandbox",
+    default="auto",
+    type=click.Choice(["auto", "bwrap", "none", "help"]),
+    help="Use bubblewrap or not; help: how it is had, and what it keeps away.",
+)
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    callback=environment,
+    metavar="NAME[=VALUE]",
+    help="A variable that the programs get: yours, or with this value.",
+)
+@click.option("--time-limit", default="60s", callback=seconds, metavar="TIME", help="For one run of a program.")
+@click.option("--memory-limit", default="8GiB", callback=size, metavar="SIZE", help="For one run of a program.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Of all random numbers; by default 1.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has TensorFlow.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
@@ -79,6 +114,15 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     """
     if given["isolated"] and given["config"] is not None:
         raise click.UsageError("--config and --isolated exclude each other")
+    if given["fix"] and given["diff"]:
+        raise click.UsageError("--fix and --diff exclude each other: --fix shows what it changes, too")
+    if (given["fix"] or given["diff"]) and given["output_format"] != "full" and given["output"] is None:
+        raise click.UsageError("patches go to standard output: say with -o FILE where the report goes")
+    if given["sandbox"] == "help":
+        from tflint_gpu.verify.sandbox import sandbox_help
+
+        click.echo(sandbox_help(), nl=False)
+        return 0
     return Verify(paths, given).run()
 
 
@@ -94,7 +138,7 @@ class Verify:
         """Do what the options say and return the exit code."""
         from tflint_gpu.checking.stack import with_large_stack
         from tflint_gpu.verify.reports import MissingLibrary, renderer
-        from tflint_gpu.verify.verification import plan
+        from tflint_gpu.verify.verification import plan, without_missing_modules
 
         try:
             render = renderer(self.given["output_format"])
@@ -102,8 +146,9 @@ class Verify:
             raise click.ClickException(f"--output-format {self.given['output_format']}: {error}") from error
 
         config = None if self.given["config"] is None else self.here / self.given["config"]
-        # `output-format` is `check`'s where it is a setting.
-        settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
+        # These are `check`'s where they are settings.
+        own = ("output_format", "fix")
+        settings = overrides({name: value for name, value in self.given.items() if name not in own})
         resolver = SettingsResolver(settings, config, self.given["isolated"], self.here)
         discovery = Discovery(resolver, self.here)
         files = discovery.find(self.paths or (".",))
@@ -114,14 +159,21 @@ class Verify:
         setup = self._setup(choice)
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
-        cases = self._ordered(cases)
-        self._announce(cases, setup, choice.note)
-        report = self._measure(cases, setup, choice, tensorflow)
-        self._write(report, render)
-        if report.interrupted in INTERRUPTED:
-            return INTERRUPTED[report.interrupted]
+        cases = self._ordered(without_missing_modules(cases, self.given["python"]))
+        self._try_outputs()
+        with interruptible():
+            announce(cases, setup, choice.note, self.given["budget"], consented=self.given["yes"])
+            report = self._measure(cases, setup, choice, tensorflow)
+        with deferred():
+            self._write(report, render)
+        is_written = self._repair(report, files, resolver)
+        if report.interrupted in SIGNALS:
+            return 128 + SIGNALS[report.interrupted]
+        if not is_written:
+            return FAILED
         if any(result.gpu_unused for result in report.results):
-            tell(f"error: a GPU was chosen and TensorFlow does not use it: {_why_unused(self.given['python'])}")
+            why = _why_unused(self.given["python"])
+            tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report.results)
 
@@ -138,16 +190,20 @@ class Verify:
         return [one for one in found if str(one[2].location) == wanted], models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
-        """The cases by what their findings cost in a run, the dearest first; without a report of one as they are."""
-        if self.given["measured"] is None:
+        """The cases by what their findings cost in a run, by their severity, or as they are."""
+        order = self.given["order"] or ("cost" if self.given["measured"] else "file")
+        if order == "severity":
+            return sorted(cases, key=lambda case: WORST_FIRST.index(case.diagnostic.severity))
+        if order == "file":
             return cases
         from tflint_gpu.narrowing.measurements import MeasurementError, key_of, read_run
         from tflint_gpu.reports import View
 
         try:
-            known = read_run(self.here / self.given["measured"])
+            known = read_run(self.here / (self.given["measured"] or RUN_REPORT))
         except MeasurementError as error:
-            raise click.ClickException(f"--measured {error}") from error
+            option = "--measured" if self.given["measured"] else "--order cost"
+            raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
         shares = {key: one.share for key, one in known.items()}
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
@@ -161,15 +217,18 @@ class Verify:
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):
-            raise click.ClickException(f"--device {wanted}: {choice.note}; use --device cpu to measure the CPU")
+            why = choice.note if choice.others else _why_unused(self.given["python"])
+            raise click.ClickException(f"--device {wanted}: {why}; use --device cpu to measure the CPU")
         return choice
 
     def _setup(self, choice: Choice) -> Setup:
-        from tflint_gpu.verify.sandbox import SandboxUnavailable, choose_sandbox
+        from tflint_gpu.verify.sandbox import Limits, SandboxUnavailable, choose_sandbox
         from tflint_gpu.verify.verification import Setup
 
+        seed = self.given["seed"]
+        variables = {**self.given["variables"], **({} if seed is None else {"TFLINT_GPU_SEED": str(seed)})}
         try:
-            sandbox = choose_sandbox(self.given["sandbox"])
+            sandbox = replace(choose_sandbox(self.given["sandbox"]), variables=variables)
         except SandboxUnavailable as error:
             raise click.ClickException(f"--sandbox bwrap: {error}") from error
         return Setup(
@@ -178,51 +237,45 @@ class Verify:
             runs=self.given["runs"],
             synthetic=self.given["synthetic"],
             sandbox=sandbox,
+            limits=Limits(seconds=self.given["time_limit"], memory_bytes=self.given["memory_limit"]),
             keep=self.given["keep"],
             python=self.given["python"],
         )
 
-    def _announce(self, cases: Sequence[Case], setup: Setup, note: str) -> None:
-        """Say what is about to be executed, and ask."""
-        from tflint_gpu.verify.verification import obstacle
+    def _try_outputs(self) -> None:
+        """Make sure, before anything runs, that what is measured can be written."""
+        from tflint_gpu.verify.archive import must_be_writable
 
-        ready = [case for case in cases if not obstacle(case, setup)]
-        if not ready:
-            return
-        what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"
-        where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
-        tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {setup.sandbox.note}:")
-        for case in ready:
-            place, code = case.diagnostic.location, case.diagnostic.code
-            own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
-            remarks = [case.variant, "the rule's own workload" if own else ""]
-            shown = "".join(f" ({remark})" for remark in remarks if remark)
-            tell(f"  {case.diagnostic.filename}:{place} {code}{shown}")
-        if self.given["yes"]:
-            return
-        if not sys.stdin.isatty():
-            raise click.ClickException("verify runs code of the checked files: pass --yes where nobody can be asked")
-        if not click.confirm("Run it?", err=True):
-            raise click.ClickException("nothing was run")
+        for option in ("output", "keep"):
+            path: Path | None = self.given[option]
+            if path is None:
+                continue
+            try:
+                must_be_writable(path, is_folder=option == "keep")
+            except OSError as error:
+                raise click.ClickException(
+                    f"--{option} {path}: cannot be written: {error.strerror or error}"
+                ) from error
 
     def _measure(self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str) -> Report:
         from tflint_gpu.cli.repeating import given_options
         from tflint_gpu.verify.host import describe, load
         from tflint_gpu.verify.reports import Report
+        from tflint_gpu.verify.scheduling import measure
         from tflint_gpu.verify.verification import unmeasured
 
         began, load_before = time.monotonic(), load()
-        results: list[Verification] = []
+        results = [unmeasured(case, "it got no turn") for case in cases]
         interrupted = ""
         try:
-            for case, known in self._verified(cases, setup, began + self.given["budget"]):
-                if results and results[-1].case is case:
-                    results[-1] = known
-                else:
-                    results.append(known)
+            for known in self._shown(measure(cases, setup, self.given["budget"]), cases):
+                results[known.number] = known.verification
+                self._archive(known.verification, setup)
         except KeyboardInterrupt as error:
-            interrupted = interruption(error)
-            results += [unmeasured(case, interrupted) for case in cases[len(results) :]]
+            interrupted = str(error) or "Ctrl-C"
+            results = [
+                unmeasured(one.case, interrupted) if one.verdict.reason == "it got no turn" else one for one in results
+            ]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
         return Report(
@@ -240,24 +293,34 @@ class Verify:
             options=given_options(click.get_current_context(silent=True), _NOT_REPEATED),
         )
 
-    def _verified(self, cases: Sequence[Case], setup: Setup, end: float) -> Iterator[tuple[Case, Verification]]:
-        """Each case with what is known of it, after every round."""
-        from tflint_gpu.verify.verification import verify
-
-        nowhere = io.StringIO()
-        shown = sys.stderr if sys.stderr.isatty() else nowhere
+    def _shown(self, found: Iterator[Known], cases: Sequence[Case]) -> Iterator[Known]:
+        """What is known after every round, with a bar for whoever waits."""
+        shown = sys.stderr if sys.stderr.isatty() else io.StringIO()
         with click.progressbar(length=len(cases), label="verify", file=shown, show_eta=False) as bar:
-            for case in cases:
-                bar.label = f"{case.diagnostic.filename}:{case.diagnostic.location.row} {case.diagnostic.code}"
+            for known in found:
+                diagnostic = cases[known.number].diagnostic
+                bar.label = f"{diagnostic.filename}:{diagnostic.location.row} {diagnostic.code}"
+                bar.update(known.looked - bar.pos)
                 bar.render_progress()
-                for known in verify(case, setup, end - time.monotonic()):
-                    yield case, known
-                bar.update(1)
+                yield known
+
+    def _archive(self, result: Verification, setup: Setup) -> None:
+        """Leave what is known beside the kept programs: nothing that was measured is lost."""
+        if setup.keep is None or result.case.pair is None:
+            return
+        from tflint_gpu.reports import View
+        from tflint_gpu.verify.archive import kept_folder, write_record
+        from tflint_gpu.verify.reports.json import document_of
+        from tflint_gpu.verify.sandbox import clean_environment
+
+        folder = kept_folder(setup.keep, result.case.diagnostic, result.case.variant)
+        environment = clean_environment(Path("scratch"), Path("result.json"), result.device, setup.sandbox.variables)
+        entry = result.case.pair.before.entry
+        write_record(folder, document_of(result, View(self.here)), environment, setup.python, entry)
 
     def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
-        from tflint_gpu.text.replacement import replace_file
 
         output: Path | None = self.given["output"]
         view = View(self.here, colour=output is None and use_colour(sys.stdout, os.environ))
@@ -266,9 +329,25 @@ class Verify:
             click.echo(text, nl=False)
             return
         try:
-            replace_file(output, text.encode("utf-8", "backslashreplace"))
+            if output.is_file():
+                replace_file(output, text.encode("utf-8", "backslashreplace"))
+            else:
+                output.write_text(text, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+
+    def _repair(self, report: Report, files: Sequence[FileToCheck], resolver: SettingsResolver) -> bool:
+        """Show the confirmed repairs, and apply them, if one of both was asked for; whether all went well."""
+        if not (self.given["fix"] or self.given["diff"]):
+            return True
+        from tflint_gpu.checking.engine import Engine
+        from tflint_gpu.checking.stack import with_large_stack
+        from tflint_gpu.cli.repairing import show_repairs
+
+        apply = self.given["fix"] and report.interrupted not in SIGNALS
+        if not self.given["output"]:
+            click.echo()
+        return with_large_stack(lambda: show_repairs(report, files, lambda: Engine(resolver, self.here), apply=apply))
 
 
 def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path) -> tuple[list[Found], list[Model]]:
@@ -276,7 +355,7 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
     from tflint_gpu.checking.engine import Engine
     from tflint_gpu.text.source import UnreadableSource
 
-    engine = Engine(resolver, here)
+    engine = Engine(resolver, here, keeps_files=True)
     found: dict[tuple[Any, ...], Found] = {}
     models: dict[Path, Model] = {}
     for file in files:
@@ -285,10 +364,13 @@ def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Pa
                 found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
-            tell(f"warning: {file.name} is left out: {error}")
+            where = f":{error.location}" if isinstance(error, UnreadableSource) else ""
+            tell(f"warning: {file.name}{where} is left out: {error or 'it is nested too deeply'}")
             continue
         if program is not None:
             models[file.path] = program
+            for refusal in program.source.refusals:
+                tell(f"warning: {file.name}:{refusal.location} is left out: {refusal.message}")
     return [found[key] for key in sorted(found)], list(models.values())
 
 
@@ -321,13 +403,10 @@ def _tensorflow_version(python: str) -> str:
 
 def _why_unused(python: str) -> str:
     """What `doctor` finds first, and what to do about it."""
-    from tflint_gpu.doctor.examination import examine
-    from tflint_gpu.doctor.opinion import opinion
+    from tflint_gpu.doctor.absence import in_a_sentence, why_unused
+    from tflint_gpu.doctor.cards import survey
 
-    found = opinion(examine(Path(python)))
-    first = next(iter(found.diagnoses), None)
-    seen = "no reason is known" if first is None else f"{first.code} {first.name}: {first.seen}"
-    return f"{seen}. Next: {found.next_step}"
+    return in_a_sentence(why_unused(survey(), python))
 
 
 def _exit_code(results: Sequence[Verification]) -> int:

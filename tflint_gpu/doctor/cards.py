@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 GpuState = Literal["ready", "no library", "no driver", "no GPU", "lost", "error"]
+Mode = Literal["shared", "exclusive", "prohibited"]
 Value = TypeVar("Value")
 
 _NO_LIBRARY = frozenset({12, 13})  # NVML_ERROR_LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND
@@ -27,6 +28,7 @@ _NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
 _UNCORRECTED, _SINCE_LOADED = 1, 0  # NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC
 _GIBIBYTE = 1 << 30
 _AT_REST = 0.05  # of a card's memory, for the driver and a display
+_MODES: dict[int | None, Mode] = {1: "exclusive", 2: "prohibited", 3: "exclusive"}  # NVML_COMPUTEMODE_*
 _REASONS = {
     0x4: "a power limit set in software",
     0x8: "a slowdown of the hardware (heat or power)",
@@ -62,6 +64,7 @@ class Nvml(Protocol):
     def nvmlDeviceGetPersistenceMode(self, handle: Any) -> int: ...
     def nvmlDeviceGetTotalEccErrors(self, handle: Any, kind: int, counter: int) -> int: ...
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int: ...
+    def nvmlDeviceGetComputeMode(self, handle: Any) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,9 @@ class Gpu:
         holders: the processes that hold its memory, with bytes where NVML tells them.
         slowed: why its clocks are lower than they could be, in words, apart from having nothing to do.
         part: the number of this part of a card on which MIG is on; None: it is a whole card.
-        parts: those of a card on which MIG is on.
+        parts: those of a card on which MIG is on, as far as they answer.
+        mig_parts: their names; None where MIG is off, or nothing tells how many there are.
+        mode: whether only one process may compute on it, or none.
     """
 
     index: int
@@ -92,6 +97,8 @@ class Gpu:
     slowed: tuple[str, ...] = ()
     part: int | None = None
     parts: tuple[Gpu, ...] = ()
+    mig_parts: tuple[str, ...] | None = None
+    mode: Mode = "shared"
 
     @property
     def title(self) -> str:
@@ -213,7 +220,7 @@ def choose(found: Survey, device: str, visible: str | None = None, order: str | 
     elif int(match[1]) < len(gpus):
         chosen = gpus[int(match[1])]
     else:
-        return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0")
+        return Choice(None, f"there is no {device}: {len(gpus)} visible, counted from 0", tuple(gpus))
     others = tuple(gpu for gpu in gpus if gpu != chosen and gpu.part is None) if chosen.part is None else ()
     notes = [f"{chosen.title} is not at rest: {'; '.join(chosen.burdens)}"] if chosen.burdens else []
     if match[1] is not None and visible is None and not is_ordered:
@@ -230,6 +237,18 @@ def _why_none(gpus: Sequence[Gpu], visible: str | None) -> str:
     return "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows"
 
 
+def first_card(found: Survey, visible: str | None = None, order: str | None = None) -> Choice:
+    """The card on which TensorFlow puts things by itself: the first that it sees. Arguments as for `choose`."""
+    try:
+        choice = choose(found, "gpu:0", visible, order)
+    except ValueError as error:  # only CUDA knows which card it is
+        return Choice(None, str(error))
+    if choice.gpu is None:
+        return Choice(None, found.note or choice.note)
+    first = "of several visible GPUs the first was watched" if choice.others else ""
+    return replace(choice, note="; ".join(filter(None, [first, choice.note])))
+
+
 def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
     """One card's facts; None where it does not answer, so that one dead card does not hide the others."""
     try:
@@ -237,14 +256,22 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         found = _facts(nvml, handle, index, driver)
     except nvml.NVMLError:
         return None
-    mode = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
-    mig = None if mode is None else bool(mode[0])
-    return replace(found, mig=mig, parts=tuple(_parts(nvml, handle, found)) if mig else ())
+    told = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    mig = None if told is None else bool(told[0])
+    most = _answer(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if mig else None
+    parts = tuple(_parts_of(nvml, handle, found, most or 0))
+    return replace(
+        found,
+        mig=mig,
+        parts=parts,
+        mig_parts=None if most is None else tuple(part.uuid for part in parts),
+        mode=_MODES.get(_answer(nvml, lambda: nvml.nvmlDeviceGetComputeMode(handle)), "shared"),
+    )
 
 
-def _parts(nvml: Nvml, card: Any, whole: Gpu) -> Iterator[Gpu]:
-    """The parts of a card that are set up: their numbers may have gaps."""
-    for number in range(_answer(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(card)) or 0):
+def _parts_of(nvml: Nvml, card: Any, whole: Gpu, most: int) -> Iterator[Gpu]:
+    """The parts of a card that are set up: their numbers, below a most one, may have gaps."""
+    for number in range(most):
         try:
             handle = nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, number)
             part = _facts(nvml, handle, whole.index, whole.driver)

@@ -6,17 +6,12 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-# The least driver for Linux for each CUDA, from "CUDA Toolkit and Corresponding Driver Versions" and "Minor Version
-# Compatibility" in NVIDIA's release notes (docs.nvidia.com/cuda/cuda-toolkit-release-notes), read 2026-11-22.
-_DRIVERS = {"10": "418.39", "11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
-LAST_WITH_WINDOWS_GPU = (2, 10)
-"""The last TensorFlow that uses a GPU on Windows without WSL (tensorflow.org/install/pip, read 2026-11-22)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +30,6 @@ class Build:
 @cache
 def builds() -> dict[tuple[int, int], Build]:
     """All known releases, the oldest first."""
-    rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return {
         release(version): Build(
             row["wheel"],
@@ -46,8 +40,15 @@ def builds() -> dict[tuple[int, int], Build]:
             row["keras"],
             row.get("wants", {}),
         )
-        for version, row in rows.items()
+        for version, row in table().items()
+        if version[0].isdigit()
     }
+
+
+@cache
+def table() -> dict[str, dict[str, Any]]:
+    """The whole data file; each row says where and when it was read."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def release(version: str) -> tuple[int, int]:
@@ -61,7 +62,12 @@ def release(version: str) -> tuple[int, int]:
 
 def least_driver(cuda: str) -> str:
     """The oldest driver that runs programs built with a CUDA, empty where that is not known."""
-    return _DRIVERS.get(cuda.partition(".")[0], "")
+    return str(table()["drivers"].get(cuda.partition(".")[0], {}).get("least", ""))
+
+
+def last_for_windows() -> tuple[int, int]:
+    """The last TensorFlow that uses a GPU on Windows without WSL."""
+    return release(table()["windows"]["last"])
 
 
 def is_older(version: str, than: str) -> bool:

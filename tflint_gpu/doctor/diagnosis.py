@@ -27,6 +27,7 @@ class Diagnosis:
         code: of `diagnoses.toml`.
         seen: on this machine, in one sentence.
         command: that mends it, empty where none does.
+        todo: what to do here, where that is more than the code's own remedy and no command does it.
         filename: where a program's own line is to blame, else empty; `row` goes with it.
     """
 
@@ -35,6 +36,7 @@ class Diagnosis:
     command: str = ""
     filename: str = ""
     row: int = 0
+    todo: str = ""
 
     @property
     def name(self) -> str:
@@ -55,7 +57,7 @@ class Diagnosis:
     @property
     def remedy(self) -> str:
         """What to do, where no command does it."""
-        return str(known()[self.code]["remedy"])
+        return self.todo or str(known()[self.code]["remedy"])
 
 
 Check = Callable[[Facts], Iterator[Diagnosis]]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Set
 
 _PROBES = Path(__file__).parent / "probes"
 _LOG_LIMIT = 20_000
+_TOO_LATE = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # the loader reads them before a program could set them
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +47,27 @@ class Patience:
     operations: float = 300.0
 
 
-def examine(python: Path, settings: Sequence[Setting] = (), patience: Patience | None = None) -> Facts:
+def examine(
+    python: Path, settings: Sequence[Setting] = (), patience: Patience | None = None, *, tries_operations: bool = True
+) -> Facts:
     """Look at this machine and at the TensorFlow of a Python.
 
     Arguments:
         python: the interpreter that runs the user's programs.
         settings: what a program sets by itself; its variables hold for the looks, too.
         patience: how long to wait.
+        tries_operations: whether small operations are run on each GPU that TensorFlow lists.
     """
     limits = patience or Patience()
-    variables = {one.name: one.value for one in settings if not one.name.startswith("tf.")}
+    variables = {
+        one.name: one.value for one in settings if one.name not in _TOO_LATE and not one.name.startswith("tf.")
+    }
     silent: list[tuple[str, str]] = []
 
     def ask(what: str, command: Sequence[str], seconds: float) -> Answer:
         answer = run(command, seconds, variables)
+        if answer.status == "answered" and not answer.lines:
+            answer = replace(answer, status="failed", log="it printed nothing that is an answer")
         if answer.status != "answered":
             silent.append((what, answer.reason))
         return answer
@@ -68,13 +78,13 @@ def examine(python: Path, settings: Sequence[Setting] = (), patience: Patience |
     imported = ask("TensorFlow", [str(python), str(_PROBES / "installed_tensorflow.py")], limits.tensorflow)
     found = _tensorflow(imported)
     operations: list[Operation] = []
-    for number in range(len(found.gpus) if found is not None else 0):
+    for number in range(len(found.gpus) if found is not None and tries_operations else 0):
         device = f"/GPU:{number}"
         command = [str(python), str(_PROBES / "operations.py"), device]
         operations += _operations(run(command, limits.operations, variables))
     return Facts(
         survey=_survey(cards),
-        surroundings=surroundings.look(),
+        surroundings=replace(surroundings.look(), forbidden=_forbidden(cards)),
         installation=_installation(packages, python),
         tensorflow=found,
         libraries=tuple(Library(**one) for one in (imported.lines[-1]["libraries"] if imported.lines else ())),
@@ -128,8 +138,6 @@ def run(command: Sequence[str], seconds: float, variables: Mapping[str, str] | N
 
 def _end(process: subprocess.Popen[str]) -> None:
     if os.name == "posix":
-        import signal
-
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
@@ -157,8 +165,13 @@ def _gpu(one: dict[str, Any]) -> Gpu:
         "holders": tuple((pid, held) for pid, held in one["holders"]),
         "slowed": tuple(one["slowed"]),
         "parts": tuple(map(_gpu, one["parts"])),
+        "mig_parts": None if one["mig_parts"] is None else tuple(one["mig_parts"]),
     }
     return Gpu(**{**one, **lists})
+
+
+def _forbidden(answer: Answer) -> tuple[str, ...]:
+    return tuple(answer.lines[-1].get("forbidden", ())) if answer.lines else ()
 
 
 def _installation(answer: Answer, python: Path) -> Installation:
@@ -170,10 +183,22 @@ def _installation(answer: Answer, python: Path) -> Installation:
 
 def _tensorflow(answer: Answer) -> TensorFlow | None:
     if not answer.lines:
-        return TensorFlow(error=f"it did not answer ({answer.reason})", log=answer.log)
+        return TensorFlow(error=f"the process that imports it {_ended(answer)}", log=answer.log)
     found = answer.lines[-1]["tensorflow"]
     lists = {key: tuple(found[key]) for key in ("capabilities", "gpus") if key in found}
     return TensorFlow(**{**found, **lists, "log": answer.log})
+
+
+def _ended(answer: Answer) -> str:
+    if answer.status == "out of time":
+        return "did not end in time"
+    killed = re.search(r"exit code -(\d+)\s*$", answer.log)
+    names = {one.value: one.name for one in signal.Signals}
+    return (
+        f"was ended by {names.get(int(killed[1]), killed[1])}"
+        if killed
+        else f"ended without an answer ({answer.reason})"
+    )
 
 
 def _operations(answer: Answer) -> list[Operation]:

@@ -23,6 +23,8 @@ class Surroundings:
         wsl_driver: whether the directory in which WSL shows the driver is there.
         container: what kind of container this is, empty for none.
         device_files: `/dev/nvidia0` and the like, and whether this user may read and write them.
+        forbidden: those of them that cannot be opened although their mode allows it.
+        bound: what drives the cards instead of NVIDIA's driver: "nouveau", "vfio-pci".
         variables: of the environment, those that decide about GPUs.
     """
 
@@ -34,6 +36,8 @@ class Surroundings:
     wsl_driver: bool = False
     container: str = ""
     device_files: tuple[tuple[str, bool], ...] = ()
+    forbidden: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
 
 
@@ -63,6 +67,7 @@ class TensorFlow:
         cuda: the CUDA that it was built with, empty for a build without.
         capabilities: "sm_60" for code that is in it, "compute_90" for what the driver makes code of.
         gpus: as `tf.config.list_physical_devices("GPU")` names them.
+        cuda_start: what CUDA says when it starts (`cuInit`): 0 is well; None where it was not tried.
         keras: the version of `tf.keras`, or why there is none.
         log: what it wrote to standard error meanwhile.
     """
@@ -73,6 +78,7 @@ class TensorFlow:
     cudnn: str = ""
     capabilities: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
+    cuda_start: int | None = None
     keras: str = ""
     log: str = ""
 
@@ -131,3 +137,8 @@ class Facts:
     operations: tuple[Operation, ...] = ()
     settings: tuple[Setting, ...] = ()
     silent: tuple[tuple[str, str], ...] = ()
+
+    def variable(self, name: str) -> tuple[str | None, Setting | None]:
+        """What a variable holds when TensorFlow starts, and the program's own line that says so, if one does."""
+        own = [one for one in self.settings if one.name == name]
+        return (own[-1].value, own[-1]) if own else (self.surroundings.variables.get(name), None)

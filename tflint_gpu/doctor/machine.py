@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.doctor.compatibility import is_older, least_driver, newest_for_card, runs_on
 from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.doctor.facts import Facts
 
 _MOSTLY = 0.9
+# What `cuInit` returns where NVML works (CUDA's driver API, `CUresult`), and the command that helps.
+_STARTS = {
+    802: (
+        "CUDA_ERROR_SYSTEM_NOT_READY: the switch between the cards is off",
+        "sudo systemctl start nvidia-fabricmanager",
+    ),
+    803: ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: libcuda.so.1 is of another version than the driver", "sudo reboot"),
+    804: ("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: a `compat` folder of CUDA stands in for libcuda.so.1", ""),
+    999: (
+        "CUDA_ERROR_UNKNOWN: mostly after the machine has slept",
+        "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm",
+    ),
+}
+_CUDA = "libcuda.so.1"
+_FORBIDDEN = "Start the container or the job with the card, so that its cgroup allows the device."
+_POD = "Ask for one in the pod: `resources: {limits: {nvidia.com/gpu: 1}}`."
 _WITH_GPUS = {
     "docker": "docker run --gpus all IMAGE",
     "podman": "podman run --device nvidia.com/gpu=all IMAGE",
@@ -31,13 +48,39 @@ def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
         yield Diagnosis("TFG902", f"{loaded}{survey.note}", "sudo reboot")
     elif around.cards and not (survey.gpus or around.kernel_driver or around.container or survey.state == "lost"):
         cards = "one NVIDIA card" if around.cards == 1 else f"{around.cards} NVIDIA cards"
-        yield Diagnosis("TFG901", f"the PCI bus has {cards}, and no driver is loaded ({survey.note})")
+        other = f"; {' and '.join(around.bound)} has it instead" if around.bound else ""
+        yield Diagnosis("TFG901", f"the PCI bus has {cards}, and no driver is loaded ({survey.note}){other}")
     driver = next((gpu.driver for gpu in survey.gpus), around.kernel_driver)
     cuda = facts.tensorflow.cuda if facts.tensorflow is not None else ""
     least = least_driver(cuda) if cuda else ""
     if driver and least and is_older(driver, least):
         seen = f"the driver is {driver}; CUDA {cuda}, which TensorFlow was built with, needs {least} or newer"
         yield Diagnosis("TFG903", seen)
+
+
+def of_cuda(facts: Facts) -> Iterator[Diagnosis]:
+    """A driver that answers, while CUDA does not start."""
+    around, found = facts.surroundings, facts.tensorflow
+    if not facts.survey.gpus or found is None or found.gpus:
+        return
+    files = [name for name, _ in around.device_files]
+    if any(one.name == _CUDA and one.error for one in facts.libraries):
+        yield Diagnosis("TFG931", f"the loader finds no {_CUDA}, and NVML works", _with_compute(facts))
+    elif around.system == "Linux" and files and not around.wsl and "/dev/nvidia-uvm" not in files:
+        command = _WITH_GPUS.get(around.container, "") if around.container else "sudo nvidia-modprobe -u -c 0"
+        yield Diagnosis("TFG931", "there is no /dev/nvidia-uvm, which CUDA needs and NVML does not", command)
+    elif found.cuda_start in _STARTS:
+        seen, command = _STARTS[found.cuda_start]
+        yield Diagnosis("TFG931", f"CUDA does not start: {seen}", command)
+
+
+def _with_compute(facts: Facts) -> str:
+    """The command that brings the driver's library for CUDA."""
+    if facts.surroundings.wsl:
+        return "export LD_LIBRARY_PATH=/usr/lib/wsl/lib"
+    if facts.surroundings.container == "docker":
+        return "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"
+    return _WITH_GPUS.get(facts.surroundings.container, "")
 
 
 def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
@@ -49,7 +92,13 @@ def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
     if is_expected and around.container and not (cards or around.wsl or facts.survey.gpus):
         shown = f" although NVIDIA_VISIBLE_DEVICES is {wanted}" if wanted else ""
         seen = f"no /dev/nvidia0 in this container ({around.container}){shown}"
-        yield Diagnosis("TFG915", seen, _WITH_GPUS.get(around.container, ""))
+        todo = _POD if around.container == "kubernetes" else ""
+        yield Diagnosis("TFG915", seen, _WITH_GPUS.get(around.container, ""), todo=todo)
+    if around.forbidden:
+        where = around.container or ("job of Slurm" if "SLURM_JOB_ID" in around.variables else "container or job")
+        files = ", ".join(around.forbidden)
+        seen = f"{files} cannot be opened although the mode allows it: a cgroup of this {where} forbids it"
+        yield Diagnosis("TFG916", seen, _WITH_GPUS.get(around.container, ""), todo=_FORBIDDEN)
     closed = [name for name, is_open in around.device_files if not is_open]
     if closed:
         yield Diagnosis(
@@ -60,8 +109,9 @@ def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
 def of_the_job(facts: Facts) -> Iterator[Diagnosis]:
     """A job of Slurm without a GPU."""
     variables = facts.surroundings.variables
-    given = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS", "GPUS", "GPUS_ON_NODE")]
-    if "SLURM_JOB_ID" in variables and not any(one not in ("", "0") for one in given):
+    numbers = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS")]  # "0" is the first card
+    counts = [variables.get(f"SLURM_{name}", "") for name in ("GPUS", "GPUS_ON_NODE")]
+    if "SLURM_JOB_ID" in variables and not any(numbers) and not any(one not in ("", "0") for one in counts):
         seen = f"job {variables['SLURM_JOB_ID']} of Slurm has no GPU"
         if has_card(facts) or variables.get("CUDA_VISIBLE_DEVICES") in ("", "NoDevFiles", "-1"):
             yield Diagnosis("TFG917", seen, "sbatch --gpus=1 ...")
@@ -85,13 +135,31 @@ def of_the_cards(facts: Facts) -> Iterator[Diagnosis]:
             holders = ", ".join(f"process {pid}" for pid, _ in gpu.holders) or "processes that NVML does not show here"
             free, total = gpu.free_memory >> 20, gpu.total_memory >> 20
             yield Diagnosis("TFG906", f"{name} has {free} of {total} MiB free; it is held by {holders}")
-        if gpu.mig:
+        yield from _of_the_mode(gpu, name, facts)
+        if gpu.mig and gpu.mig_parts == ():
+            yield Diagnosis("TFG932", f"MIG is on for {name}, and it has no parts")
+        elif gpu.mig:
             yield Diagnosis("TFG925", f"MIG is on for {name}", "nvidia-smi -L")
         if gpu.slowed:
             yield Diagnosis("TFG926", f"{name} is slowed by {', '.join(gpu.slowed)}")
 
 
+def _of_the_mode(gpu: Gpu, name: str, facts: Facts) -> Iterator[Diagnosis]:
+    if gpu.mode == "prohibited":
+        yield Diagnosis("TFG933", f"{name} may be used by no process", f"sudo nvidia-smi -i {gpu.index} -c DEFAULT")
+    elif gpu.mode == "exclusive" and gpu.holders and not any(one.ran_on for one in facts.operations):
+        holders = ", ".join(f"process {pid}" for pid, _ in gpu.holders)
+        yield Diagnosis("TFG933", f"{name} may be used by one process at a time, and {holders} has it")
+
+
 def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
     """None at all."""
     if not (has_card(facts) or facts.surroundings.kernel_driver or facts.surroundings.wsl):
-        yield Diagnosis("TFG924", facts.survey.note or "neither the driver nor the PCI bus shows a card")
+        seen = facts.survey.note or "neither the driver nor the PCI bus shows a card"
+        if facts.surroundings.system == "Darwin":
+            seen += "; the Mac's own GPU is for the package tensorflow-metal"
+        if facts.surroundings.container and facts.surroundings.cards is None:
+            seen += "; a container that was started without the cards of its host looks the same"
+        if job := facts.surroundings.variables.get("SLURM_JOB_ID"):
+            seen += f"; job {job} of Slurm runs here, and `--gpus=1` would ask for a machine with one"
+        yield Diagnosis("TFG924", seen)

@@ -17,9 +17,11 @@ _CHECKS: tuple[Check, ...] = (
     machine.of_the_container,
     machine.of_the_job,
     software.of_hiding,
+    machine.of_cuda,
     software.of_tensorflow,
     software.of_the_build,
     software.of_keras,
+    software.of_the_backend,
     software.of_the_libraries,
     machine.of_the_cards,
     software.of_xla,
@@ -45,6 +47,9 @@ class Opinion:
     @property
     def exit_code(self) -> int:
         """0 a GPU works, 1 something is wrong, 2 nothing could be seen, 3 there is no GPU and none was expected."""
+        found = self.facts.tensorflow
+        if self.facts.silent and not self.facts.installation.python and (found is None or not found.version):
+            return FAILED
         if any(one.severity == "error" for one in self.diagnoses):
             return WRONG
         if self._done:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.doctor.facts import Setting
 from tflint_gpu.model import Model
+from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.files import Discovery
 
 _NAMES = frozenset(
     (
@@ -16,6 +21,25 @@ _NAMES = frozenset(
     ).split()
 )
 _BRANCHES = (cst.If, cst.Try, cst.For, cst.While, cst.FunctionDef, cst.Lambda, cst.Match)
+
+
+def read_settings(program: Path, here: Path) -> list[Setting]:
+    """What a program sets, without reading any settings of ours.
+
+    Arguments:
+        here: what a relative path starts from.
+
+    Raises:
+        NoSuchPath: there is no such file.
+    """
+    resolver = SettingsResolver(Options(), None, True, here)
+    files = Discovery(resolver, here).find([str(program)])
+
+    def read() -> list[Setting]:
+        model = Engine(resolver, here).model_of(files[0]) if files else None
+        return [] if model is None else settings_of(model)
+
+    return with_large_stack(read)
 
 
 def settings_of(model: Model) -> list[Setting]:

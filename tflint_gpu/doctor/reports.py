@@ -86,10 +86,14 @@ def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
     driver = next((gpu.driver for gpu in facts.survey.gpus), around.kernel_driver)
     yield "driver", driver or facts.survey.note or "none"
     for gpu in facts.survey.gpus:
+        persistence = {None: "", True: ", persistence on", False: ", persistence off"}[gpu.persistent]
+        held = ", ".join(f"{pid}{'' if size is None else f' ({size >> 20} MiB)'}" for pid, size in gpu.holders)
         memory = f", {(gpu.free_memory or 0) >> 20} of {gpu.total_memory >> 20} MiB free" if gpu.total_memory else ""
         capability = f", compute capability {'.'.join(map(str, gpu.capability))}" if gpu.capability else ""
         mig = ", MIG" if gpu.mig else ""
-        yield f"GPU {gpu.index}", f"{gpu.name}{capability}{memory}{mig}"
+        errors = "" if gpu.ecc_errors is None else f", {gpu.ecc_errors} memory errors"
+        holders = f", held by processes {held}" if held else ""
+        yield f"GPU {gpu.index}", f"{gpu.name}{capability}{memory}{holders}{mig}{persistence}{errors}"
     installation = facts.installation
     yield "Python", f"{installation.python} ({installation.executable})"
     if found is None or not found.version:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from tflint_gpu.doctor.compatibility import LAST_WITH_WINDOWS_GPU, Build, builds, newest_for, release
+from tflint_gpu.doctor.compatibility import Build, builds, last_for_windows, newest_for, release
 from tflint_gpu.doctor.diagnosis import Diagnosis
-from tflint_gpu.doctor.facts import Facts, Library
+from tflint_gpu.doctor.facts import Facts, Library, Setting, TensorFlow
 from tflint_gpu.doctor.machine import has_card
 
 _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
 _CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
+_NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build it for this one."
+_UNLOADED = re.compile(r"Could not load dynamic library '([^']+)'")
+_DRIVERS_OWN = "libcuda.so.1"
+_LEGACY_SINCE = (2, 16)  # from then on tf.keras is Keras 3, and TF_USE_LEGACY_KERAS asks for the package tf-keras
 _WHEELS = re.compile(r"/site-packages/nvidia/")
 
 
@@ -23,6 +27,8 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
     packages, found, python = facts.installation.packages, facts.tensorflow, facts.installation.python
     installed = [name for name in _SAME_MODULE if name in packages]
     if found is not None and found.error and not found.version:
+        if not python:
+            return  # this Python answered nothing
         if not installed:
             newest = newest_for(python)
             if newest:
@@ -30,7 +36,8 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
             else:
                 yield Diagnosis("TFG921", f"no TensorFlow has a package for Python {python}")
         else:
-            yield Diagnosis("TFG909", f"importing TensorFlow raises {found.error}")
+            todo = _NO_AVX if found.error.endswith("SIGILL") else ""
+            yield Diagnosis("TFG909", f"importing TensorFlow fails: {found.error}", todo=todo)
     if len(installed) > 1:
         names = " and ".join(f"{name} {packages[name]}" for name in installed)
         command = f"{_pip(facts)} uninstall -y {' '.join(installed)}"
@@ -45,7 +52,7 @@ def of_the_build(facts: Facts) -> Iterator[Diagnosis]:
     if found is None or not found.version or found.cuda or not has_card(facts):
         return
     version = release(found.version)
-    if around.system == "Darwin" or (around.system == "Windows" and version > LAST_WITH_WINDOWS_GPU):
+    if around.system == "Darwin" or (around.system == "Windows" and version > last_for_windows()):
         yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.system}")
     elif around.machine in ("aarch64", "arm64"):
         yield Diagnosis("TFG908", f"TensorFlow {found.version} on {around.machine}")
@@ -66,12 +73,8 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
     wrong = list(_wrong_wheels(facts, build)) if build is not None else []
     if wrong:
         yield Diagnosis("TFG913", "; ".join(wrong), _install(facts, ".".join(map(str, release(found.version)))))
-    missing = [library for library in facts.libraries if not library.path and not library.wheel]
-    if missing and has_card(facts):
-        names = ", ".join(library.name for library in missing)
-        yield Diagnosis(
-            "TFG911", f"the loader finds no {names}", _install(facts, ".".join(map(str, release(found.version))))
-        )
+    if has_card(facts):
+        yield from _missing(facts, found, ".".join(map(str, release(found.version))))
     shadowed = [library for library in facts.libraries if _is_shadowed(library)]
     if shadowed:
         first = shadowed[0]
@@ -80,6 +83,21 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
         seen = f"{first.name} is {first.path}, not {first.wheel}{more}{conda}"
         shadows = "LD_LIBRARY_PATH" in facts.surroundings.variables
         yield Diagnosis("TFG912", seen, "unset LD_LIBRARY_PATH" if shadows else "")
+
+
+def _missing(facts: Facts, found: TensorFlow, version: str) -> Iterator[Diagnosis]:
+    """Libraries that the loader does not find, that TensorFlow's log names, or that are there and cannot be opened."""
+    libraries = [one for one in facts.libraries if one.name != _DRIVERS_OWN]
+    names = [one.name for one in libraries if not one.path and not one.wheel]
+    if not found.gpus:
+        names += [name for name in _UNLOADED.findall(found.log) if name != _DRIVERS_OWN]
+    if names:
+        seen = f"the loader finds no {', '.join(dict.fromkeys(names))}"
+        yield Diagnosis("TFG911", seen, _install(facts, version))
+    for one in libraries:
+        if one.wheel and one.error and not one.path and not found.gpus:
+            command = _install(facts, version).replace(" install ", " install --force-reinstall ")
+            yield Diagnosis("TFG911", f"{one.wheel} cannot be opened: {one.error}", command)
 
 
 def _wrong_wheels(facts: Facts, build: Build) -> Iterator[str]:
@@ -101,6 +119,9 @@ def of_keras(facts: Facts) -> Iterator[Diagnosis]:
     """A Keras that the TensorFlow does not go with."""
     found, packages = facts.tensorflow, facts.installation.packages
     build = builds().get(release(found.version)) if found is not None else None
+    if found is not None and _wants_legacy_keras(facts, found):
+        yield from _of_legacy_keras(facts, found)
+        return
     version = packages.get("keras")
     if found is None or build is None or version is None or not build.keras:
         return
@@ -109,27 +130,59 @@ def of_keras(facts: Facts) -> Iterator[Diagnosis]:
         yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "keras{build.keras}"')
 
 
+def _wants_legacy_keras(facts: Facts, found: TensorFlow) -> bool:
+    value, _ = facts.variable("TF_USE_LEGACY_KERAS")
+    return (value or "").lower() in ("1", "true") and release(found.version) >= _LEGACY_SINCE
+
+
+def _of_legacy_keras(facts: Facts, found: TensorFlow) -> Iterator[Diagnosis]:
+    version = facts.installation.packages.get("tf-keras")
+    if version is None or release(version) != release(found.version):
+        has = "is not installed" if version is None else f"is {version}"
+        seen = f"TF_USE_LEGACY_KERAS asks for tf-keras, which {has}, and TensorFlow is {found.version}"
+        minor = ".".join(map(str, release(found.version)))
+        yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "tf-keras=={minor}.*"')
+
+
+def of_the_backend(facts: Facts) -> Iterator[Diagnosis]:
+    """A Keras that computes with another framework."""
+    value, setting = facts.variable("KERAS_BACKEND")
+    if value and value != "tensorflow" and release(facts.installation.packages.get("keras", "")) >= (3, 0):
+        yield _of_variable("TFG934", f"KERAS_BACKEND is {value}", "KERAS_BACKEND", setting)
+
+
+def _of_variable(code: str, seen: str, name: str, setting: Setting | None) -> Diagnosis:
+    """What a variable does that the program or the shell has set."""
+    if setting is not None:
+        return Diagnosis(code, seen, filename=setting.filename, row=setting.row)
+    return Diagnosis(code, seen, f"unset {name}")
+
+
 def of_xla(facts: Facts) -> Iterator[Diagnosis]:
     """What XLA needs to make code for a card."""
     found = facts.tensorflow
-    named = _CUDA_DIRECTORY.search(facts.surroundings.variables.get("XLA_FLAGS", ""))
-    if named and not Path(named[1].strip("'\"")).is_dir():
-        yield Diagnosis("TFG929", f"{named[0]} is not there", "unset XLA_FLAGS")
+    value, setting = facts.variable("XLA_FLAGS")
+    named = _CUDA_DIRECTORY.search(value or "")
+    folder = Path(named[1].strip("'\"")) if named else None
+    if named and folder is not None and not (folder / "nvvm" / "libdevice").is_dir():
+        what = "has no nvvm/libdevice" if folder.is_dir() else "is not there"
+        yield _of_variable("TFG929", f"{named[0]} {what}", "XLA_FLAGS", setting)
     elif found is not None and found.cuda and facts.survey.gpus and not facts.installation.ptxas:
         yield Diagnosis("TFG919", "no ptxas on the path and none in nvidia/cuda_nvcc/bin", _install(facts, ""))
 
 
 def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
     """What keeps cards from a process: a variable, or the program itself."""
+    visible, own = facts.variable("CUDA_VISIBLE_DEVICES")
+    entries = [part.strip() for part in (visible or "").split(",")]
+    unknown = [one for one in entries if not _is_known(facts, one)] if facts.survey.gpus else []
     for setting in facts.settings:
-        hides = setting.name == "CUDA_VISIBLE_DEVICES" and setting.value.strip() in ("", "-1")
+        hides = setting is own and (entries in ([""], ["-1"]) or bool(unknown))
         if hides or (setting.name == "tf.config.set_visible_devices" and setting.value == "[]"):
             seen = f"{setting.name} is set to {setting.value or 'nothing'}"
             yield Diagnosis("TFG922", seen, filename=setting.filename, row=setting.row)
-    visible = facts.surroundings.variables.get("CUDA_VISIBLE_DEVICES")
-    if visible is None or not facts.survey.gpus:
+    if visible is None or own is not None or not facts.survey.gpus:
         return
-    unknown = [one for one in (part.strip() for part in visible.split(",")) if not _is_known(facts, one)]
     if not visible.strip() or unknown:
         count = len(facts.survey.gpus)
         cards = "one card" if count == 1 else f"{count} cards, numbered from 0"
@@ -145,7 +198,8 @@ def _is_known(facts: Facts, entry: str) -> bool:
     if entry.isdigit():
         return int(entry) < len(facts.survey.gpus)
     if entry.startswith("MIG-"):
-        return any(gpu.mig for gpu in facts.survey.gpus)
+        parts = [gpu.mig_parts for gpu in facts.survey.gpus if gpu.mig]
+        return any(known is None or any(part.startswith(entry) for part in known) for known in parts)
     return entry.startswith("GPU-") and any(gpu.uuid.startswith(entry) for gpu in facts.survey.gpus)
 
 

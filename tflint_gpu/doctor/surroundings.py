@@ -10,8 +10,10 @@ from pathlib import Path
 
 from tflint_gpu.doctor.facts import Surroundings
 
+_PCI = "sys/bus/pci/devices"
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 _DRIVER = re.compile(r"Kernel Module(?: for \w+)?\s+(\d+(?:\.\d+)+)")
+DEVICE_FILE = re.compile(r"nvidia(?:\d+|ctl|-uvm)")
 _VARIABLES = (
     "CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER NVIDIA_VISIBLE_DEVICES NVIDIA_DRIVER_CAPABILITIES LD_LIBRARY_PATH "
     "LD_PRELOAD XLA_FLAGS TF_XLA_FLAGS TF_FORCE_GPU_ALLOW_GROWTH TF_USE_LEGACY_KERAS KERAS_BACKEND CONDA_PREFIX "
@@ -46,20 +48,29 @@ def look(
         device_files=tuple(
             (f"/{path.relative_to(root)}", os.access(path, os.R_OK | os.W_OK))
             for path in sorted((root / "dev").glob("nvidia*"))
-            if re.fullmatch(r"nvidia(?:\d+|ctl|-uvm)", path.name)
+            if DEVICE_FILE.fullmatch(path.name)
         ),
+        bound=_bound(root),
         variables={key: given[key] for key in _VARIABLES if key in given},
     )
 
 
 def _cards(root: Path) -> int | None:
-    devices = root / "sys/bus/pci/devices"
-    if not devices.is_dir():
-        return None
-    return sum(
-        _text(device / "vendor").strip() == _NVIDIA and _text(device / "class").startswith(_DISPLAY)
-        for device in devices.iterdir()
-    )
+    return len(_devices(root)) if (root / _PCI).is_dir() else None
+
+
+def _bound(root: Path) -> tuple[str, ...]:
+    drivers = {(device / "driver").resolve().name for device in _devices(root) if (device / "driver").exists()}
+    return tuple(sorted(drivers - {"nvidia"}))
+
+
+def _devices(root: Path) -> list[Path]:
+    """NVIDIA's display devices on the PCI bus."""
+    return [
+        device
+        for device in sorted((root / _PCI).glob("*"))
+        if _text(device / "vendor").strip() == _NVIDIA and _text(device / "class").startswith(_DISPLAY)
+    ]
 
 
 def _container(root: Path) -> str:

@@ -100,7 +100,7 @@ def read_run(path: Path) -> dict[str, Measurement]:
         share = one.get("share") if isinstance(one, dict) else None
         if not isinstance(share, int | float) or not isinstance(one.get("key"), str):
             continue
-        place = "here" if one.get("of") == "its own lines" else "in the function around it"
+        place = "here" if one.get("of") == "its own lines" else f"in {one.get('of')}"
         text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
         found.setdefault(one["key"], Measurement("mending gives that at most", text, float(share)))
     return found

@@ -48,17 +48,24 @@ class View:
 
     def line(self, filename: str, row: int, cell: int = 0) -> str | None:
         """A row of a file, or of a notebook's cell; None if it cannot be read (any more)."""
-        place = Location(row, 1, cell=cell)
+        source = self._source(filename)
+        return None if source is None else source.shown_line(Location(row, 1, cell=cell))
+
+    def text(self, filename: str) -> str | None:
+        """The whole text of a file; None if it cannot be read (any more)."""
+        source = self._source(filename)
+        return None if source is None else source.text
+
+    def _source(self, filename: str) -> SourceFile | None:
         if filename in self.sources:
-            return self.sources[filename].shown_line(place)
+            return self.sources[filename]
         if filename not in self._read:
             path = self.working_directory / filename
             try:
                 self._read[filename] = decode_source(path.read_bytes(), path, filename)
             except (OSError, UnreadableSource):
                 self._read[filename] = None
-        source = self._read[filename]
-        return None if source is None else source.shown_line(place)
+        return self._read[filename]
 
     def absolute(self, filename: str) -> str:
         """The whole path of a file; standard input has none."""

@@ -1,20 +1,27 @@
-"""What a finding of `check` costs in a run: the idle time of its own lines, or else of the function around it.
+"""What a finding of `check` costs in a run: the idle time of its own lines, or else of what it is part of.
 
 That is what mending it gives at most. Only what is predicted to be slow can be mended so.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.reports import View
+from tflint_gpu.run.datasets import Dataset, Step
 from tflint_gpu.run.ledger import Doing, Spent
 from tflint_gpu.run.samples import Place
 
-LineOf = Callable[[str, int], str | None]
+Of = Literal["its own lines", "the loop around it", "the operations that its dataset feeds", "the function around it"]
+_OWN = ("its own lines", "the loop around it")
+_MOST_ROWS = 50
+_WITH = (ast.With, ast.AsyncWith)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +29,29 @@ class Cost:
     """A finding, and the idle seconds of its lines.
 
     Arguments:
-        is_around: whether its own lines had none, and these are of the function around it.
+        of: what these seconds are of, where its own lines had none.
     """
 
     diagnostic: Diagnostic
     idle: float
-    is_around: bool = False
+    of: Of = "its own lines"
 
 
-def costs(found: Iterable[Diagnostic], entries: Mapping[Doing, Spent], here: Path, line_of: LineOf) -> tuple[Cost, ...]:
-    """The findings that cost anything, the dearest first; its own lines count more than the function around it.
+def costs(
+    found: Iterable[Diagnostic],
+    entries: Mapping[Doing, Spent],
+    view: View,
+    datasets: Sequence[Dataset] = (),
+) -> tuple[Cost, ...]:
+    """The findings that cost anything, the dearest first; its own lines count more than what is around it.
 
     Arguments:
-        here: what the findings' names of files start from.
-        line_of: the text of a row of a file, by the name in findings.
+        view: of the findings' files.
+        datasets: of the files that ran.
     """
     by_file = _Entries(entries)
-    known = [cost for one in found if (cost := _cost(one, by_file, here, line_of)) is not None]
-    return tuple(sorted(known, key=lambda cost: (cost.is_around, -cost.idle, cost.diagnostic.sort_key)))
-
-
-def files_of(entries: Mapping[Doing, Spent]) -> list[Path]:
-    """The files whose lines ran."""
-    return [Path(name) for name in sorted({place.file for doing in entries for place in doing.stack})]
+    known = [cost for one in found if (cost := _cost(one, by_file, view, datasets)) is not None]
+    return tuple(sorted(known, key=lambda cost: (cost.of not in _OWN, -cost.idle, cost.diagnostic.sort_key)))
 
 
 class _Entries:
@@ -61,36 +68,107 @@ class _Entries:
     def is_in(self, place: Place, path: Path) -> bool:
         return self._paths[place.file] == path
 
+    def is_within(self, doing: Doing, path: Path, rows: range) -> bool:
+        return any(place.row in rows and self.is_in(place, path) for place in doing.stack)
 
-def _cost(one: Diagnostic, entries: _Entries, here: Path, line_of: LineOf) -> Cost | None:
+
+def _cost(one: Diagnostic, entries: _Entries, view: View, datasets: Sequence[Dataset]) -> Cost | None:
     if one.location.cell or one.prediction is None or one.prediction.kind != "slowdown":
         return None
-    path = (here / one.filename).resolve()
-    first, last = one.location.row, max(one.end_location.row, one.noqa_row)
-    text = "\n".join(line_of(one.filename, row) or "" for row in range(first, min(last, first + 50) + 1))
-    called = set(re.findall(r"[^\W\d]\w*", text))
-    noted = {((here / note.filename).resolve(), note.location.row) for note in one.related}
-
-    def is_own(doing: Doing) -> bool:
-        if any(first <= place.row <= last and entries.is_in(place, path) for place in doing.stack):
-            return True
-        # What an input pipeline runs is not below the line that names it.
-        return doing.waits == "feed" and any(
-            (place.function in called and entries.is_in(place, path))
-            or (place.function != "<module>" and _is_noted(place, noted, entries))
-            for place in doing.stack
-        )
-
-    if idle := entries.sum(is_own):
-        return Cost(one, idle)
-    around = _around(entries, path, first)
+    about = _Subject.of(one, view, datasets)
+    feeding = entries.sum(lambda doing: about.feeds(doing, entries))
+    own = feeding + entries.sum(lambda doing: about.is_below(doing, entries) and not about.feeds(doing, entries))
+    perhaps = entries.sum(lambda doing: any(dataset.feeds(doing) for dataset in about.datasets))
+    if perhaps > own:
+        return Cost(one, perhaps, "the operations that its dataset feeds")
+    if not feeding and (loop := _loop_of_a_head(one, view)):
+        idle = entries.sum(lambda doing: entries.is_within(doing, about.path, loop))
+        return Cost(one, idle, "the loop around it") if idle else None
+    if own:
+        return Cost(one, own)
+    around = _around(entries, about.path, one.location.row)
     if around is None:
         return None
     idle = entries.sum(lambda doing: any(_is_inside(place, around) for place in doing.stack))
-    return Cost(one, idle, True)
+    return Cost(one, idle, "the function around it")
 
 
-def _is_noted(place: Place, noted: set[tuple[Path, int]], entries: _Entries) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a finding is about.
+
+    Arguments:
+        rows: of the file.
+        names: all that its code mentions.
+        noted: the places that explain it.
+        datasets: those of which it is an operation.
+    """
+
+    path: Path
+    rows: range
+    names: frozenset[str]
+    noted: frozenset[tuple[Path, int]]
+    datasets: tuple[Dataset, ...]
+
+    @classmethod
+    def of(cls, one: Diagnostic, view: View, datasets: Sequence[Dataset]) -> _Subject:
+        here = view.working_directory
+        path = (here / one.filename).resolve()
+        rows = range(one.location.row, max(one.end_location.row, one.noqa_row) + 1)
+        text = "\n".join(view.line(one.filename, row) or "" for row in rows[:_MOST_ROWS])
+        return cls(
+            path,
+            rows,
+            frozenset(re.findall(r"[^\W\d]\w*", text)),
+            frozenset(((here / note.filename).resolve(), note.location.row) for note in one.related),
+            tuple(dataset for dataset in datasets if any(_is_on(step, path, rows) for step in dataset.steps)),
+        )
+
+    def is_below(self, doing: Doing, entries: _Entries) -> bool:
+        """Whether its lines are on the stack.
+
+        Where a dataset is put together nothing is lost: that is the time in which its functions are traced.
+        """
+        return not self.datasets and entries.is_within(doing, self.path, self.rows)
+
+    def feeds(self, doing: Doing, entries: _Entries) -> bool:
+        """Whether what was waited for is an input pipeline that it names: that is not below its lines."""
+        if doing.waits == "data":
+            return any(dataset.feeds(doing) for dataset in self.datasets)
+        return doing.waits == "feed" and any(
+            (place.function in self.names and entries.is_in(place, self.path))
+            or (place.function != "<module>" and _is_noted(place, self.noted, entries))
+            for place in doing.stack
+        )
+
+
+def _is_on(step: Step, path: Path, rows: range) -> bool:
+    return rows.start <= step.last and step.first < rows.stop and Path(step.file).resolve() == path
+
+
+def _loop_of_a_head(one: Diagnostic, view: View) -> range | None:
+    """The rows of the loop around a finding on the head of a `with` or of the loop itself: it is about all in there.
+
+    None for other findings, and where the file is no Python any more.
+    """
+    try:
+        tree = ast.parse(view.text(one.filename) or "")
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    at = one.location.row
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For | ast.While | ast.With | ast.AsyncFor | ast.AsyncWith)
+        and node.lineno <= at <= (node.end_lineno or at)
+    ]
+    if not any(at < node.body[0].lineno for node in around):
+        return None
+    loops = [range(node.lineno, (node.end_lineno or at) + 1) for node in around if not isinstance(node, _WITH)]
+    return min(loops, key=len, default=None)
+
+
+def _is_noted(place: Place, noted: Set[tuple[Path, int]], entries: _Entries) -> bool:
     return any(place.first <= row <= place.last and entries.is_in(place, file) for file, row in noted)
 
 
@@ -107,8 +185,3 @@ def _around(entries: _Entries, path: Path, row: int) -> Place | None:
 
 def _is_inside(place: Place, function: Place) -> bool:
     return place.file == function.file and function.first <= place.row <= function.last
-
-
-def checkable(files: Sequence[Path]) -> list[str]:
-    """Those that are still there and that a check can read."""
-    return [str(path) for path in files if path.suffix in (".py", ".pyw") and path.is_file()]

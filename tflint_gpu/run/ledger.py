@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tflint_gpu.run.samples import Memory, Place, Sample, Stack
+from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started
 from tflint_gpu.run.timeline import Timeline
 from tflint_gpu.verify.gpu import Sample as CardSample
 
@@ -62,12 +62,17 @@ class Ledger:
     Arguments:
         has_card: whether samples of a card come.
         began: when the program did, on the samples' clock.
+
+    Attributes:
+        workers: what the processes that the program started did.
+        beside: what fed input pipelines while operations ran.
+        gpus: how many TensorFlow started with; None where it did not start.
     """
 
     has_card: bool
     began: float
     entries: dict[Doing, Spent] = field(default_factory=dict)
-    forked: dict[Doing, Spent] = field(default_factory=dict)
+    workers: dict[Doing, Spent] = field(default_factory=dict)
     beside: dict[Doing, Spent] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     watched: float = 0.0
@@ -75,20 +80,23 @@ class Ledger:
     low: float = 0.0
     held: int | None = None
     memory: Memory | None = None
+    gpus: int | None = None
     samples: int = 0
     _unsettled: deque[Sample] = field(default_factory=deque)
     _card: deque[tuple[float, CardSample]] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, seen: Sample | Memory | None) -> None:
+    def take(self, seen: Seen | None) -> None:
         """What the program's sampler saw."""
         with self._lock:
             if isinstance(seen, Memory):
                 self.memory = seen
+            elif isinstance(seen, Started):
+                self.gpus = seen.gpus
             elif seen is None:
                 return
             elif not seen.is_main:
-                _add(self.forked, Doing(seen.stack, seen.phase, seen.waits), seen.span, 0.0)
+                _add(self.workers, Doing(seen.stack, seen.phase, seen.waits), seen.span, 0.0)
             else:
                 self.samples += 1
                 self._unsettled.append(seen)

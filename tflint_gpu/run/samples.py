@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
+
+VALIDATING = ("validation", "data of validation")
+"""The phases of `fit` on its validation data."""
 
 Waits = Literal["", "data", "feed", "read", "execute"]
 """What the main thread does: runs Python, waits for the next element (`data`; `feed` where that waits inside of an
@@ -41,7 +45,7 @@ class Sample:
         stack: of the main thread.
         phase: what Keras or TensorFlow does around it; may be empty.
         feeding: the stacks of threads that work for an input pipeline.
-        is_main: whether it is of the program itself, and of no process that it forked.
+        is_main: whether it is of the program itself, and of no process that it started.
     """
 
     seconds: float
@@ -61,17 +65,37 @@ class Memory:
     most: int
 
 
-class Decoder:
-    """Reads the sampler's lines; each process counts its places and stacks by itself."""
+@dataclass(frozen=True, slots=True)
+class Started:
+    """TensorFlow has started in the program.
 
-    def __init__(self) -> None:
+    Arguments:
+        gpus: how many it has.
+    """
+
+    gpus: int
+
+
+Seen = Sample | Memory | Started
+"""What a line of the sampler tells."""
+
+
+class Decoder:
+    """Reads the sampler's lines; each process counts its places and stacks by itself.
+
+    Arguments:
+        known_as: the place that is shown for one on a stack; None: itself.
+    """
+
+    def __init__(self, known_as: Callable[[Place], Place] | None = None) -> None:
+        self._known_as = known_as
         self._main: int | None = None
         self._places: dict[int, dict[int, Place]] = {}
         self._stacks: dict[int, dict[int, Stack]] = {}
         self._known: dict[Place, Place] = {}
         self.processes = 0
 
-    def read(self, line: bytes) -> Sample | Memory | None:
+    def read(self, line: bytes) -> Seen | None:
         """What a line says; None for names and for what makes no sense."""
         try:
             kind, process, *rest = json.loads(line)
@@ -79,7 +103,7 @@ class Decoder:
         except (ValueError, TypeError, IndexError, KeyError):
             return None
 
-    def _read(self, kind: str, process: int, rest: list[Any]) -> Sample | Memory | None:
+    def _read(self, kind: str, process: int, rest: list[Any]) -> Seen | None:
         if self._main is None:
             self._main = process
         if process not in self._places:
@@ -90,12 +114,16 @@ class Decoder:
             self._places[process], self._stacks[process] = {}, {0: ()}
         if kind == "P":
             place = Place(*rest[1:])
+            if self._known_as is not None:
+                place = self._known_as(place)
             self._places[process][rest[0]] = self._known.setdefault(place, place)
         elif kind == "S":
             places = self._places[process]
             self._stacks[process][rest[0]] = tuple(places[one] for one in rest[1] if one in places)
         elif kind == "M":
             return Memory(*rest)
+        elif kind == "G":
+            return Started(int(*rest))
         elif kind == "T":
             stacks = self._stacks[process]
             seconds, span, stack, phase, waits, feeding = rest

@@ -2,12 +2,14 @@
 
 Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
 your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
-and of processes that were forked, the line of yours that runs. Nothing of Keras or TensorFlow is imported or changed:
-all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a program crashes.
+and of the processes that `multiprocessing` starts, the line of yours that runs. Nothing of Keras or TensorFlow is
+imported or changed: all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a
+program crashes.
 
 Messages are lines of JSON: ["P", process, number, file, row, function, first row, last row], a place;
 ["S", process, number, places], a stack of places, the innermost first; ["T", process, seconds, span, stack, phase,
-waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card.
+waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use], TensorFlow's memory on the card;
+["G", process, number], the GPUs that TensorFlow started with.
 """
 
 from __future__ import annotations
@@ -35,12 +37,20 @@ PASSED_ON = {
     if hasattr(signal, name)
 }
 MEMORY_EVERY = 1.0
+STARTS = ("from multiprocessing.spawn import spawn_main", "from multiprocessing.forkserver import main")
 STATES_EVERY = 0.1
 
 _LIBRARIES = tuple(
     {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")}
     | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
 )
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSIDE = {
+    ("evaluate", "fit"): "validation",
+    ("data", "evaluate"): "data of evaluate",
+    ("data of evaluate", "fit"): "data of validation",
+}
+_AROUND = ("evaluate", "fit")
 _READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 
 
@@ -64,7 +74,7 @@ def _is_own(path: str) -> bool:
     """Whether it is a file of the user's, and none of Python or of an installed package."""
     if path.startswith("<"):
         return path.startswith("<ipython")
-    if path == __file__ or os.path.basename(path).startswith("__autograph_generated"):
+    if path.startswith(_PACKAGE) or os.path.basename(path).startswith("__autograph_generated"):
         return False
     parts = path.replace("\\", "/").split("/")
     return "site-packages" not in parts and "dist-packages" not in parts and not path.startswith(_LIBRARIES)
@@ -106,22 +116,34 @@ def _does(path: str, name: str) -> str:
 
 
 class Sampler:
-    """Samples the stacks of its process in a thread and writes them down a pipe.
+    """Samples the stacks of its process in a thread and writes them down a pipe, from `begin` to `stop`.
 
     Arguments:
-        pipe: file descriptor.
         interval: seconds from one sample to the next.
         asks_memory: whether TensorFlow should be asked for its memory on the card.
     """
 
-    def __init__(self, pipe: int, interval: float, asks_memory: bool) -> None:
-        self.pipe = pipe
+    def __init__(self, interval: float, asks_memory: bool) -> None:
         self.interval = interval
         self.asks_memory = asks_memory
-        self.restart(True)
+        self.is_stopped = True
+
+    def begin(self, pipe: int, is_main: bool = True) -> None:
+        """Sample from now on.
+
+        Arguments:
+            pipe: file descriptor.
+            is_main: whether this is the program itself, and no process that it started.
+        """
+        self.pipe = pipe
+        self.pipe_is = os.fstat(pipe)
+        self.is_stopped = False
+        self.restart(is_main)
 
     def restart(self, is_main: bool = False) -> None:
         """Begin in this process, which may be a forked one: a thread does not come along."""
+        if self.is_stopped:
+            return
         self.process = os.getpid()
         self.is_main = is_main
         self.codes: dict[int, Code] = {}
@@ -131,8 +153,16 @@ class Sampler:
         self.lines: list[bytes] = []
         self.next_memory = self.next_states = 0.0
         self.is_still = False
+        self.asks_gpus = is_main
         self.main = threading.main_thread().ident
-        threading.Thread(target=self._run, name="tflint-gpu", daemon=True).start()
+        self.thread = threading.Thread(target=self._run, name="tflint-gpu", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Take no more samples, of this process or of later ones."""
+        self.is_stopped = True
+        self.thread.join()
+        self.codes.clear()
 
     def _run(self) -> None:
         # The signals of the program are for its own threads.
@@ -141,7 +171,7 @@ class Sampler:
         self.own = threading.get_ident()
         last = time.monotonic()
         try:
-            while True:
+            while not self.is_stopped:
                 time.sleep(self.interval)
                 now = time.monotonic()
                 self._sample(now, now - last)
@@ -163,10 +193,11 @@ class Sampler:
                     at.append((thread, id(frame.f_code), frame.f_lasti))
         if waits == "execute" and feeding and self._stands_still(now, at):
             waits = "feed"
-        self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
-        if self.asks_memory and self.is_main and now >= self.next_memory:
+        if self.is_main or stack:
+            self._write(["T", self.process, round(now, 4), round(span, 4), stack, phase, waits, feeding])
+        if self.is_main and now >= self.next_memory:
             self.next_memory = now + MEMORY_EVERY
-            self._ask_memory()
+            self._ask_tensorflow()
         self._flush()
 
     def _read(self, leaf: types.FrameType) -> tuple[int, str, str, bool]:
@@ -183,10 +214,10 @@ class Sampler:
                 feeds = feeds or code.feeds
                 if code.phase and not phase:
                     phase = code.phase
-                elif code.phase == "fit" and phase == "evaluate":
-                    phase = "validation"
+                elif code.phase in _AROUND and (phase, code.phase) in _INSIDE:
+                    phase = _INSIDE[phase, code.phase]
             frame = frame.f_back
-        waits = "data" if phase == "data" and does == "execute" else does
+        waits = "data" if phase.startswith("data") and does == "execute" else does
         return self._stack(tuple(own)), phase, waits, feeds
 
     def _code(self, code: types.CodeType) -> Code:
@@ -246,9 +277,16 @@ class Sampler:
         self.is_still = running <= is_moving
         return self.is_still
 
-    def _ask_memory(self) -> None:
+    def _ask_tensorflow(self) -> None:
+        """Which GPUs it started with, and what it holds on the first; nothing before it has started by itself."""
         context: Any = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
-        if getattr(context, "_context_handle", None) is None:
+        devices = getattr(context, "_logical_devices", None)
+        if getattr(context, "_context_handle", None) is None or devices is None:
+            return
+        if self.asks_gpus:
+            self.asks_gpus = False
+            self._write(["G", self.process, sum(one.device_type == "GPU" for one in devices)])
+        if not self.asks_memory:
             return
         try:
             known = context.get_memory_info("GPU:0")
@@ -261,6 +299,9 @@ class Sampler:
 
     def _flush(self) -> None:
         """Write whole lines, as many at once as a pipe keeps together."""
+        now = os.fstat(self.pipe)
+        if (now.st_dev, now.st_ino) != (self.pipe_is.st_dev, self.pipe_is.st_ino):
+            raise OSError("the program has closed the pipe, and its number is another file's now")
         lines, self.lines = self.lines, []
         part = b""
         for line in lines:
@@ -268,7 +309,8 @@ class Sampler:
                 os.write(self.pipe, part)
                 part = b""
             part += line
-        os.write(self.pipe, part)
+        if part:
+            os.write(self.pipe, part)
 
 
 def _last_row(code: types.CodeType) -> int:
@@ -304,9 +346,9 @@ def main() -> None:
     module.__dict__.update(inherited)
     sys.modules["tflint_sample"] = sys.modules["__main__"]
     sys.modules["__main__"] = module
-    sampler = Sampler(int(pipe), float(interval), asks_memory == "1")
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=sampler.restart)
+    sampler = Sampler(float(interval), asks_memory == "1")
+    sampler.begin(int(pipe))
+    follow(sampler)
     try:
         if kind == "module":
             sys.argv[:] = [target, *sys.argv[6:]]
@@ -320,6 +362,71 @@ def main() -> None:
     except BaseException:
         sys.excepthook = _without_us(sys.excepthook)
         raise
+
+
+def join(pipe: int, interval: float) -> None:
+    """Sample a process that the program has started anew; its own code starts this, see `_sampled`."""
+    os.set_inheritable(pipe, False)
+    sampler = Sampler(interval, False)
+    sampler.begin(pipe, is_main=False)
+    follow(sampler)
+
+
+def follow(sampler: Sampler) -> None:
+    """Sample the processes that `multiprocessing` will start, by whichever method, too."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=sampler.restart)
+    known = sys.modules.get("multiprocessing.util")
+    if known is not None:
+        _sample_spawned(known, sampler)
+    else:
+        sys.meta_path.insert(0, _Multiprocessing(sampler))
+
+
+class _Multiprocessing:
+    """Finds `multiprocessing.util` as Python does, and makes it start processes with the sampler."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "multiprocessing.util":
+            return None
+        sys.meta_path.remove(self)
+        spec: Any = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module: types.ModuleType) -> None:
+                load(module)
+                _sample_spawned(module, self.sampler)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _sample_spawned(util: Any, sampler: Sampler) -> None:
+    """Let `multiprocessing` give its new interpreters the sampler and the pipe."""
+    start = getattr(util, "spawnv_passfds", None)
+    if start is None:
+        return
+
+    def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
+        sampled = None if sampler.is_stopped else _sampled(args, sampler)
+        return start(path, args, passfds) if sampled is None else start(path, sampled, [*passfds, sampler.pipe])
+
+    util.spawnv_passfds = spawnv_passfds
+
+
+def _sampled(args: Any, sampler: Sampler) -> list[Any] | None:
+    """The command of a new process with the sampler; None for what runs no code of the user's."""
+    at = next((number for number, one in enumerate(args) if isinstance(one, str) and one.startswith(STARTS)), None)
+    if at is None:
+        return None
+    names = {"__name__": "tflint_sample", "__file__": __file__}
+    load = f"t={names!r}; exec(compile(open({__file__!r}, 'rb').read(), {__file__!r}, 'exec'), t)"
+    program = f"{load}; t['join']({sampler.pipe}, {sampler.interval}); del t; {args[at]}"
+    return [*args[:at], program, *args[at + 1 :]]
 
 
 def _run_file(path: str, module: types.ModuleType) -> None:

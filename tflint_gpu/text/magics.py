@@ -16,7 +16,9 @@ STAND_IN = "\N{LATIN LETTER RETROFLEX CLICK}"
 """A name of one letter that no program uses: a magic's value is unknown, and `!` is as long."""
 
 _PYTHON_BODIES = frozenset(
-    "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit wandb".split()
+    (
+        "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz tflint_run time timeit wandb"
+    ).split()
 )
 _PYTHON_ARGUMENTS = frozenset("memit prun time timeit".split())
 _NEWLINE = r"(?:\r\n|\r|\n)"

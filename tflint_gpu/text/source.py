@@ -185,6 +185,13 @@ class SourceFile:
         """The offsets of the lines that a stretch of text touches, with the last one's ending."""
         return self.line_starts[self.row(start) - 1], self.end_of_line(end)
 
+    def above(self, offset: int) -> int:
+        """The offset of the line that holds `offset`, or of the first of the comments directly above it."""
+        row = self.row(offset)
+        while row > 1 and self.line(row - 1).lstrip().startswith("#"):
+            row -= 1
+        return self.line_starts[row - 1]
+
     def line(self, row: int) -> str:
         """A row of the text (from 1) without its line ending; empty beyond the end."""
         if not 1 <= row <= len(self.line_starts):

@@ -11,21 +11,26 @@ import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import libcst as cst
 
+from tflint_gpu.experiment import HARNESS as HARNESS
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Node, argument
+from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
-from tflint_gpu.verify.inputs import InputError, Stand, stands
+from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.old_keras import old_names_of_numpy, signs_of_keras_2
+from tflint_gpu.verify.parts import NotExtractable as NotExtractable
+from tflint_gpu.verify.parts import Part, check_sources
+from tflint_gpu.verify.parts import Readings as Readings
 from tflint_gpu.verify.pieces import (
     Piece,
-    masked,
     of_change,
     put_in,
     replacing,
@@ -34,31 +39,17 @@ from tflint_gpu.verify.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.routes import Route, Stop, find_routes
+from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
+from tflint_gpu.verify.standins.hints import hints_of
+from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
+from tflint_gpu.verify.standins.readers import FILES, VALUES
 
-HARNESS = "tflint_measure"
+OLD_KERAS = "tflint_keras2"
+MADE_UP = "made up:"
 _MAX_FILES = 60
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
-_ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
-_DOWNLOADS = (
-    "keras.utils.get_file",
-    "keras.datasets.*",
-    "tensorflow_datasets.*",
-    "tensorflow_hub.*",
-    "urllib.request.*",
-    "requests.*",
-    "wget.*",
-    "gdown.*",
-    "subprocess.*",
-    "os.system",
-    "os.popen",
-)
-
-
-class NotExtractable(Exception):
-    """No program can be made of the finding; the text says why, as a sentence without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +74,20 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The flagged program and the repaired one."""
+    """The flagged program and the repaired one.
+
+    Arguments:
+        remarks: how they differ from what the user would run, each as part of a sentence.
+    """
 
     before: Program
     after: Program
+    remarks: tuple[str, ...] = ()
 
 
-def harness_text() -> str:
-    """The source of `tflint_measure`."""
-    return (Path(__file__).parent / f"{HARNESS}.py").read_text(encoding="utf-8")
+def harness_text(name: str = HARNESS) -> str:
+    """The source of a module that is laid beside programs."""
+    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
 
 
 def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
@@ -107,28 +103,31 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
         lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
         code = "\n".join(line for line in lines if line)
         programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
-    return Pair(*programs)
+    return Pair(programs[0], programs[1])
 
 
-def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "") -> Pair:
+def extract(
+    experiment: Experiment, entries: Sequence[Model], opening: str = "", readings: Readings | None = None
+) -> Pair:
     """Cut both programs out of the project.
 
     Arguments:
         entries: the files that may be run, best first.
+        readings: of files that were cut before.
 
     Raises:
         NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
         InputError: a comment on an input cannot be read.
     """
     refusals: list[NotExtractable] = []
+    readings = readings or Readings()
     try:
-        for entry in entries:
-            for route in find_routes(experiment.file, experiment.node, entry):
-                try:
-                    cut = _Cut(entry, route, experiment, opening)
-                    return Pair(cut.program(repaired=False), cut.program(repaired=True))
-                except NotExtractable as refusal:
-                    refusals.append(refusal)
+        for entry, start in _starts(experiment, entries):
+            try:
+                cut = _Cut(entry, start, experiment, opening, readings)
+                return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
+            except NotExtractable as refusal:
+                refusals.append(refusal)
     except InputError:
         raise
     except Exception as error:  # whatever this code is, the other findings are still to be looked at
@@ -142,36 +141,66 @@ def extract(experiment: Experiment, entries: Sequence[Model], opening: str = "")
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One file of a program: the rows that go, and the expressions for which something else stands."""
+class _Start:
+    """A way to the place.
 
-    file: File
-    tree: ast.Module
-    dropped: frozenset[int]
-    stands: tuple[Stand, ...]
+    Arguments:
+        function: nothing calls it: the program is to.
+    """
 
-    def holds(self, node: Node) -> bool:
-        """Whether the row in which a node begins stays."""
-        return self.file.source.row(self.file.span(node)[0]) not in self.dropped
+    route: Route
+    function: cst.FunctionDef | None = None
+
+
+def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[Model, _Start]]:
+    """The ways to the place: those that the entries take, then calls of functions that nothing calls."""
+    for entry in entries:
+        for route in find_routes(experiment.file, experiment.node, entry):
+            yield entry, _Start(route)
+    for entry in entries:
+        if entry.file is experiment.file:
+            for function, route in find_roots(experiment.file, experiment.node, entry).items():
+                yield entry, _Start(route, function)
 
 
 class _Cut:
     """The files of one program."""
 
-    def __init__(self, entry: Model, route: Route, experiment: Experiment, opening: str) -> None:
-        self.entry, self.route, self.experiment, self.opening = entry, route, experiment, opening
-        self.files: dict[Path, _Part] = {}
+    def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings) -> None:
+        self.readings = readings
+        self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
+        self.files: dict[Path, Part] = {}
         self.roots: set[Path] = set()
+        self.called, self.call = self._call(start.function)
         self._collect()
+        entry_part = self.files[entry.source.path]
+        replaced = {one.file.code(one.node) for one in experiment.probes if one.where == "replace"}
+        self.undefined = undefined_names(entry_part.tree, entry_part.dropped, replaced)
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
         for part in self.files.values():
-            _check_sources(part)
-            _check_arguments(self.entry, part)
+            check_sources(part)
+        self.old_keras = self._sign_of_old_keras()
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
         self.root = _common_root(folders)
+
+    def _call(self, function: cst.FunctionDef | None) -> tuple[set[str], Supplement]:
+        """The names that the call of a function needs, and the call itself, at the end of the entry.
+
+        Raises:
+            NotExtractable: nothing tells what one of its parameters is.
+        """
+        if function is None:
+            return set(), Supplement((), ())
+        file, name = self.entry.file, function.name.value
+        try:
+            called, call = call_of(ast.parse(file.source.code), file.source.row(file.span(function.name)[0]))
+        except UnknownName as error:
+            text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
+            raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
+        return {called}, call
 
     def _collect(self) -> None:
         """Slice the entry, then the files from which it takes names, until no file needs more."""
@@ -180,7 +209,7 @@ class _Cut:
         while queue:
             file = queue.pop(0)
             path = file.source.path
-            names = wanted.setdefault(path, set())
+            names = wanted.setdefault(path, set(self.called if file is self.entry.file else ()))
             part = self.files[path] = self._sliced(file, names)
             if len(self.files) > _MAX_FILES:
                 raise NotExtractable(f"the program would need more than {_MAX_FILES} files")
@@ -191,18 +220,17 @@ class _Cut:
                     known |= found.names
                     queue.append(found.file)
 
-    def _sliced(self, file: File, names: set[str]) -> _Part:
-        replaced = tuple(stands(file, HARNESS))
-        tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+    def _sliced(self, file: File, names: set[str]) -> Part:
+        replaced, tree, effects = self.readings.of(file, is_entry=file is self.entry.file)
         if "*" in names and file is not self.entry.file:
-            return _Part(file, tree, frozenset(), replaced)
+            return Part(file, tree, frozenset(), replaced)
         experiment = self.experiment
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             if change.file is file:
                 names = names | set(_NAME.findall(change.text))
         ways = [self._way(stop) for stop in self.route if stop.file is file]
         keeps = [file.source.row(file.span(node)[0]) for node in experiment.keeps if file is experiment.file]
-        return _Part(file, tree, slice_file(tree, ways, names, keeps), replaced)
+        return Part(file, tree, slice_file(tree, ways, names, keeps, effects), replaced)
 
     def _way(self, stop: Stop) -> Way:
         start, _ = stop.file.span(stop.node)
@@ -215,6 +243,41 @@ class _Cut:
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
 
+    def _sign_of_old_keras(self) -> str:
+        """The first place that only Keras 2 understands; empty where it does not matter or there is none.
+
+        What is predicted to crash with Keras 3 is not tried with another Keras.
+        """
+        prediction = self.experiment.prediction
+        if prediction is not None and prediction.kind == "crash" and self.entry.target.keras >= 3:
+            return ""
+        for part in self.files.values():
+            for node, what in signs_of_keras_2(part.file):
+                if part.holds(node):
+                    place = part.file.source.locate(part.file.span(node)[0])
+                    return f"`{what}` in {part.file.source.name}:{place}"
+        return ""
+
+    @cached_property
+    def _makes_up(self) -> bool:
+        """Whether something of the program may have to be made up."""
+        if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
+            return True
+        return any(VALUES in one.text for part in self.files.values() for one in part.stands)
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
+        """What is laid beside the program."""
+        more = (FILES, VALUES) if self._makes_up else ()
+        return (HARNESS, *((OLD_KERAS,) if self.old_keras else ()), *more)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How the programs differ from what the user would run."""
+        old = [f"run with Keras 2 (tf_keras), for {self.old_keras}"] if self.old_keras else []
+        made_up = [*self.call.made_up, *self.undefined.made_up]
+        return (*old, *([f"{MADE_UP} {', '.join(made_up)}"] if made_up else []))
+
     @property
     def _is_module(self) -> bool:
         """Whether the entry must be run as a module of its package."""
@@ -223,7 +286,7 @@ class _Cut:
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
-        texts = {f"{HARNESS}.py": harness_text()}
+        texts = {f"{name}.py": harness_text(name) for name in self._modules}
         for path, part in self.files.items():
             name = self._name(path)
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
@@ -250,7 +313,7 @@ class _Cut:
     def _opening(self, file: File, name: str, *, repaired: bool) -> str:
         """What a file begins with: the harness is found and, in the entry, set."""
         if file is not self.entry.file:
-            return f"import {HARNESS}\n"
+            return "".join(f"import {module}\n" for module in self._modules if module != OLD_KERAS)
         here = PurePosixPath(name).parent
         folders = [self.root, *sorted(self.roots - {self.root})]
         paths = [_relative(PurePosixPath(folder.relative_to(self.root)), here) for folder in folders]
@@ -258,24 +321,39 @@ class _Cut:
         if outside := [path for path in paths if path != "."]:
             lines = ["import os", "import sys"]
             lines += [f'sys.path.insert(1, os.path.join(os.path.dirname(__file__), "{path}"))' for path in outside]
-        lines += [f"import {HARNESS}", self.opening, self.experiment.opening]
-        lines += [self.experiment.opening_of_repair if repaired else ""]
+        lines += [f"import {OLD_KERAS}"] if self.old_keras else []
+        lines += [f"import {HARNESS}", *self._settings_of_stand_ins(), self.opening, self.experiment.opening]
+        lines += [self.experiment.opening_of_repair if repaired else "", *self.undefined.lines]
+        if numpy_lines := [line for part in self.files.values() for line in old_names_of_numpy(part.file)]:
+            lines += ["import numpy", *dict.fromkeys(numpy_lines)]
         # What a notebook's magics give is not known.
         lines += [f"{STAND_IN} = None" if STAND_IN in file.source.code else ""]
         return "".join(f"{line}\n" for line in lines if line)
 
-    def _text(self, part: _Part, opening: str, *, repaired: bool) -> str:
+    def _settings_of_stand_ins(self) -> Iterator[str]:
+        """What the modules that make something up are told: where files may be, and what the code says of them."""
+        if self._makes_up:
+            folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
+            yield from (f"import {FILES}", f"import {VALUES}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
+            yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
+
+    def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
         pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
+        for one in part.readers:
+            pieces += wrapping(*file.span(one.call.func), f"{FILES}.{one.function}(", ")")
         pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
         pieces += [of_change(one, measures=False) for one in edits if one.file is file]
         probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
         pieces += [of_change(one, measures=True) for one in probes]
         text = put_in(file.source.code, [*pieces, *without_rows(file.source, part.dropped)])
+        if file is self.entry.file and self.call.lines:
+            text = "\n".join([text.rstrip(), *self.call.lines, ""])
         try:
-            return tidy(with_opening(text, opening) if file is self.entry.file or HARNESS in text else text)
+            is_opened = file is self.entry.file or any(module in text for module in (HARNESS, FILES, VALUES))
+            return tidy(with_opening(text, opening) if is_opened else text)
         except SyntaxError as error:
             where = f"{file.source.name}, line {error.lineno} of what is left"
             raise NotExtractable(f"what was cut out does not parse: {error.msg} ({where})") from error
@@ -287,47 +365,6 @@ class _Cut:
 
 def _is_import(node: Node) -> bool:
     return isinstance(node, cst.Import | cst.ImportFrom)
-
-
-def _check_sources(part: _Part) -> None:
-    """Refuse what loads something from the network, or starts other programs.
-
-    Raises:
-        NotExtractable: naming the place and the remedy.
-    """
-    file = part.file
-    for call in file.calls(*_DOWNLOADS):
-        start, end = file.span(call)
-        if part.holds(call) and not any(one.start <= start and end <= one.end for one in part.stands):
-            raise _loads_data(file, start, file.code(call.func))
-    for node in ast.walk(part.tree):
-        text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
-        if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
-            raise _loads_data(file, file.source.line_starts[node.lineno - 1], text)
-
-
-def _check_arguments(entry: Model, part: _Part) -> None:
-    """Refuse a program that ends at once without arguments on its command line.
-
-    Raises:
-        NotExtractable: naming the place and the argument.
-    """
-    file = part.file
-    for call in file.method_calls("add_argument"):
-        name = entry.value(argument(call, 0, "name"), file)
-        if not isinstance(name, str) or not part.holds(call):
-            continue
-        is_positional = not name.startswith("-") and argument(call, 9, "nargs") is None
-        if is_positional or entry.value(argument(call, 9, "required"), file) is True:
-            place = f"{file.source.name}:{file.source.locate(file.span(call)[0])}"
-            raise NotExtractable(f"{place} wants `{name}` on the command line, and programs are run without arguments")
-
-
-def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
-    return NotExtractable(
-        f"{file.source.name}:{file.source.locate(offset)} loads data (`{what}`): say what the data is like with "
-        "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
-    )
 
 
 def _shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:

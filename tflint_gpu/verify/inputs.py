@@ -17,6 +17,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.file import File
 from tflint_gpu.text.source import SourceFile
+from tflint_gpu.verify.standins.readers import replaced_functions
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
@@ -45,7 +46,8 @@ def stands(file: File, harness: str) -> Iterator[Stand]:
     """
     said = list(_commented(file, harness)) if "tflint-gpu:" in file.source.text else []
     yield from said
-    for one in (*_datasets(file, harness), *_weights(file)):
+    replaced = (Stand(*file.span(call.func), text) for call, text in replaced_functions(file))
+    for one in (*_datasets(file, harness), *replaced, *_weights(file)):
         if not any(other.start <= one.start and one.end <= other.end for other in said):
             yield one
 

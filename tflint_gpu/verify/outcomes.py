@@ -16,11 +16,13 @@ class Crash:
         exception: the name of its type, with or without its module.
         text: its own.
         during: what `verify` did when it was raised, as part of a sentence; empty where the program ran by itself.
+        place: of the user's line that raised it, where that is not the flagged one.
     """
 
     exception: str
     text: str = ""
     during: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class Run:
     def fault(self) -> str | None:
         """Why this run did not end well, None if it did."""
         if self.crash is not None:
-            return f"{self.crash.exception}: {_telling_line(self.crash.text)}".rstrip(": .")
+            said = f"{self.crash.exception}: {_telling_line(self.crash.text)}".rstrip(": .")
+            return f"{said} ({self.crash.place})" if self.crash.place else said
         return self.failure
 
 

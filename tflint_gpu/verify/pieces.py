@@ -47,12 +47,15 @@ def of_change(change: Change, *, measures: bool) -> Piece:
         measures: it is a probe, which goes around what else is put at the same code.
     """
     file, text = change.file, change.text
-    start, end = around = file.span(change.node)
+    start, end = around = change.span
     if change.where == "below":
         statement = file.tree.statement(change.node)
         place = file.source.end_of_line(max(end, file.span(statement)[1]))
         gap = "" if file.source.code[:place].endswith(("\n", "\r")) else "\n"
         return Piece(place, place, f"{gap}{file.indentation(statement)}{text}\n", (_BELOW,), around)
+    if change.where == "above":
+        place = file.source.above(start)
+        return Piece(place, place, text, (_OPENING, start - end, 0), around)
     if change.where == "after":
         return Piece(end, end, text, (_CLOSING, end - start, int(measures)), around)
     if change.where == "before":

@@ -47,6 +47,36 @@ def find_routes(file: File, node: Node, entry: Model) -> list[Route]:
     return list(islice(_search(Stop(file, node), entry), _MOST))
 
 
+def find_roots(file: File, node: Node, entry: Model) -> dict[cst.FunctionDef, Route]:
+    """The ways down to the place from the functions of the entry's module and its classes that nothing calls.
+
+    Each by the function that is to be called, in which its first stop lies; what is outside of it is not run.
+    """
+    found: dict[cst.FunctionDef, Route] = {}
+    queue: list[Route] = [(Stop(file, node),)]
+    seen: set[Node] = set()
+    while queue:
+        route = queue.pop(0)
+        first = route[0]
+        is_goal = len(route) == 1 and isinstance(first.node, cst.FunctionDef | cst.Lambda)
+        function = first.node if is_goal else first.file.tree.function(first.node)
+        if not isinstance(function, cst.FunctionDef | cst.Lambda):
+            continue
+        if isinstance(function, cst.FunctionDef) and first.file is entry.file and _is_reachable(first.file, function):
+            found.setdefault(function, route[:-1] if isinstance(node, cst.FunctionDef | cst.Lambda) else route)
+        for stop in _before(entry, first.file, function) if len(route) < _LONGEST else ():
+            if stop.node not in seen:
+                seen.add(stop.node)
+                queue.append((replace(stop, forward=stop.forward or first.forward), *route))
+    return found
+
+
+def _is_reachable(file: File, function: cst.FunctionDef) -> bool:
+    """Whether a function is one of the module's own, or a method of one of its own classes."""
+    around = [one for one in file.tree.ancestors(function) if isinstance(one, cst.FunctionDef | cst.ClassDef)]
+    return not around or (len(around) == 1 and isinstance(around[0], cst.ClassDef))
+
+
 def _search(goal: Stop, entry: Model) -> Iterator[Route]:
     """Breadth first."""
     queue: list[Route] = [(goal,)]

@@ -7,6 +7,7 @@ user's, not a program's) or on the sum of all files, only on each.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -15,19 +16,23 @@ import site
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 RESULT_VARIABLE = "TFLINT_GPU_RESULT"
 """The environment variable that tells a program where to write its result."""
 
+DROPPED_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS", "KERAS_BACKEND", "OMP_NUM_THREADS", "PYTHONPATH")
+"""What changes a measurement and does not reach the programs, unless it is handed on by name."""
+
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd", "dxg")
 _SOCKETS_OF_SERVICES = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 _TRIAL_SECONDS = 20
 _ENTRY = r"(?:\d+|GPU-[\w-]+|MIG-[\w/-]+)"
+_TEMPORARY = "/tmp"
 
 # Runs in the new process, before the program, and becomes it. Not `preexec_fn`, which may deadlock beside threads.
 _LAUNCHER = """
@@ -92,11 +97,13 @@ class Sandbox:
         kind: "bwrap" (no network, a read-only file system but for the scratch folder) or "none".
         note: a sentence for the user: what is used and why.
         executable: path of bubblewrap.
+        variables: what the programs' environment has besides.
     """
 
     kind: Literal["bwrap", "none"]
     note: str
     executable: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def wrap(self, command: Sequence[str], scratch: Path, device: str) -> list[str]:
         """Return the command that runs another one inside the sandbox.
@@ -111,11 +118,13 @@ class Sandbox:
             return list(command)
         arguments = [self.executable, "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
         arguments += ["--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        arguments += ["--tmpfs", _TEMPORARY, *_reopened(command)]
         if Path("/run/user").is_dir():
             arguments += ["--tmpfs", "/run/user"]
         for path in filter(os.path.exists, _SOCKETS_OF_SERVICES):  # a socket works on a read-only file system too
             arguments += ["--ro-bind", "/dev/null", path]
         if device != "cpu":
+            _make_memory_device()
             for path in sorted(str(path) for pattern in _GPU_DEVICES for path in Path("/dev").glob(pattern)):
                 arguments += ["--dev-bind", path, path]
             if cache := _kernel_cache():
@@ -125,6 +134,24 @@ class Sandbox:
 
 
 NO_SANDBOX = Sandbox("none", "programs run without a sandbox")
+
+
+def _reopened(command: Sequence[str]) -> list[str]:
+    """What a program needs of the system's /tmp: it gets an empty one of its own, which it can write to."""
+    needed = (Path(part) for part in (*command, sys.prefix, sys.base_prefix))
+    inside = (path for path in needed if Path(_TEMPORARY) in path.parents)
+    folders = dict.fromkeys(Path(*path.parts[:3]) for path in inside)
+    return [argument for path in folders if path.is_dir() for argument in ("--ro-bind", str(path), str(path))]
+
+
+def _make_memory_device() -> None:
+    """Have the driver make /dev/nvidia-uvm, which CUDA needs: what makes it otherwise has no rights in the sandbox."""
+    maker = shutil.which("nvidia-modprobe")
+    if maker and Path("/dev/nvidiactl").exists() and not Path("/dev/nvidia-uvm").exists():
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                [maker, "-c", "0", "-u"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS
+            )
 
 
 def choose_sandbox(wanted: Literal["auto", "bwrap", "none"]) -> Sandbox:
@@ -172,7 +199,9 @@ def launch_command(command: Sequence[str], limits: Limits, python: str) -> list[
     return [python, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *settings, "--", *command]
 
 
-def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str]:
+def clean_environment(
+    scratch: Path, result: Path, device: str, variables: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return the environment of a program: little from the user's, so that two machines measure the same.
 
     Arguments:
@@ -180,6 +209,7 @@ def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str
         result: the file that the program is to write.
         device: "cpu" hides all GPUs; "gpu:N" leaves the card that NVML and nvidia-smi call N, "gpu:UUID" that card or
             part of a card.
+        variables: what it has besides, and instead.
 
     Raises:
         ValueError: if the device is neither.
@@ -199,6 +229,7 @@ def clean_environment(scratch: Path, result: Path, device: str) -> dict[str, str
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": visible_devices(device),
         RESULT_VARIABLE: str(result),
+        **(variables or {}),
     }
 
 
@@ -216,6 +247,39 @@ def visible_devices(device: str) -> str:
     if match is None:
         raise ValueError(f"no device: {device!r}; it must be 'cpu', 'gpu:N' or 'gpu:UUID'")
     return match[1]
+
+
+def protection_of(sandbox: Sandbox) -> str:
+    """A sentence for who is asked whether code may run: what keeps it from the user's files and the network."""
+    if sandbox.kind == "bwrap":
+        return sandbox.note
+    home = Path.home()
+    return f"{sandbox.note}, so nothing keeps it from your home folder ({home}) or the network (`--sandbox help`)"
+
+
+def sandbox_help() -> str:
+    """How a sandbox is had, and what to do without one."""
+    executable = shutil.which("bwrap")
+    reason = _reason_against(executable) if executable else "bubblewrap (bwrap) is not installed"
+    return _HELP.format(state="It works here." if reason is None else f"Here: {reason}.")
+
+
+_HELP = """\
+verify runs code of the checked files. In bubblewrap it has no network, a read-only file system but for its own
+scratch folder and /tmp, and no rights. {state}
+
+To get it:
+  Debian, Ubuntu      apt install bubblewrap
+  Fedora              dnf install bubblewrap
+  "No permissions to create new namespace": the system forbids user namespaces. On Ubuntu from 23.10 on, AppArmor does:
+                      sysctl kernel.apparmor_restrict_unprivileged_userns=0
+  in Docker           docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ...
+
+Without it:
+  --synthetic         runs the rules' own workloads, and nothing of the checked code
+  a container, a virtual machine or a user of its own, in which there is nothing to protect
+  --sandbox none      says that you know
+"""
 
 
 def missing_mechanisms() -> tuple[str, ...]:

@@ -40,7 +40,11 @@ class Way:
 
 
 def slice_file(
-    tree: ast.Module, ways: Sequence[Way], exported: Iterable[str] = (), kept: Iterable[int] = ()
+    tree: ast.Module,
+    ways: Sequence[Way],
+    exported: Iterable[str] = (),
+    kept: Iterable[int] = (),
+    effects: Effects | None = None,
 ) -> frozenset[int]:
     """Find the rows (from 1) that can go.
 
@@ -50,8 +54,9 @@ def slice_file(
             module's own statements, behind which nothing is run any more.
         exported: names that are wanted of the file besides.
         kept: rows (from 1) of statements that stay, where they are in the way.
+        effects: of the tree, where they are known already.
     """
-    cut = _Cut(tree)
+    cut = _Cut(tree, effects or Effects(tree))
     kept_around = [(_function_around(tree, row), Way(row)) for row in kept]
     needed = set(exported)
     around = [(_function_around(tree, way.row), way) for way in ways]
@@ -67,9 +72,9 @@ def slice_file(
 class _Cut:
     """The statements of one file that go, while they are being found."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, effects: Effects) -> None:
         self._tree = tree
-        self._effects = Effects(tree)
+        self._effects = effects
         self._dropped: set[ast.stmt] = set()
         self._repeated: list[Block] = []
 

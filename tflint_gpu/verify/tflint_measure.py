@@ -40,7 +40,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0" if RESULT else os.environ.get("TF_CPP_M
 import numpy
 import tensorflow as tf
 
-SEED = 1
+SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
 WARM_UP = 5
 LEAST_FALL = 0.95  # of the steps before: as long as steps become faster than that, the program warms up
 MOST_SECONDS_OF_WARM_UP, MOST_SECONDS_OF_SHAPES = 6.0, 20.0
@@ -49,6 +49,7 @@ FEWEST_STEPS, STEPS_OF_EPOCH = 10, 200
 FEWEST_BLOCKS, MOST_BLOCKS = 5, 40
 LEAST_SECONDS, MOST_SECONDS = 1.0, 8.0
 MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
+COMPARED_TURN = 4  # three turns are over then: what only tracing freezes shows in the second and third
 ROWS = 1024
 SHORTEST_CONSUMER = 0.002
 
@@ -116,7 +117,7 @@ def _write(
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, **_conditions()},
+        "notes": {**notes, **_TOLD, **_conditions()},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -126,6 +127,22 @@ def _write(
         of, what = (blocks, "blocks of steps") if blocks else (times, "steps")
         print(f"median of {len(of)} {what}: {statistics.median(of) * 1000:.4g} ms a step")
     print({key: value for key, value in result.items() if key not in ("steps", "blocks", "dtype") and value})
+
+
+class EmptyData(ValueError):
+    """There is nothing to run over, so nothing can be measured."""
+
+
+_TOLD: dict[str, Any] = {}
+
+
+def note_early(**notes: Any) -> None:
+    """Write something for the result that is to be known even if the program ends with an error."""
+    _TOLD.update(notes)
+    if RESULT:
+        told = {**_TOLD, "unfinished": True}
+        with open(RESULT, "w") as file:
+            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": told}, file)
 
 
 def synchronize() -> None:
@@ -152,6 +169,7 @@ class _Clock:
         self.warm: list[float] = []
         self.dropped: list[float] = []
         self.since_new = 0  # steps since a shape came that had not been seen
+        self.turns = 0
         self.times: list[float] = []
         self.blocks: list[float] = []
         self.size = self.done = 0  # steps of a block: none while warming up; and those that it has
@@ -172,6 +190,10 @@ class _Clock:
         now = time.perf_counter()
         seconds = None if self.last is None else now - self.last
         self.last = now
+        self.turns += 1
+        if self.turns == COMPARED_TURN:
+            _keep_weights()
+            self.last = time.perf_counter()
         if seconds is None:
             return False
         if not counts:
@@ -253,7 +275,7 @@ def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Ite
         iterable = list(itertools.islice(iterable, KEPT))
         kept = len(iterable)
         if not kept:
-            raise ValueError("the loop has no element to run over")
+            raise EmptyData("what the loop runs over has no element")
     clock = _Clock(samples, kept)
     known: set[Any] = set()
     counts = False
@@ -294,6 +316,12 @@ def endless(iterable: Any) -> Any:
     return iterable.repeat() if hasattr(iterable, "repeat") else itertools.cycle(iterable)
 
 
+def counted(numbers: range) -> Iterator[int]:
+    """A loop over numbers that goes on with new ones, and is timed as `steps` does it: none comes a second time."""
+    for index, _ in enumerate(steps([None])):
+        yield numbers.start + index * numbers.step
+
+
 def few(iterable: Iterable[Any]) -> Iterator[Any]:
     """The first elements of a loop that only lies on the way to what is looked at."""
     return itertools.islice(iterable, 3)
@@ -304,10 +332,15 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
         iterable = iterable.repeat()
     if reads and iter(iterable) is not iterable:
         for _ in itertools.count():
+            index = -1
             for index, element in enumerate(iterable):
                 yield element, index == 0
+            if index < 0:
+                raise EmptyData("what the loop runs over has no element")
     else:
         kept = list(itertools.islice(iterable, KEPT))
+        if not kept:
+            raise EmptyData("what the loop runs over has no element")
         for index in itertools.count():
             yield kept[index % len(kept)], index == 0
 
@@ -325,6 +358,26 @@ def _keep_first(result: Any) -> Any:
                 _FIRST["outputs"] = part.numpy().ravel()[:MOST_NUMBERS]
                 break
     return result
+
+
+def _keep_weights() -> None:
+    """Keep numbers of the weights as some turns have left them, where no result of the program's own is kept."""
+    if _FIRST.get("outputs") is not None:
+        return
+    kinds = (one for one in gc.get_objects() if issubclass(type(one), tf.Variable))
+    weights = sorted((one for one in kinds if one.trainable and one.dtype.is_floating), key=_age)
+    numbers = [_first_numbers(one, max(1, MOST_NUMBERS // len(weights))) for one in weights]
+    if numbers:
+        _FIRST["outputs"] = numpy.concatenate(numbers)
+
+
+def _age(variable: Any) -> int:
+    """Variables that are made in the same order have growing numbers at the end of their names."""
+    return int(variable._unique_id.rpartition("_")[2])
+
+
+def _first_numbers(variable: Any, count: int) -> Any:
+    return tf.cast(tf.reshape(variable, [-1])[:count], tf.float32).numpy()
 
 
 def eager(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -353,6 +406,7 @@ def fit(method: Callable[..., Any], samples: int = 1) -> Callable[..., Any]:
             kwargs.pop(name, None)
         clock = _clock_of_batches(samples, kwargs.get("x"))
         _lengthen(kwargs)
+        _must_have_rows(kwargs.get("x"))
         kwargs.update(epochs=10_000, verbose=0, callbacks=[clock])
         method(**kwargs)
 
@@ -370,6 +424,15 @@ def _lengthen(kwargs: dict[str, Any]) -> None:
         if isinstance(kwargs.get(name), (numpy.ndarray, tf.Tensor)):
             rows = len(kwargs[name])
             kwargs[name] = numpy.concatenate([numpy.asarray(kwargs[name])] * max(1, -(-ROWS // max(rows, 1))))
+
+
+def _must_have_rows(data: Any) -> None:
+    if isinstance(data, tf.data.Dataset):
+        is_empty = not any(True for _ in data.take(1))
+    else:
+        is_empty = isinstance(data, (numpy.ndarray, tf.Tensor)) and not len(data)
+    if is_empty:
+        raise EmptyData("what `fit` gets has no element")
 
 
 def _clock_of_batches(samples: int, data: Any) -> Any:
@@ -431,6 +494,8 @@ def consume(dataset: Any, optimized: bool = True) -> NoReturn:
             time.sleep(CONSUMER_SECONDS)
         if clock.tick():
             break
+    if not clock.turns:
+        raise EmptyData("the dataset has no element")
     clock.finish(producer=max(statistics.median(clock.blocks or clock.warm), SHORTEST_CONSUMER))
 
 

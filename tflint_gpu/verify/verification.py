@@ -19,9 +19,12 @@ from tflint_gpu.experiment import Experiment, NoExperiment, Requirement
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.extract import NotExtractable, Pair, extract, workload_pair
+from tflint_gpu.verify.archive import kept_folder
+from tflint_gpu.verify.crash_places import crash_place
+from tflint_gpu.verify.extract import MADE_UP, NotExtractable, Pair, Readings, extract, workload_pair
 from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.modules import missing_modules, needed_modules
 from tflint_gpu.verify.outputs import Outputs
 from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
@@ -30,6 +33,7 @@ from tflint_gpu.verify.worker import Outcome, Round, Running, run_program, run_r
 
 ROUNDS_OF_MEMORY = 5
 MOST_ROUNDS = 40
+EMPTY = "EmptyData"
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _OF_STEPS = ("slowdown", "no-effect")
 # What the programs note as `raised_in` (`tflint_measure.examine`).
@@ -43,7 +47,11 @@ _OUT_OF_MEMORY = {"killed", "out of memory"}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding and one experiment on it, or the reason why there is none."""
+    """A finding and one experiment on it, or the reason why there is none.
+
+    Arguments:
+        is_calibrated: the programs of `pair` know how long their producer takes.
+    """
 
     diagnostic: Diagnostic
     prediction: Prediction
@@ -51,6 +59,7 @@ class Case:
     entries: tuple[Model, ...] = ()
     pair: Pair | None = None
     reason: str = ""
+    is_calibrated: bool = False
 
     @property
     def variant(self) -> str:
@@ -133,6 +142,8 @@ class Verification:
     Arguments:
         device: what was measured, as the programs tell it: "cpu" also where they had a card and used none.
         gpu_unused: a card was chosen, and the programs' TensorFlow listed none.
+        is_cut: there are fewer rounds than were wanted, as the time was over.
+        is_open: the rounds do not say yet whether the prediction is true.
     """
 
     case: Case
@@ -141,6 +152,8 @@ class Verification:
     before: tuple[Sample, ...] = ()
     after: tuple[Sample, ...] = ()
     gpu_unused: bool = False
+    is_cut: bool = False
+    is_open: bool = True
 
     @property
     def unit(self) -> str:
@@ -158,33 +171,69 @@ def plan(
         others: files of the same project that may be the program that runs it.
         synthetic: take the rules' own workloads.
     """
+    readings = Readings()
     for rule, finding, diagnostic, model in found:
-        entries = (model, *(other for other in others if other is not model and other.project is model.project))
         try:
             for experiment in rule.experiments(finding, model):
-                yield _with_programs(diagnostic, finding, experiment, entries, synthetic)
+                entries = (model, *_running(experiment.file.source.path, model, others))
+                yield _with_programs(diagnostic, finding, experiment, entries, synthetic, readings)
         except NoExperiment as error:
             yield Case(diagnostic, finding.prediction, reason=str(error))
         except Exception as error:  # one rule that fails must not keep the others from being verified
             yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
 
 
+def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Model]:
+    """The other files of a model's project that may run a file: those whose imports reach it."""
+    for other in others:
+        is_other = other is not model and other.project is model.project
+        if is_other and path in (other.source.path, *other.project.reached(other.source)):
+            yield other
+
+
 def _with_programs(
-    diagnostic: Diagnostic, finding: Finding, experiment: Experiment, entries: tuple[Model, ...], synthetic: bool
+    diagnostic: Diagnostic,
+    finding: Finding,
+    experiment: Experiment,
+    entries: tuple[Model, ...],
+    synthetic: bool,
+    readings: Readings,
 ) -> Case:
+    experiment = dataclasses.replace(experiment, prediction=experiment.prediction or finding.prediction)
     case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
     try:
-        return dataclasses.replace(case, pair=_pair(case, synthetic))
+        return dataclasses.replace(case, pair=_pair(case, synthetic, readings=readings))
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
 
 
-def _pair(case: Case, synthetic: bool, opening: str = "") -> Pair:
+def _pair(case: Case, synthetic: bool, opening: str = "", readings: Readings | None = None) -> Pair:
     experiment = case.experiment
     assert experiment is not None
     if synthetic or experiment.only_workload:
         return workload_pair(experiment, opening)
-    return extract(experiment, case.entries, opening)
+    return extract(experiment, case.entries, opening, readings)
+
+
+def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
+    """The cases, those that need a module which an interpreter does not have with that as their reason.
+
+    Nothing of the modules, and nothing of the checked code, is run for it.
+    """
+    needed = [needed_modules(case.pair.before) if case.pair is not None else frozenset() for case in cases]
+    missing = missing_modules(python, frozenset().union(*needed))
+    return [
+        dataclasses.replace(case, pair=None, reason=_without(sorted(names & missing), python))
+        if names & missing
+        else case
+        for case, names in zip(cases, needed, strict=True)
+    ]
+
+
+def _without(names: Sequence[str], python: str) -> str:
+    several = "s" if len(names) > 1 else ""
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"it needs the module{several} {shown}, which {python} does not have: install it beside TensorFlow"
 
 
 def obstacle(case: Case, setup: Setup) -> str:
@@ -199,14 +248,48 @@ def obstacle(case: Case, setup: Setup) -> str:
     return ""
 
 
+def rounds_for(case: Case, setup: Setup) -> int:
+    """How many rounds a case gets if there is time: at most, where its verdict may be there before."""
+    if ends_when_decided(case, setup):
+        return MOST_ROUNDS
+    return setup.runs or (ROUNDS_OF_MEMORY if case.prediction.kind == "memory" else MINIMUM_REPEATS)
+
+
+def ends_when_decided(case: Case, setup: Setup) -> bool:
+    """Whether a case gets no more rounds once it has a verdict."""
+    return setup.runs is None and case.prediction.kind in _OF_STEPS
+
+
+def takes_turns(case: Case, setup: Setup) -> bool:
+    """Whether both programs of a case live at the same time: where their steps are timed on the CPU."""
+    on_cpu = case.experiment is not None and setup.device_for(case.experiment.requires) == "cpu"
+    return on_cpu and case.prediction.kind in _OF_STEPS
+
+
+def ended_after(known: Verification, setup: Setup) -> str:
+    """That the budget ended, for the reason of a verdict."""
+    rounds = "1 round" if len(known.before) == 1 else f"{len(known.before)} rounds"
+    if not ends_when_decided(known.case, setup):
+        rounds = f"{len(known.before)} of {rounds_for(known.case, setup)} rounds"
+    return f"the budget ended after {rounds}"
+
+
 def verify(
-    case: Case, setup: Setup, seconds: float, on_run: Callable[[str], object] = lambda text: None
+    case: Case,
+    setup: Setup,
+    seconds: float,
+    on_run: Callable[[str], object] = lambda text: None,
+    *,
+    known: Verification | None = None,
+    rounds: int | None = None,
 ) -> Iterator[Verification]:
     """Run a case and yield what is known after each round; the last one is the verdict.
 
     Arguments:
         seconds: wall time for all rounds.
         on_run: is told what is being run.
+        known: what earlier rounds showed; they count.
+        rounds: how many more at most.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C, with no process left.
@@ -218,7 +301,7 @@ def verify(
         return
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-programs-") as folder:
         bench = _Bench(case, setup, device, Path(folder), on_run)
-        yield from bench.verify(seconds)
+        yield from bench.verify(seconds, known, rounds)
 
 
 def unmeasured(case: Case, reason: str) -> Verification:
@@ -234,30 +317,31 @@ class _Bench:
         self.on_run = on_run
         self.recordings: dict[int, Recording] = {}
 
-    def verify(self, seconds: float) -> Iterator[Verification]:
+    def verify(self, seconds: float, known: Verification | None, rounds: int | None) -> Iterator[Verification]:
         end = time.monotonic() + seconds
         pair = self.case.pair
         assert pair is not None and self.case.experiment is not None
-        if self.case.experiment.calibrates:
+        self._keep(pair)
+        if self.case.experiment.calibrates and not self.case.is_calibrated:
             outcome = self.run(pair.before.write(self.folder / "calibration"), self._limits(end))
             producer = outcome.result.notes.get("producer") if outcome.result else None
             if not isinstance(producer, float):
-                yield self._stopped(_sample(outcome, None), "the pipeline")
+                yield self._stopped(self._with_place(_sample(outcome, None), outcome), "the pipeline")
                 return
             pair = _pair(self.case, self.setup.synthetic, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
+            self.case = dataclasses.replace(self.case, pair=pair, is_calibrated=True)
+            self._keep(pair)
         before, after = (p.write(self.folder / n) for p, n in ((pair.before, "before"), (pair.after, "after")))
-        self._keep(pair)
-        yield from self._rounds(before, after, end - time.monotonic())
+        samples = [] if known is None else list(zip(known.before, known.after, strict=True))
+        yield from self._rounds(before, after, end - time.monotonic(), samples, rounds)
 
-    def _rounds(self, before: Path, after: Path, seconds: float) -> Iterator[Verification]:
-        prediction = self.case.prediction
-        until_decided = self.setup.runs is None and prediction.kind in _OF_STEPS
-        usual = ROUNDS_OF_MEMORY if prediction.kind == "memory" else MINIMUM_REPEATS
-        count = self.setup.runs or (MOST_ROUNDS if until_decided else usual)
-        samples: list[tuple[Sample, Sample]] = []
-        for found in self._measured(before, after, count, seconds):
+    def _rounds(
+        self, before: Path, after: Path, seconds: float, samples: list[tuple[Sample, Sample]], rounds: int | None
+    ) -> Iterator[Verification]:
+        missing = rounds_for(self.case, self.setup) - len(samples)
+        for found in self._measured(before, after, missing if rounds is None else min(missing, rounds), seconds):
             if found.before is None or found.after is None or found.budget_spent:
-                yield self._cut(samples, count)
+                yield self._cut(samples)
                 return
             pair = (self._sampled(found.before), self._sampled(found.after))
             samples.append(pair)
@@ -267,15 +351,15 @@ class _Bench:
                 return
             known = self._judged(samples)
             yield known
-            if until_decided and known.verdict.verdict != "inconclusive":
+            if not known.is_open and ends_when_decided(self.case, self.setup):
                 return
         if not samples:
-            yield self._cut(samples, count)
+            yield self._cut(samples)
 
     def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
         """Rounds in turns where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
         end = time.monotonic() + seconds
-        if self.device == "cpu" and self.case.prediction.kind in _OF_STEPS:
+        if takes_turns(self.case, self.setup):
             with contextlib.closing(
                 run_in_turns(before, after, count, seconds, self.setup.limits, self._start)
             ) as rounds:
@@ -292,31 +376,39 @@ class _Bench:
         self.on_run(script.relative_to(self.folder).parts[0])
         return running(script, limits, python=self.setup.python, sandbox=self.setup.sandbox, takes_turns=True)
 
-    def _cut(self, samples: list[tuple[Sample, Sample]], count: int) -> Verification:
+    def _cut(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         """What is known when the budget ends."""
         if not samples:
-            return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device)
+            return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device, is_cut=True)
         known = self._judged(samples)
-        rounds = "1 round" if len(samples) == 1 else f"{len(samples)} rounds"
-        of_all = f"{len(samples)} of {count} rounds" if self.setup.runs else rounds
-        reason = f"{known.verdict.reason}; the budget ended after {of_all}"
-        return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason))
+        reason = f"{known.verdict.reason}; {ended_after(known, self.setup)}"
+        return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason), is_cut=True)
 
     def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         assert self.case.experiment is not None
-        rounds = [outcomes.Round(before.run, after.run) for before, after in samples]
+        rounds = [outcomes.Round(self._compared(before.run), self._compared(after.run)) for before, after in samples]
         exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
         verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
-        verdict = dataclasses.replace(verdict, reason=verdict.reason + _aside(*samples[0]))
+        is_open = verdict.verdict == "inconclusive"
+        remarks = _remarks(self.case.pair, samples)
+        if any(remark.startswith(MADE_UP) for remark in remarks):
+            verdict = _with_stand_ins(verdict, rounds)
+        reason = verdict.reason + _aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
+        verdict = dataclasses.replace(verdict, reason=reason)
         before, after = zip(*samples, strict=True)
         device = self.device if self._uses_its_device((*before, *after)) else "cpu"
-        return Verification(self.case, verdict, device, before, after)
+        return Verification(self.case, verdict, device, before, after, is_open=is_open)
 
     def _uses_its_device(self, samples: Sequence[Sample]) -> bool:
         """Whether anything was computed on a card, or nobody told; where no step is timed it does not matter."""
         told = [sample.used_devices for sample in samples if sample.used_devices]
         is_timed = self.case.prediction.kind in ("slowdown", "no-effect")
         return not is_timed or not told or any(name.startswith("GPU") for used in told for name in used)
+
+    def _compared(self, run: outcomes.Run) -> outcomes.Run:
+        """The run without its outputs, where the repair may compute something else."""
+        assert self.case.experiment is not None
+        return run if self.case.experiment.same_outputs else dataclasses.replace(run, outputs=None)
 
     def _fault(self, before: Sample, after: Sample) -> Verification | None:
         """A program that fails where no failure was predicted will fail again: no need to go on."""
@@ -334,7 +426,13 @@ class _Bench:
         return None
 
     def _stopped(self, sample: Sample, what: str) -> Verification:
-        text = f"{what} did not run to its end: {sample.run.fault or 'it wrote no result'}{_remedy(sample)}"
+        crash = sample.run.crash
+        said = sample.run.fault or "it wrote no result"
+        if crash is not None and crash.exception.endswith(EMPTY):
+            text = f"the data is empty: {crash.text}{_remedy(sample)}"
+        else:
+            text = f"{what} did not run to its end: {said}{_remedy(sample)}"
+        text += "".join(f"; {remark}" for remark in _remarks(self.case.pair, [(sample, sample)]))
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 
     def _limits(self, end: float) -> Limits:
@@ -360,20 +458,27 @@ class _Bench:
         return outcome
 
     def _sampled(self, outcome: Outcome) -> Sample:
-        sample = _sample(outcome, self.recordings.pop(id(outcome), None))
+        sample = self._with_place(_sample(outcome, self.recordings.pop(id(outcome), None)), outcome)
         if self.case.prediction.kind != "memory" or sample.recording is None:
             return sample
         return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=sample.recording.memory))
 
+    def _with_place(self, sample: Sample, outcome: Outcome) -> Sample:
+        """The sample with the user's line that raised, unless that is the flagged one."""
+        crash, experiment = sample.run.crash, self.case.experiment
+        if crash is None or experiment is None or experiment.file is None:
+            return sample
+        files = (experiment.file, *(model.file for model in self.case.entries))
+        place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
+        run = dataclasses.replace(sample.run, crash=dataclasses.replace(crash, place=place))
+        return dataclasses.replace(sample, run=run)
+
     def _keep(self, pair: Pair) -> None:
         if self.setup.keep is None:
             return
-        where = self.case.diagnostic
-        name = f"{where.code}_{Path(where.filename).stem}_{where.location.file_row}_{where.location.column}"
-        if self.case.variant:
-            name += "_variant"
+        folder = kept_folder(self.setup.keep, self.case.diagnostic, self.case.variant)
         for variant, program in (("before", pair.before), ("after", pair.after)):
-            program.write(self.setup.keep / name / variant)
+            program.write(folder / variant)
 
 
 def _windowed(recording: Recording, outcome: Outcome) -> Recording:
@@ -383,6 +488,30 @@ def _windowed(recording: Recording, outcome: Outcome) -> Recording:
         case [float(start), float(end)] if recording.began <= start <= end:
             return recording.within(start, end)
     return recording
+
+
+def _remarks(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
+    """How what was run differs from what the user runs: known before, and told by the programs."""
+    told = (sample.notes.get("made_up") for both in samples for sample in both)
+    made_up = dict.fromkeys(text for one in told if isinstance(one, list) for text in one if isinstance(text, str))
+    more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
+    return (*(pair.remarks if pair is not None else ()), *more)
+
+
+def _with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round]) -> Verdict:
+    """What may be said where something was made up: an input of ours says nothing against a finding.
+
+    A program that cannot use it was not run; one that shows nothing with it decides nothing.
+    """
+    faults = [run.fault for item in rounds for run in (item.before, item.after) if run.fault is not None]
+    if faults and not verdict.verdict.endswith("confirmed"):
+        return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
+    if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
+        return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")
+    if verdict.verdict == "refuted":
+        reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
+        return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
+    return verdict
 
 
 def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
@@ -402,6 +531,8 @@ def _as_run(outcome: Outcome) -> outcomes.Run:
     if outcome.status != "finished" or outcome.result is None:
         return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
     result = outcome.result
+    if result.notes.get("unfinished"):
+        return outcomes.Run(failure="the program ended without reaching what was flagged")
     wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
     return outcomes.Run(
         seconds=statistics.median(result.blocks or result.steps) if result.blocks or result.steps else None,
@@ -430,6 +561,8 @@ def _aside(before: Sample, after: Sample) -> str:
 def _remedy(sample: Sample) -> str:
     crash = sample.run.crash
     kind = crash.exception.rpartition(".")[2] if crash is not None else ""
+    if kind == EMPTY:
+        return "; `# tflint-gpu: input=(32, 128) float32` on the line that makes the data says what it is like"
     if kind in ("FileNotFoundError", "NotFoundError"):
         return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
     if kind in ("ModuleNotFoundError", "ImportError"):

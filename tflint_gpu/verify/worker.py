@@ -24,13 +24,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from tflint_gpu.verify.interrupts import deferred
 from tflint_gpu.verify.processes import Family
 from tflint_gpu.verify.results import Result, read_result
 from tflint_gpu.verify.sandbox import NO_SANDBOX, RESULT_VARIABLE, Limits, Sandbox, clean_environment, launch_command
@@ -208,7 +208,7 @@ def running(
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder).resolve()
         result_file, turns = scratch / "result.json", scratch / "turns"
-        environment = clean_environment(scratch, result_file, device)
+        environment = clean_environment(scratch, result_file, device, sandbox.variables)
         if takes_turns:
             turns.mkdir()
             environment[TURNS_VARIABLE] = str(turns)
@@ -249,7 +249,7 @@ class Running:
 
     def start(self, command: list[str], environment: dict[str, str], on_start: Callable[[int], object] | None) -> None:
         """Start the process; `end` must follow, whatever happens."""
-        with _interrupts_deferred():  # between the start of a process and its name in hand it could get lost
+        with deferred():  # between the start of a process and its name in hand it could get lost
             self._process = process = subprocess.Popen(
                 command,
                 cwd=self._result_file.parent,
@@ -310,7 +310,7 @@ class Running:
         """Kill what is left of it; a second time does nothing."""
         if self._process is None or self._is_over:
             return
-        with _interrupts_deferred():
+        with deferred():
             self._is_over = True
             self._selector.close()
             self._family.kill()
@@ -370,29 +370,6 @@ def _has_ended(process: subprocess.Popen[bytes], end: _End) -> bool:
 def _reap(process: subprocess.Popen[bytes], end: _End, deadline: float) -> None:
     while not _has_ended(process, end) and time.monotonic() < deadline:
         time.sleep(0.005)
-
-
-@contextlib.contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back until the block is done.
-
-    Other threads than the main one are never interrupted, and a handler that was not set from Python cannot be
-    set again.
-    """
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    if threading.current_thread() is not threading.main_thread() or None in previous.values():
-        yield
-        return
-    pending: list[int] = []
-    for number in previous:
-        signal.signal(number, lambda number, frame: pending.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-        if pending:
-            signal.raise_signal(pending[0])
 
 
 def _judge(end: _End, limits: Limits, result_file: Path, *, in_bubblewrap: bool) -> Outcome:

@@ -19,6 +19,8 @@ LIBRARIES = {
     "12": "libcudart.so.12 libcublas.so.12 libcublasLt.so.12 libcufft.so.11 libcusolver.so.11 libcusparse.so.12",
 }
 
+DRIVER = "libcuda.so.1"
+
 
 def main() -> None:
     """Look, and print one line."""
@@ -57,12 +59,21 @@ def _look() -> dict[str, Any]:
             "error": problem,
             "cuda": cuda,
             "cudnn": cudnn,
+            "cuda_start": _start() if cuda else None,
             "capabilities": list(build.get("cuda_compute_capabilities", ())),
             "gpus": gpus,
             "keras": keras,
         },
-        "libraries": [_library(name) for name in _names(cuda, cudnn)],
+        "libraries": [*_libraries(_names(cuda, cudnn)), *([_library(DRIVER, "")] if cuda else [])],
     }
+
+
+def _start() -> int | None:
+    """Start CUDA, as TensorFlow does."""
+    try:
+        return int(ctypes.CDLL(DRIVER).cuInit(0))
+    except (OSError, AttributeError):
+        return None
 
 
 def _names(cuda: str, cudnn: str) -> list[str]:
@@ -70,9 +81,29 @@ def _names(cuda: str, cudnn: str) -> list[str]:
     return [*names, f"libcudnn.so.{cudnn.partition('.')[0]}"] if names else []
 
 
-def _library(name: str) -> dict[str, str]:
-    """Ask the loader, in the process in which TensorFlow has opened what it could."""
-    wheel = next((str(path) for folder in sys.path for path in Path(folder).glob(f"nvidia/*/lib/{name}")), "")
+def _libraries(names: list[str]) -> list[dict[str, str]]:
+    """Ask the loader, in the process in which TensorFlow has opened what it could.
+
+    What it has not opened is opened from the wheels, again and again while that gets on: they need each other.
+    """
+    wheels = {name: _wheel(name) for name in names}
+    found = {name: _library(name, wheels[name]) for name in names}
+    count = -1
+    while count != (count := sum(not one["error"] for one in found.values())):
+        for name in [name for name, one in found.items() if one["error"] and one["wheel"]]:
+            try:
+                ctypes.CDLL(wheels[name])
+                found[name]["error"] = ""
+            except OSError as error:
+                found[name]["error"] = str(error)
+    return list(found.values())
+
+
+def _wheel(name: str) -> str:
+    return next((str(path) for folder in sys.path for path in Path(folder).glob(f"nvidia/*/lib/{name}")), "")
+
+
+def _library(name: str, wheel: str) -> dict[str, str]:
     try:
         ctypes.CDLL(name)
     except OSError as error:

@@ -59,12 +59,14 @@ class Project:
         root: no file outside of it is read.
         target: the TensorFlow version that the project runs on.
         sources: gives the files' bytes and trees.
+        keeps_all: files are kept however large they are together: their nodes are used later.
     """
 
-    def __init__(self, root: Path, target: Target, sources: Sources | None = None) -> None:
+    def __init__(self, root: Path, target: Target, sources: Sources | None = None, *, keeps_all: bool = False) -> None:
         self.root = root
         self.target = target
         self.sources = sources or Sources()
+        self._keeps_all = keeps_all
         self._places = ModuleFiles(root)
         self._files: dict[Path, File | None] = {}
         self._kept_characters = 0
@@ -88,7 +90,7 @@ class Project:
         Raises:
             UnreadableSource: it does not parse.
         """
-        if self._kept_characters > _KEPT_CHARACTERS:
+        if self._kept_characters > _KEPT_CHARACTERS and not self._keeps_all:
             self.let_go()
         known = self._files.get(source.path)
         if known is None or not known.source.equals(source):

@@ -228,6 +228,8 @@ class Kinds:
         if cls is not None:  # derived from something that cannot be looked into
             bases = self.inference.definitions.external_bases(cls) - {"object"}
             return any(base.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras", "abc") for base in bases)
+        if isinstance(origin.node, cst.Ellipsis):  # `model = ...`, as in a question
+            return True
         if isinstance(origin.node, cst.Call):
             name = origin.file.name(origin.node.func)
             return name is None or name.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras")

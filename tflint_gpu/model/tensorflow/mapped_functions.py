@@ -53,12 +53,17 @@ _UNLOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Why tf.data runs a function for one element after the other: a call in it, and what that does."""
+    """Why tf.data runs a function for one element after the other: a call in it, and what that does.
+
+    Arguments:
+        draws: it draws random numbers, other ones in another order.
+    """
 
     file: File
     node: Node
     text: str
     is_python: bool = False
+    draws: bool = False
 
 
 class MappedFunctions:
@@ -139,7 +144,7 @@ class MappedFunctions:
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
         if _draws(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
-            return State(file, call.func, "draws random numbers")
+            return State(file, call.func, "draws random numbers", draws=True)
         if name in ("tf.print", "tf.io.write_file"):
             return State(file, call.func, "writes")
         if self._looks_up(file, call, context):

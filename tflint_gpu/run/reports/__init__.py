@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.doctor.opinion import Opinion
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost
+from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.verify.reports import MissingLibrary
 
@@ -29,7 +31,10 @@ class Report:
         gpu: the card that was watched.
         note: why none was, or what could not be seen of it.
         costs: the findings, the dearest first.
-        processes: how many were seen: the program, and those that it forked.
+        datasets: of the files that ran.
+        unused: why TensorFlow used no GPU; None where it used one, or did not start.
+        end: how it ended, in words, where it was no process.
+        processes: how many were seen: the program, and those that it started.
     """
 
     program: str
@@ -39,6 +44,9 @@ class Report:
     gpu: Gpu | None = None
     note: str = ""
     costs: tuple[Cost, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+    unused: Opinion | None = None
+    end: str = ""
     processes: int = 1
     command: str = ""
     date: str = ""

@@ -37,8 +37,8 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
             words.percent(report.share(line.spent.idle)),
             words.seconds(line.spent.idle),
             printable(words.place(line.place, view.working_directory)),
-            words.way(line),
-            words.codes(report, line),
+            words.way(report, line, view.working_directory),
+            words.codes(report, line, view.working_directory),
         )
         for line in words.dearest(report)[:_MOST_LINES]
     ]
@@ -50,7 +50,7 @@ def _others(report: Report, view: View) -> Iterator[str]:
     beside = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
     told = {
         beside: report.ledger.beside,
-        "In forked processes, beside this:": report.ledger.forked,
+        "In the processes that it started, beside this:": report.ledger.workers,
     }
     for title, entries in told.items():
         known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)
@@ -97,7 +97,7 @@ def _findings(report: Report, view: View) -> Iterator[str]:
     for cost in told[:_MOST_FINDINGS]:
         one = cost.diagnostic
         where = printable(placed(one.filename, one.location))
-        around = " (the function around it)" if cost.is_around else ""
+        around = words.share_of(cost)
         title = f"{words.percent(report.share(cost.idle)):>5}  {where} {one.code} {one.name}{around}"
         yield styled(title, "cyan", view.colour)
         yield from _wrapped(one.message, view, "       ")

@@ -59,20 +59,20 @@ def _findings(report: Report) -> Iterator[str]:
     for cost in report.costs:
         one = cost.diagnostic
         share = words.percent(report.share(cost.idle))
-        what = " (the function around it)" if cost.is_around else ""
         place = f"{placed(one.filename, one.location)} {one.code} {one.name}"
         text = as_text(one.message) + (f'<br><span class="faint">help: {as_text(one.help)}</span>' if one.help else "")
-        rows.append((f"{share}{what}", words.seconds(cost.idle), place, text))
+        rows.append((f"{share}{words.share_of(cost)}", words.seconds(cost.idle), place, text))
     yield from _table("What check finds there", ("mending gives at most", "of the run", "finding", ""), rows, 3)
 
 
 def _lines(report: Report, view: View) -> Iterator[str]:
+    here = view.working_directory
     rows = [
         (
             words.percent(report.share(line.spent.idle)),
             words.seconds(line.spent.idle),
-            words.place(line.place, view.working_directory),
-            as_text(" ".join([words.way(line), words.codes(report, line)])),
+            words.place(line.place, here),
+            as_text(" ".join([words.way(report, line, here), words.codes(report, line, here)])),
         )
         for line in words.dearest(report)[:_MOST_LINES]
     ]

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tflint_gpu import __version__
+from tflint_gpu.doctor.opinion import Opinion
 from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
 from tflint_gpu.run.ledger import Line
@@ -33,6 +34,7 @@ def render(report: Report, view: View) -> str:
             "total_memory": None if gpu is None else gpu.total_memory,
             "note": report.note,
         },
+        "gpu_unused": None if report.unused is None else _opinion(report.unused),
         "idle": {
             "measured_by": "NVML" if report.knows_use else "stacks",
             "seconds": round(ledger.idle, 3),
@@ -53,7 +55,7 @@ def render(report: Report, view: View) -> str:
         ],
         "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
         "beside_operations": [_line(report, line) for line in ledger.lines(ledger.beside)[:_MOST_LINES]],
-        "forked": [_line(report, line) for line in ledger.lines(ledger.forked)[:_MOST_LINES]],
+        "workers": [_line(report, line) for line in ledger.lines(ledger.workers)[:_MOST_LINES]],
         "findings": [
             {
                 "key": key_of(cost.diagnostic, view.line),
@@ -64,7 +66,7 @@ def render(report: Report, view: View) -> str:
                 "location": {"row": cost.diagnostic.location.row, "column": cost.diagnostic.location.column},
                 "seconds": round(cost.idle, 3),
                 "share": _share(report, cost.idle),
-                "of": "the function around it" if cost.is_around else "its own lines",
+                "of": cost.of,
             }
             for cost in report.costs
         ],
@@ -83,6 +85,15 @@ def render(report: Report, view: View) -> str:
         },
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _opinion(found: Opinion) -> dict[str, Any]:
+    return {
+        "diagnoses": [
+            {"code": one.code, "name": one.name, "severity": one.severity, "seen": one.seen} for one in found.diagnoses
+        ],
+        "next_step": found.next_step,
+    }
 
 
 def _share(report: Report, seconds: float) -> float:
@@ -104,5 +115,8 @@ def _line(report: Report, line: Line) -> dict[str, Any]:
         "ways": [
             {"phase": phase, "waits": waits, "seconds": round(spent.seconds, 3), "idle": round(spent.idle, 3)}
             for (phase, waits), spent in sorted(line.ways.items(), key=lambda item: -item[1].seconds)
+        ],
+        "next_batch_of": [
+            {"filename": step.file, "row": step.first, "operation": step.name} for step in words.fed_by(report, line)
         ],
     }

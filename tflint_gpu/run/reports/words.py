@@ -6,19 +6,24 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from tflint_gpu.reports.summary import plural
-from tflint_gpu.run.ledger import LOW, Line
+from tflint_gpu.doctor.absence import in_a_sentence
+from tflint_gpu.run.costs import Cost
+from tflint_gpu.run.datasets import Step
+from tflint_gpu.run.ledger import LOW, Doing, Line
 from tflint_gpu.run.reports import Report
 from tflint_gpu.run.samples import Place
 
 WORTH_TELLING = 0.005
 _UNSEEN = 0.1
 _GIBIBYTE = 1 << 30
+_MOST_STEPS = 3
 _PHASES = {
     "": "your own code",
     "import": "imports",
     "trace": "tracing",
     "data": "the next batch",
+    "data of evaluate": "the next batch of `evaluate`",
+    "data of validation": "the next batch of validation",
     "input": "preparing the input",
     "fit": "training (`fit`)",
     "evaluate": "`evaluate`",
@@ -35,13 +40,28 @@ def phase(name: str) -> str:
     return _PHASES.get(name, name)
 
 
-def way(line: Line) -> str:
+def way(report: Report, line: Line, here: Path) -> str:
     """What a line costs its time with."""
     name, waits = line.way
+    fed = fed_by(report, line)[:_MOST_STEPS]
+    steps = ", ".join(f"`{step.name}` at {_short(step.file, here)}:{step.first}" for step in fed)
     if waits in _WAITS:
-        return _WAITS[waits]
+        return f"{_WAITS[waits]} of {steps}" if steps and waits == "data" else _WAITS[waits]
     inside = "operations" if waits == "execute" else "Python"
-    return f"{inside} in {phase(name)}" if name else inside
+    text = f"{inside} in {phase(name)}" if name else inside
+    return f"{text}, or the next batch of {steps}" if steps else text
+
+
+def fed_by(report: Report, line: Line) -> list[Step]:
+    """The operations of the datasets for which a line waits, or may wait inside of TensorFlow's operations."""
+    name, waits = line.way
+    doing = Doing(() if line.place is None else (line.place,), name, waits)
+    return list(dict.fromkeys(step for one in report.datasets if one.feeds(doing) for step in one.working))
+
+
+def share_of(cost: Cost) -> str:
+    """What the share beside a finding is of, where that is not itself."""
+    return "" if cost.of == "its own lines" else f" ({cost.of})"
 
 
 def percent(share: float) -> str:
@@ -58,13 +78,19 @@ def place(one: Place | None, here: Path) -> str:
     """A line and its function, by the shortest name of the file."""
     if one is None:
         return "no line of yours"
-    path = Path(one.file)
-    name = str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    name = _short(one.file, here)
     return f"{name}:{one.row}" if one.function == "<module>" else f"{name}:{one.row} in {one.function}"
+
+
+def _short(file: str, here: Path) -> str:
+    path = Path(file)
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def ending(report: Report) -> str:
     """How the program ended."""
+    if report.end:
+        return report.end
     if report.code is None:
         return "is running"
     if report.code < 0:
@@ -75,7 +101,7 @@ def ending(report: Report) -> str:
 
 def head(report: Report) -> str:
     """What was run, for how long, on what."""
-    what = "ran for" if report.code is not None else "has been running for"
+    what = "ran for" if report.code is not None or report.end else "has been running for"
     return f"{report.program}: {ending(report)}, {what} {seconds(report.seconds)}"
 
 
@@ -104,19 +130,22 @@ def low(report: Report) -> float:
 def remarks(report: Report) -> Iterator[str]:
     """What a reader must know before the numbers are quoted."""
     if not report.knows_use:
-        why = f" ({report.note})" if report.note else ""
         yield (
-            f"No GPU was watched{why}: shares are of the time in which the main thread did not run TensorFlow's "
+            "No GPU was watched: shares are of the time in which the main thread did not run TensorFlow's "
             "operations, or waited for input or for a result."
         )
     elif report.note:
         yield f"{report.note}."
+    if report.unused is not None:
+        yield f"TensorFlow used no GPU: {in_a_sentence(report.unused).removesuffix('.')}."
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
     elif (unseen := report.share(report.seconds - report.seen)) > _UNSEEN:
         yield f"{percent(unseen)} of the run was not seen: Python's own start and end."
     if report.processes > 1:
-        yield f"{plural(report.processes - 1, 'forked process')} of the program were sampled too, and are told apart."
+        count = report.processes - 1
+        which = "process that the program started was" if count == 1 else "processes that the program started were"
+        yield f"{count} {which} sampled too, told apart."
 
 
 def memory(report: Report) -> str:
@@ -136,14 +165,18 @@ def dearest(report: Report) -> list[Line]:
     return [line for line in known if report.share(line.spent.idle) >= WORTH_TELLING]
 
 
-def codes(report: Report, line: Line) -> str:
-    """The findings on a line."""
+def codes(report: Report, line: Line, here: Path) -> str:
+    """The findings on a line.
+
+    Arguments:
+        here: what the findings' names of files start from.
+    """
     if line.place is None:
         return ""
     rows = {
         cost.diagnostic.code: None
         for cost in report.costs
-        if Path(line.place.file).name == Path(cost.diagnostic.filename).name
+        if Path(line.place.file).resolve() == (here / cost.diagnostic.filename).resolve()
         and cost.diagnostic.location.row
         <= line.place.row
         <= max(cost.diagnostic.end_location.row, cost.diagnostic.noqa_row)

@@ -12,6 +12,7 @@ from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
 from tflint_gpu.verify.gpu import Recording
 from tflint_gpu.verify.reports import Report, figures
+from tflint_gpu.verify.reports.conditions import repetition
 from tflint_gpu.verify.verification import Sample, Verification
 
 # Notes come from the checked code: no reader needs more levels than these, and a writer could run out of stack.
@@ -28,9 +29,16 @@ def render(report: Report, view: View) -> str:
         "synthetic": report.synthetic,
         "interrupted": report.interrupted or None,
         "device": _device(report),
-        "results": [_result(result, view) for result in report.results],
+        "host": None if report.host is None else asdict(report.host),
+        "results": [{**_result(result, view), "again": repetition(report, result)} for result in report.results],
     }
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
+
+
+def document_of(result: Verification, view: View) -> dict[str, Any]:
+    """One result with all its samples, as JSON can hold it."""
+    document: dict[str, Any] = _plain(_result(result, view))
+    return document
 
 
 def _device(report: Report) -> dict[str, Any]:
@@ -95,6 +103,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
         "wrong": run.wrong,
         "placement": None if run.placement is None else asdict(run.placement),
         "notes": sample.notes,
+        "host_memory": sample.host_memory,
         "gpu": None if sample.recording is None else _recording(sample.recording),
     }
 
@@ -105,6 +114,8 @@ def _recording(recording: Recording) -> dict[str, Any]:
         "utilisation": recording.utilisation,
         "memory": recording.memory,
         "notes": recording.notes,
+        "window": recording.window,
+        "disturbances": recording.disturbances,
         "samples": [asdict(sample) for sample in recording.samples],
     }
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from tflint_gpu.verify.extract import HARNESS, Pair
+from tflint_gpu.experiment import HARNESS
+from tflint_gpu.verify.extract import Pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""Modules that are not there are found before anything is timed, and cost only the findings that need them."""
+
+from __future__ import annotations
+
+import sys
+
+from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+from tflint_gpu.experiment import Experiment
+from tflint_gpu.verify.extract import Pair, Program
+from tflint_gpu.verify.modules import missing_modules, needed_modules
+from tflint_gpu.verify.verification import Case, without_missing_modules
+
+MISSING = "a_module_that_nobody_has"
+
+
+def program(text: str, **files: str) -> Program:
+    return Program(
+        "main.py", {"main.py": text, **{f"{name.replace('__', '/')}.py": code for name, code in files.items()}}
+    )
+
+
+def test_modules_from_elsewhere_that_a_program_cannot_do_without() -> None:
+    """Protects programs from being refused for their own files, the standard library, and imports that may fail."""
+    text = "import os, json\nimport own.part\nfrom pkg.sub import x\nimport numpy.linalg\nfrom .near import y\n"
+    text += "try:\n    import faster\nexcept ImportError:\n    faster = None\n"
+    assert needed_modules(program(text, own__part="import cv2", pkg__sub__x="")) == {"numpy", "cv2"}
+
+
+def test_the_interpreter_is_asked_and_runs_none_of_them() -> None:
+    assert missing_modules(sys.executable, {"numpy", MISSING, "antigravity"}) == {MISSING}
+    assert missing_modules("/no/such/python", {"numpy"}) == frozenset()
+
+
+def test_only_findings_that_need_a_missing_module_are_not_run() -> None:
+    """Protects the other findings of a project, and names what to install."""
+    place, prediction = Location(1, 1), Prediction("slowdown", low=1.5, high=2.0)
+    diagnostic = Diagnostic("TFG202", "eager-train-step", "", "train.py", place, place, 1, "warning", prediction)
+    pairs = [Pair(one, one) for one in (program("import numpy"), program(f"import {MISSING}"))]
+    experiment = Experiment(None, None)  # type: ignore[arg-type]
+    cases = [Case(diagnostic, prediction, experiment, pair=pair) for pair in pairs]
+    first, second = without_missing_modules(cases, sys.executable)
+    assert first.pair is pairs[0] and second.pair is None
+    assert f"the module `{MISSING}`" in second.reason and "install it beside TensorFlow" in second.reason

@@ -1,0 +1,336 @@
+"""Which repairs are offered after a measurement, and what they change in the user's files. Nothing is measured here."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from verified import cases_of
+
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.files import Discovery
+from tflint_gpu.verify.outcomes import Run
+from tflint_gpu.verify.outputs import Outputs
+from tflint_gpu.verify.patches import NotApplicable, Patches
+from tflint_gpu.verify.repairs import Repair, Withheld, repairs
+from tflint_gpu.verify.reports import Report
+from tflint_gpu.verify.reports.commits import message
+from tflint_gpu.verify.statistics import Verdict, VerdictName
+from tflint_gpu.verify.verification import Sample, Verification
+
+HEAD = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.Adam()
+data = tf.data.Dataset.from_tensors((tf.ones((16, 4)), tf.ones((16, 1)))).repeat(50)
+"""
+STEP = """
+for epoch in range(3):
+    for x, y in data:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
+VALIDATION = """
+accuracy = tf.keras.metrics.MeanSquaredError()
+
+
+# After each epoch.
+def validate(net, data):
+    for x, y in data:
+        accuracy.update_state(y, net(x, training=False))
+
+
+validate(model, data)
+"""
+NUMBER = """
+
+@tf.function
+def scaled(x, step):
+    return model(x) * tf.cast(step, tf.float32)
+
+
+for step, (x, y) in enumerate(data):
+    scaled(x, step)
+"""
+PREDICTION = """
+rows = [x[:1] for x, _ in data]
+for row in rows:
+    print(model.predict(row, verbose=0))
+"""
+MAPS = """
+data = tf.data.Dataset.from_tensor_slices(tf.zeros((512, 9))).map(lambda x: tf.cast(x, tf.float32) / 255.0).batch(32)
+for x in data:
+    print(x)
+"""
+RANDOM_MAP = """
+
+def augment(image, label):
+    return tf.image.random_crop(tf.image.random_flip_left_right(image), (28, 28, 3)), label
+
+
+images = tf.data.Dataset.from_tensor_slices((tf.zeros((512, 40, 40, 3)), tf.zeros(512)))
+images = images.map(augment).batch(32)
+model.compile(loss="mse")
+model.fit(images)
+"""
+SINGLE = 'model.compile(loss="mse")\nmodel.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=1)\n'
+
+
+def measured(
+    path: Path,
+    code: str,
+    verdict: VerdictName = "confirmed",
+    before: float | None = 1.0,
+    after: float | None = 1.0,
+    device: str = "cpu",
+) -> list[Verification]:
+    """What a run would have shown of all findings with a code: a factor of 2, and these outputs."""
+    found = []
+    for case in cases_of(path):
+        if case.diagnostic.code != code:
+            continue
+        assert case.reason == ""
+        samples = []
+        for value in (before, after):
+            outputs = None if value is None else Outputs([value], "float32")
+            samples.append((Sample(Run(seconds=0.02, outputs=outputs), (0.02,), 9.0, {}),) * 3)
+        found.append(Verification(case, Verdict(verdict, "why", 2.0, 1.5, 3.0), device, *samples))
+    assert found, code
+    return found
+
+
+def patches_for(path: Path) -> Patches:
+    here = path if path.is_dir() else path.parent
+    resolver = SettingsResolver(Options(), None, True, here)
+    files = Discovery(resolver, here).find([str(path)])
+    return Patches({file.path: file for file in files}, lambda: Engine(resolver, here))
+
+
+def patched(path: Path, code: str) -> str:
+    """The file after the repair of its first such finding."""
+    (first, *_) = repairs(measured(path, code))
+    assert isinstance(first, Repair), first
+    patches = patches_for(path)
+    patches.add(first)
+    assert patches.apply() == ([path.name], [])
+    return path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "program", "lines"),
+    [
+        ("TFG202", HEAD + STEP, ["@tf.function", "def train_step(x, y):", "        train_step(x, y)"]),
+        (
+            "TFG207",
+            HEAD + VALIDATION,
+            [
+                "def traced_net(net, x, training):",
+                "    return net(x, training=training)",
+                "        accuracy.update_state(y, traced_net(net, x, training=False))",
+            ],
+        ),
+        ("TFG204", HEAD + NUMBER, ["    scaled(x, tf.constant(step))"]),
+        ("TFG206", HEAD + PREDICTION, ["    print(traced_model(model, row).numpy())"]),
+        ("TFG201", HEAD + SINGLE, ["model.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=32)"]),
+        ("TFG304", HEAD + MAPS, [MAPS.splitlines()[1].replace(".batch(32)", "").replace(".map(", ".batch(32).map(")]),
+        ("TFG303", HEAD + RANDOM_MAP, ["images = images.map(augment, num_parallel_calls=tf.data.AUTOTUNE).batch(32)"]),
+    ],
+    ids=["TFG202", "TFG207", "TFG204", "TFG206", "TFG201", "TFG304", "TFG303"],
+)  # fmt: skip
+def test_the_repair_of_a_rule_is_an_edit_of_the_users_file(
+    tmp_path: Path, code: str, program: str, lines: list[str]
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(program)
+    text = patched(path, code)
+    ast.parse(text)
+    assert [line for line in lines if line not in text.splitlines()] == [], text
+    assert "tflint_measure" not in text
+    assert code not in [case.diagnostic.code for case in cases_of(path)]
+
+
+def test_the_new_function_stands_above_the_comments_with_two_empty_lines(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + VALIDATION)
+    text = patched(path, "TFG207")
+    made = "@tf.function\ndef traced_net(net, x, training):\n    return net(x, training=training)\n"
+    assert f"\n\n\n{made}\n\n# After each epoch.\ndef validate(" in text
+
+
+def test_a_function_made_of_a_step_is_not_traced_anew_in_each_epoch(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    text = patched(path, "TFG202")
+    assert text.index("def train_step") < text.index("for epoch in")
+    assert "    with tf.GradientTape() as tape:\n        loss" in text, "its body has the usual indentation"
+
+
+@pytest.mark.parametrize("verdict", ["refuted", "inconclusive", "not run"])
+def test_nothing_is_offered_of_what_was_not_confirmed(tmp_path: Path, verdict: VerdictName) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    assert list(repairs(measured(path, "TFG202", verdict))) == []
+
+
+def test_a_repair_that_changes_the_results_is_withheld_with_the_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    (found,) = repairs(measured(path, "TFG202", after=2.0))
+    assert isinstance(found, Withheld) and "1.0 before, 2.0 after" in found.reason
+
+
+@pytest.mark.parametrize(("code", "program"), [("TFG201", HEAD + SINGLE), ("TFG303", HEAD + RANDOM_MAP)])
+def test_where_the_results_may_be_others_they_are_not_compared(tmp_path: Path, code: str, program: str) -> None:
+    """A larger batch is another training, and random numbers come in another order."""
+    path = tmp_path / "train.py"
+    path.write_text(program)
+    (found,) = repairs(measured(path, code, after=2.0))
+    assert isinstance(found, Repair) and not found.compared
+
+
+def test_what_the_rules_own_workload_showed_is_no_reason_to_change_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    (found,) = repairs(measured(path, "TFG202"), synthetic=True)
+    assert isinstance(found, Withheld) and "rule's own" in found.reason
+    source = HEAD.splitlines()[-1].removesuffix(".repeat(50)")
+    path.write_text(
+        HEAD.replace(source + ".repeat(50)", "data = tf.data.Dataset.from_tensor_slices((features, labels))")
+        + "model.compile(loss='mse')\nmodel.fit(data.shuffle(1000).cache().batch(32), epochs=9)\n"
+    )
+    (found,) = repairs(measured(path, "TFG306", "wrong result confirmed"))
+    assert isinstance(found, Withheld) and "rule's own" in found.reason
+
+
+def test_a_measurement_under_other_conditions_is_no_reason_to_change_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + "data = data.prefetch(2).batch(2)\nmodel.compile(loss='mse')\nmodel.fit(data)\n")
+    plain, optimizations_off = measured(path, "TFG302")
+    assert plain.case.prediction.kind == "no-effect" and list(repairs([plain])) == []
+    (found,) = repairs([optimizations_off])
+    assert isinstance(found, Withheld) and "optimizations off" in found.reason
+
+
+def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    (repair,) = repairs(measured(path, "TFG202"))
+    assert isinstance(repair, Repair)
+    path.write_text("# a line more\n" + HEAD + STEP)
+    with pytest.raises(NotApplicable, match=r"train\.py has changed"):
+        patches_for(path).add(repair)
+    path.write_text(HEAD + STEP)
+    patches = patches_for(path)
+    patches.add(repair)
+    path.write_text("# a line more\n" + HEAD + STEP)
+    names, failures = patches.apply()
+    assert not names and "has changed" in failures[0] and path.read_text().startswith("# a line more")
+
+
+def test_only_checked_files_are_changed(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    (repair,) = repairs(measured(path, "TFG202"))
+    (tmp_path / "other.py").write_text(HEAD)
+    assert isinstance(repair, Repair)
+    with pytest.raises(NotApplicable, match="not among the checked files"):
+        patches_for(tmp_path / "other.py").add(repair)
+
+
+def test_a_step_in_a_function_that_a_loop_calls_is_not_made_a_function_there(tmp_path: Path) -> None:
+    """It would be traced anew by each call, which the measured loop does not show."""
+    path = tmp_path / "train.py"
+    inner = STEP.split("range(3):\n", 1)[1].replace("\n    ", "\n")
+    body = "def run(data):\n    " + inner.strip().replace("\n", "\n    ") + "\n"
+    body += "    print('trained')\n"
+    path.write_text(HEAD + "\n\n" + body + "\n\nfor epoch in range(30):\n    run(data)\n")
+    (found,) = repairs(measured(path, "TFG202"))
+    assert isinstance(found, Withheld) and "as an edit" in found.reason
+    path.write_text(HEAD + "\n\n" + body + "\n\nrun(data)\n")
+    assert "def train_step" in patched(path, "TFG202")
+
+
+def test_a_repair_that_would_bring_another_finding_is_not_offered(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + NUMBER)
+    (repair,) = repairs(measured(path, "TFG204"))
+    assert isinstance(repair, Repair)
+    (file, change) = next(iter(repair.files.items()))
+    looping = tuple(
+        replace(edit, content=edit.content.replace(")", ") + tf.function(scaled)(x, 1)")) for edit in change.edits
+    )
+    with pytest.raises(NotApplicable, match="TFG203"):
+        patches_for(path).add(replace(repair, files={file: replace(change, edits=looping)}))
+
+
+def test_repairs_that_meet_are_offered_one_after_the_other(tmp_path: Path) -> None:
+    """Two functions of one name, or two edits of one line, would not be what was measured."""
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + VALIDATION + VALIDATION.replace("validate", "test").replace("training=False", "None"))
+    one, other = repairs(measured(path, "TFG207"))
+    assert isinstance(one, Repair) and isinstance(other, Repair)
+    patches = patches_for(path)
+    patches.add(one)
+    with pytest.raises(NotApplicable, match="run verify again"):
+        patches.add(other)
+
+
+def test_patches_follow_each_other_and_add_up_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP + NUMBER)
+    patches = patches_for(path)
+    found = [*repairs(measured(path, "TFG202")), *repairs(measured(path, "TFG204"))]
+    first, second = (patches.add(one) for one in found if isinstance(one, Repair))
+    assert "train_step" in first.difference and "tf.constant" not in first.difference
+    assert "tf.constant(step)" in second.difference and "+@tf.function" not in second.difference
+    patches.apply()
+    assert "train_step(x, y)" in path.read_text() and "tf.constant(step)" in path.read_text()
+
+
+def test_a_notebooks_cell_is_mended_and_its_json_stays(tmp_path: Path) -> None:
+    path = tmp_path / "train.ipynb"
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
+        {"cell_type": "code", "metadata": {"tags": ["a"]}, "execution_count": 7, "outputs": [], "source": [HEAD]},
+        {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": [STEP]},
+    ]
+    document = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(document, indent=1))
+    patched(path, "TFG202")
+    now = json.loads(path.read_text())
+    assert "def train_step(x, y):" in "".join(now["cells"][2]["source"])
+    now["cells"][2]["source"] = cells[2]["source"]
+    assert now == document
+
+
+def test_line_ends_and_encoding_stay_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_bytes(("# coding: latin-1\n# Größe\n" + HEAD + STEP).replace("\n", "\r\n").encode("latin-1"))
+    (repair,) = repairs(measured(path, "TFG202"))
+    assert isinstance(repair, Repair)
+    patches = patches_for(path)
+    patches.add(repair)
+    patches.apply()
+    data = path.read_bytes()
+    assert data.count(b"\n") == data.count(b"\r\n") and "Größe".encode("latin-1") in data
+
+
+def test_the_commit_message_says_what_was_measured_on_what(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + STEP)
+    (result,) = measured(path, "TFG202")
+    (repair,) = repairs([result])
+    assert isinstance(repair, Repair)
+    text = message(repair, Report((result,), tensorflow="2.21.0", date="2026-01-31"))
+    subject, gap, *body = text.splitlines()
+    assert (subject, gap) == ("Mend eager-train-step in train.py (TFG202)", "")
+    told = " ".join(body)
+    for words in ("2x as long", "95% interval 1.5 to 3, 3 rounds", "Both compute the same", "TensorFlow 2.21.0", "CPU"):
+        assert words in told
+    assert "says nothing about a GPU" in told and max(map(len, text.splitlines())) <= 72

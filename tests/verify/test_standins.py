@@ -1,0 +1,239 @@
+"""What is made up for what a program takes from elsewhere: told by how the code uses it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+from checks import model_of
+from verified import cases_of
+
+from tflint_gpu.verify.old_keras import signs_of_keras_2
+from tflint_gpu.verify.standins.hints import hints_of
+from tflint_gpu.verify.standins.missing import UnknownName, call_of, left_open, undefined_names
+from tflint_gpu.verify.standins.readers import read_elsewhere
+from tflint_gpu.verify.standins.roles import role
+
+ROLES = {
+    "x.fit(1, epochs=2)": "model()",
+    "y = x.trainable_variables": "model()",
+    "x.apply_gradients(z)": "optimizer()",
+    "m.compile(optimizer=x)": "optimizer()",
+    "with x.scope(): pass": "strategy()",
+    "for a, b in x: pass": "batches(2)",
+    "for i, (a, b) in enumerate(x): pass": "batches(2)",
+    "for a in x: pass": "batches(1)",
+    "for a, b in tqdm(x.take(3)): pass": "batches(2)",
+    "d = x.shuffle(9).batch(3)": "rows(2)",
+    "d = x.map(f)": "batches(2)",
+    "m.fit(x, q)": "inputs()",
+    "m.fit(x)": "batches(2)",
+    "m.fit(q, x)": "labels()",
+    "m.fit(a, b, validation_data=(q, x))": "labels()",
+    "d = tf.data.Dataset.from_tensor_slices((x, q))": "inputs()",
+    "m.predict(x)": "inputs()",
+    "for i in range(x): pass": "1",
+    "m.fit(a, epochs=x)": "1",
+    "d = d.batch(x)": "32",
+    "open(x)": "made_up",
+    "l = x(a, b)": "loss()",
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), ROLES.items())
+def test_roles(code: str, expected: str) -> None:
+    """Protects each kind of evidence: a stand-in of another kind only leads to a program that fails."""
+    found = role("thing", ast.parse(re.sub(r"\bx\b", "thing", code)).body)
+    assert found is not None and expected in found.text
+
+
+@pytest.mark.parametrize(
+    ("name", "annotation", "expected"),
+    [
+        ("batch_size", None, "32"),
+        ("n_epochs", None, "1"),
+        ("learning_rate", None, "0.001"),
+        ("train_ds", None, "batches(2)"),
+        ("generator", None, "model()"),
+        ("y_train", None, "targets()"),
+        ("images", None, "tensor()"),
+        ("save_path", None, "made_up"),
+        ("q", "tf.data.Dataset", "batches(2)"),
+        ("q", "'keras.Model'", "model()"),
+        ("q", "int", "1"),
+    ],
+)
+def test_roles_by_name_and_annotation(name: str, annotation: str | None, expected: str) -> None:
+    given = ast.parse(annotation, mode="eval").body if annotation else None
+    found = role(name, ast.parse("pass").body, given)
+    assert found is not None and expected in found.text
+
+
+def test_what_nothing_tells_gets_no_stand_in() -> None:
+    assert role("cfg", ast.parse("print(cfg.a)").body) is None
+
+
+def test_a_function_is_called_with_stand_ins() -> None:
+    """Protects libraries and halves of scripts: defaults stay, methods run on an object of their class."""
+    tree = ast.parse(
+        textwrap.dedent(
+            """
+            def train(model, ds, epochs, *, verbose, depth=3): model.fit(ds, epochs=epochs)
+            class Net:
+                def __init__(self, units: int, rate=0.1): pass
+                def call(self, inputs): pass
+                def train_step(self, data): pass
+                def run(self, cfg): pass
+                @staticmethod
+                def each(batch_size): pass
+            """
+        )
+    )
+    name, call = call_of(tree, 2)
+    assert name == "train" and call.lines == (
+        "train(model=tflint_values.model(), ds=tflint_values.batches(2), epochs=1, verbose=False)",
+    )
+    assert "`model` of `train`: a small model" in call.made_up
+    assert call_of(tree, 4) == ("Net", call_of(tree, 4)[1]) and call_of(tree, 4)[1].lines == ("Net(units=1)",)
+    assert call_of(tree, 5)[1].lines == ("Net(units=1)(inputs=tflint_values.tensor())",)
+    assert call_of(tree, 6)[1].lines[-1] == "made_up.fit(tflint_values.inputs(), tflint_values.labels())"
+    assert call_of(tree, 9)[1].lines == ("Net(units=1).each(batch_size=32)",)
+    with pytest.raises(UnknownName, match="cfg"):
+        call_of(tree, 7)
+
+
+def test_names_that_nothing_defines() -> None:
+    """Protects snippets as people paste them, and names that are defined somewhere from being hidden."""
+    tree = ast.parse("import os\nmodel.fit(x_train, y_train, batch_size=1, epochs=n)\nk = len(os.sep)\nprint(unused)\n")
+    found = undefined_names(tree, {4})
+    assert found.lines == (
+        "model = tflint_values.model()",
+        "n = 1",
+        "x_train = tflint_values.inputs()",
+        "y_train = tflint_values.labels()",
+    )
+    assert undefined_names(ast.parse("from lib import *\nf(x)"), ()).lines == ()
+    assert undefined_names(ast.parse("def f():\n    global x\n    x = 1\nf()\nx"), ()).lines == ()
+    dots = list(left_open(ast.parse("model = ...\nmodel.fit(a, epochs=1)\ny: int = ...\n")))
+    assert [(value.lineno, one.text) for value, one in dots] == [(1, "tflint_values.model()")]
+
+
+def test_shapes_that_the_code_names(tmp_path: Path) -> None:
+    """Protects made-up data from another shape than the model takes."""
+    model = model_of(
+        """
+import keras
+SIZE = (64, 48)
+a = keras.Input(shape=(28, 28, 1))
+b = keras.layers.Dense(64)(a)
+c = keras.layers.Dense(7, activation="softmax")(b)
+m = keras.Model(a, c)
+m.compile(optimizer="adam", loss="categorical_crossentropy")
+d = keras.utils.image_dataset_from_directory("x", image_size=SIZE)
+e = frame[["age", "height"]], frame.pop("weight")
+""",
+        tmp_path,
+    )
+    hints = hints_of(model, [model.file])
+    assert (hints.inputs, hints.classes, hints.labels, hints.image) == ((28, 28, 1), 7, "one-hot", (64, 48, 3))
+    assert set(hints.columns) == {"age", "height", "weight"}
+    assert "tflint_files.CLASSES = 7" in list(hints.settings())
+
+
+READERS = {
+    "import numpy as np\nx = np.load('a.npy')": "loading",
+    "import pandas as pd\nx = pd.read_csv('http://a/b.csv')": "table",
+    "import cv2\nx = cv2.imread('a.png')": "reading",
+    "x = open('a.txt').read()": "reading",
+    "import glob\nx = glob.glob('a/*.png')": "listing",
+    "import tensorflow as tf\nx = tf.keras.utils.get_file('a.txt', 'http://a')": "fetched",
+    "import tensorflow as tf\nx = tf.data.TFRecordDataset('a')": "records",
+    "import tensorflow as tf\nx = tf.keras.utils.image_dataset_from_directory('a')": "image_folder",
+    "import tensorflow as tf\nx = tf.keras.models.load_model('a.h5')": "loaded",
+    "import os\nos.system('wget http://a')": "left_out",
+    "m.load_weights('a.h5')": "weights",
+    "import gym\ne = gym.make('CartPole-v1')\ns, r, d, i = e.step(0)": "old_environment",
+    "p.add_argument('path')\na = p.parse_args()": "arguments",
+}
+
+
+@pytest.mark.parametrize(("code", "function"), READERS.items())
+def test_calls_that_read_from_elsewhere(code: str, function: str, tmp_path: Path) -> None:
+    """Protects the network and the user's time: each is answered beside the program."""
+    assert [one.function for one in read_elsewhere(model_of(code, tmp_path).file)] == [function]
+
+
+def test_optional_arguments_need_no_stand_in(tmp_path: Path) -> None:
+    code = "p.add_argument('--n', type=int, default=7)\np.add_argument('f', nargs='?')\na = p.parse_args()"
+    assert list(read_elsewhere(model_of(code, tmp_path).file)) == []
+
+
+OLD = {
+    "import tensorflow as tf\no = tf.keras.optimizers.Adam(lr=0.1)": "lr=",
+    "from keras.preprocessing.image import ImageDataGenerator": "keras.preprocessing.image.ImageDataGenerator",
+    "from keras.utils import np_utils": "keras.utils.np_utils",
+    "m.fit_generator(g)": "fit_generator()",
+    "c.get_initial_state(batch_size=3, dtype=d)": "dtype=",
+    "import keras\nl = keras.layers.LSTM(3, batch_input_shape=(1, 2, 3))": "batch_input_shape=",
+}
+
+
+@pytest.mark.parametrize(("code", "sign"), OLD.items())
+def test_signs_of_keras_2(code: str, sign: str, tmp_path: Path) -> None:
+    """Protects old code from an error of Keras 3 before anything was measured."""
+    assert sign in [what for _, what in signs_of_keras_2(model_of(code, tmp_path).file)]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import keras\no = keras.optimizers.Adam(learning_rate=0.1)",
+        "import keras\ne = keras.layers.Embedding(10, output_dim=3)",
+        "from keras.preprocessing import image_dataset_from_directory",
+    ],
+)
+def test_what_keras_3_has_too_is_no_sign(code: str, tmp_path: Path) -> None:
+    assert list(signs_of_keras_2(model_of(code, tmp_path).file)) == []
+
+
+def planned(code: str, folder: Path) -> tuple[str, tuple[str, ...]]:
+    """The flagged program of the first finding, and how it differs from the user's."""
+    (folder / "train.py").write_text(textwrap.dedent(code))
+    case = cases_of(folder / "train.py")[0]
+    assert case.pair is not None, case.reason
+    return case.pair.before.files["train.py"], case.pair.remarks
+
+
+STEP = """
+            with tf.GradientTape() as tape:
+                loss = loss_fn(y, model(x, training=True))
+            grads = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(grads, model.trainable_variables))
+"""
+
+
+def test_a_training_function_that_nothing_calls_has_a_program(tmp_path: Path) -> None:
+    code = f"import tensorflow as tf\ndef train(model, ds, optimizer, loss_fn, epochs):\n    for _ in range(epochs):\n        for x, y in ds:{STEP}"
+    text, remarks = planned(code, tmp_path)
+    assert text.rstrip().endswith("loss_fn=tflint_values.loss(), epochs=1)") and remarks[0].startswith(
+        "made up: `model`"
+    )
+
+
+def test_a_pasted_snippet_has_a_program(tmp_path: Path) -> None:
+    code = "import tensorflow as tf\nmodel = ...\nmodel.compile(loss='mse')\nmodel.fit(x_train, y_train, batch_size=1, epochs=5)\n"
+    text, remarks = planned(code, tmp_path)
+    assert "model = tflint_values.model()" in text and "x_train = tflint_values.inputs()" in text
+    assert "tflint_values.LABELS = 'numbers'" in text and "`x_train`: rows of features" in remarks[0]
+
+
+def test_old_code_runs_with_the_keras_it_was_written_for(tmp_path: Path) -> None:
+    """Protects old code: the report names the place that only Keras 2 understands."""
+    code = "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(tf.keras.optimizers.SGD(lr=0.1), 'mse')\nmodel.fit(tf.ones((9, 1)), tf.ones((9, 1)), batch_size=1, epochs=5)\n"
+    text, remarks = planned(code, tmp_path)
+    assert text.startswith("import tflint_keras2\n") and remarks == (
+        "run with Keras 2 (tf_keras), for `lr=` in train.py:3:39",
+    )

@@ -1,0 +1,121 @@
+"""What `verify` says before it runs anything, and the question that it asks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tflint_gpu.reports.summary import plural
+
+if TYPE_CHECKING:
+    from tflint_gpu.verify.verification import Case, Setup
+
+_LONGEST_IMPORT = 300
+
+
+def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, consented: bool) -> None:
+    """Say what is about to be executed, what keeps it in, how long it takes, and ask.
+
+    Arguments:
+        note: on the device.
+        budget: seconds for everything.
+        consented: there is no need to ask.
+
+    Raises:
+        click.ClickException: nobody agreed.
+    """
+    from tflint_gpu.verify.sandbox import protection_of
+    from tflint_gpu.verify.verification import obstacle
+
+    ready = [case for case in cases if not obstacle(case, setup)]
+    if not ready:
+        return
+    what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"
+    where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
+    _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {protection_of(setup.sandbox)}:")
+    for case in ready:
+        _tell(f"  {_named(case, setup)}")
+    for line in (*_dropped(setup), _duration(ready, setup, budget)):
+        _tell(line)
+    if consented:
+        return
+    if not sys.stdin.isatty():
+        raise click.ClickException("verify runs code of the checked files: pass --yes where nobody can be asked")
+    if not click.confirm("Run it?", err=True):
+        raise click.ClickException("nothing was run")
+
+
+def _named(case: Case, setup: Setup) -> str:
+    place, code = case.diagnostic.location, case.diagnostic.code
+    own = case.experiment is not None and case.experiment.only_workload and not setup.synthetic
+    remarks = [case.variant, "the rule's own workload" if own else ""]
+    return f"{case.diagnostic.filename}:{place} {code}" + "".join(f" ({remark})" for remark in remarks if remark)
+
+
+def _dropped(setup: Setup) -> Iterator[str]:
+    """The variables that the programs do not get, though they would change what is measured."""
+    from tflint_gpu.verify.sandbox import DROPPED_VARIABLES
+
+    names = [name for name in DROPPED_VARIABLES if name in os.environ and name not in setup.sandbox.variables]
+    if names:
+        yield f"The programs run without {', '.join(names)} of your environment; --env {names[0]} hands it on."
+
+
+def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
+    from tflint_gpu.verify.scheduling import estimate, fewest_rounds
+    from tflint_gpu.verify.verification import rounds_for
+
+    limit = f"at most {minutes(budget)}, the budget"
+    if len(ready) == 1:
+        rounds = _range(fewest_rounds(ready[0], setup), rounds_for(ready[0], setup), "round")
+        return f"{rounds} of two programs, each of at most {minutes(setup.limits.seconds)}; {limit}."
+    start = _import_seconds(setup.python)
+    found = estimate(ready, setup, start)
+    runs, times = _range(found.least, found.most, "run"), f"{minutes(found.low)} to {minutes(found.high)}"
+    return f"{runs} of programs take {times}, where importing TensorFlow takes {start:.0f} s; {limit}."
+
+
+def _range(least: int, most: int, noun: str) -> str:
+    return plural(most, noun) if least == most else f"{least} to {plural(most, noun)}"
+
+
+def _import_seconds(python: str) -> float:
+    """How long a program takes until it has TensorFlow.
+
+    Raises:
+        click.ClickException: it cannot be imported.
+    """
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            [python, "-c", "import tensorflow"],
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_IMPORT,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise click.ClickException(f"--python {python}: TensorFlow cannot be imported: {error}") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        reason = said[-1] if said else f"exit code {done.returncode}"
+        raise click.ClickException(f"--python {python}: TensorFlow cannot be imported: {reason}; see tflint-gpu doctor")
+    return time.monotonic() - began
+
+
+def minutes(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

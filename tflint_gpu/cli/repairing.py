@@ -1,0 +1,82 @@
+"""What `verify --diff` and `verify --fix` do after measuring: show the confirmed repairs as patches, and apply them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tflint_gpu.reports.display import printable, styled, use_colour
+from tflint_gpu.reports.summary import plural
+
+if TYPE_CHECKING:
+    from tflint_gpu.checking.engine import Engine
+    from tflint_gpu.settings.files import FileToCheck
+    from tflint_gpu.verify.patches import Patch
+    from tflint_gpu.verify.reports import Report
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def show_repairs(
+    report: Report, files: Sequence[FileToCheck], make_engine: Callable[[], Engine], *, apply: bool
+) -> bool:
+    """Print the patch and the commit message of every repair that was confirmed, and write the files if asked to.
+
+    Arguments:
+        files: that may be changed.
+        make_engine: makes an engine that knows nothing of the files yet.
+
+    Returns:
+        Whether all files that were to be written were.
+    """
+    from tflint_gpu.verify.patches import NotApplicable, Patches
+    from tflint_gpu.verify.repairs import Repair, Withheld, repairs
+    from tflint_gpu.verify.reports import figures
+
+    patches = Patches({file.path: file for file in files}, make_engine)
+    made: list[Patch] = []
+    withheld: list[Withheld] = []
+    for found in repairs(report.results, synthetic=report.synthetic):
+        try:
+            if isinstance(found, Repair):
+                made.append(patches.add(found))
+            else:
+                withheld.append(found)
+        except NotApplicable as error:
+            withheld.append(Withheld(found.verification, str(error)))
+    for number, patch in enumerate(made, start=1):
+        _show(patch, number, len(made), report)
+    for one in withheld:
+        click.echo(printable(f"Not offered for {figures.finding(one.verification)}: {one.reason}."))
+    if not made:
+        click.echo("No repair is offered: none was confirmed that can be written into these files.")
+        return True
+    if not apply:
+        click.echo(f"{plural(len(made), 'repair')} can be applied with --fix.")
+        return True
+    names, failures = patches.apply()
+    for failure in failures:
+        print(f"error: {failure}", file=sys.stderr)
+    if names:
+        click.echo(printable(f"Applied to {', '.join(names)}."))
+    return not failures
+
+
+def _show(patch: Patch, number: int, total: int, report: Report) -> None:
+    from tflint_gpu.verify.reports import commits, figures
+
+    result = patch.repair.verification
+    colour = use_colour(sys.stdout, os.environ)
+    title = f"Repair {number} of {total}: {figures.finding(result)}, {figures.verdict(result)}"
+    click.echo(styled(printable(title), "bold", colour) + "\n")
+    for line in commits.message(patch.repair, report).splitlines():
+        click.echo(f"    {printable(line)}".rstrip())
+    click.echo()
+    for line in patch.difference.splitlines():
+        style = _STYLES.get(line[:1])
+        click.echo(styled(printable(line), style, colour) if style else printable(line))
+    click.echo()

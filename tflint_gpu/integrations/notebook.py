@@ -1,0 +1,230 @@
+"""`%%tflint_run` in a notebook: runs a cell and says where it leaves the GPU idle, as `tflint-gpu run` of a program.
+
+    %load_ext tflint_gpu
+
+    %%tflint_run
+    model.fit(data)
+
+The cell runs in the notebook's own process; a thread of it samples the stacks. IPython is imported only here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.diagnostics import Diagnostic, Location
+from tflint_gpu.doctor.absence import why_unused
+from tflint_gpu.doctor.cards import Nvml
+from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.reports import View
+from tflint_gpu.run.program import INTERVAL, read_samples
+from tflint_gpu.run.recording import Recording
+from tflint_gpu.run.reports import MissingLibrary, renderer
+from tflint_gpu.run.samples import Decoder, Place
+from tflint_gpu.run.tflint_sample import Sampler, follow
+from tflint_gpu.text.replacement import replace_file
+from tflint_gpu.text.source import SourceFile
+
+NAME = "tflint_run"
+_LABEL = re.compile(r"In\[(\d+)\]")
+_NOTEBOOK = "In.ipynb"
+
+
+def load(shell: Any) -> None:
+    """Give a shell of IPython the magic."""
+    shell.register_magic_function(CellRunner(shell).run, "cell", NAME)
+
+
+def unload(shell: Any) -> None:
+    """Take it away."""
+    shell.magics_manager.magics["cell"].pop(NAME, None)
+
+
+@dataclass(slots=True)
+class CellRunner:
+    """Runs cells of one notebook.
+
+    Arguments:
+        shell: of IPython.
+        nvml: what to ask for cards; None: `pynvml`.
+    """
+
+    shell: Any
+    nvml: Nvml | None = None
+    _bodies: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _sampler: Sampler | None = None
+    _unused: Opinion | None = None
+
+    def run(self, line: str, cell: str) -> None:
+        """Run a cell, print where it waited or write that to a file, and fail as the cell did.
+
+        Arguments:
+            line: the options: `-o FILE`, whose ending says what is written (.json, .html, else text).
+        """
+        output = self._output(line)
+        number = max(1, len(self._inputs()) - 1)  # the shell counts on before a cell runs, or after, by its version
+        self._remember(cell, number)
+        known = Recording.begin(self.nvml)
+        known.decoder = Decoder(self._known_as)
+        watch = known.watch(self.nvml)
+        with watch, self._sampling(known):
+            watch.follow([os.getpid()])
+            result = self.shell.run_cell(cell, store_history=False)
+        known.finish(watch)
+        error = result.error_before_exec or result.error_in_exec
+        end = "ended" if error is None else f"raised {type(error).__name__}"
+        try:
+            self._write(known, output, f"In [{number}]", end)
+        except Exception:  # what the cell did matters more than the report on it
+            print("tflint-gpu failed to report on this cell:", file=sys.stderr)
+            traceback.print_exc()
+        if error is not None:
+            # It was shown when it happened; it must still stop whoever runs all cells.
+            error._render_traceback_ = lambda: [f"{type(error).__name__}: {error}"]
+            raise error
+
+    @property
+    def here(self) -> Path:
+        """The folder of the notebook."""
+        return Path.cwd()
+
+    def _output(self, line: str) -> Path | None:
+        from IPython.core.error import UsageError
+
+        words = shlex.split(line)
+        if not words:
+            return None
+        if len(words) != 2 or words[0] not in ("-o", "--output"):
+            raise UsageError(f"%%{NAME} knows only -o FILE: the report as text, or as .json or .html")
+        try:
+            renderer(_format(path := self.here / words[1]))
+        except MissingLibrary as error:
+            raise UsageError(f"%%{NAME} -o {words[1]}: {error}") from error
+        return path
+
+    def _remember(self, cell: str, number: int) -> None:
+        """Under which name the cell is compiled, and how many rows above it are not compiled with it."""
+        name = self.shell.compile.get_code_name(cell, self.shell.transform_cell(cell), number)
+        raw = self._inputs()[number] if number < len(self._inputs()) else cell
+        self._bodies[name] = (number, max(0, _rows(raw) - _rows(cell)))
+
+    def _inputs(self) -> list[str]:
+        """All cells that were run, by their numbers."""
+        inputs: list[str] = self.shell.history_manager.input_hist_raw
+        return inputs
+
+    def _known_as(self, place: Place) -> Place:
+        """The place in its cell, `In [3]`, for one in the file that a cell is compiled as."""
+        for name in (place.file, Path(place.file).name):
+            number, above = self._bodies.get(name, (0, 0))
+            if not number and (label := self.shell.compile.format_code_name(name)) is not None:
+                number = int(found[1]) if (found := _LABEL.fullmatch(label[1])) else 0
+                above = _rows_above(self._inputs()[number]) if number < len(self._inputs()) else 0
+            if number:
+                rows = (place.row + above, place.function, place.first + above, place.last + above)
+                return Place(str(self.here / f"In [{number}]"), *rows)
+        return place
+
+    @contextmanager
+    def _sampling(self, known: Recording) -> Iterator[None]:
+        reading, writing = os.pipe()
+        if self._sampler is None:
+            self._sampler = Sampler(INTERVAL, False)
+            follow(self._sampler)
+        self._sampler.asks_memory = known.choice.gpu is not None
+        done = threading.Event()
+        reader = threading.Thread(target=read_samples, args=(reading, known.take, done), daemon=True)
+        reader.start()
+        self._sampler.begin(writing)
+        try:
+            yield
+        finally:
+            self._sampler.stop()
+            os.close(writing)
+            done.set()
+            reader.join()
+            os.close(reading)
+
+    def _write(self, known: Recording, output: Path | None, program: str, end: str) -> None:
+        from tflint_gpu.checking.engine import Engine
+        from tflint_gpu.run.inspection import checkable, inspect
+        from tflint_gpu.settings.config import Options, SettingsResolver
+        from tflint_gpu.settings.files import Discovery
+
+        inputs = self._inputs()
+        cells = {f"In [{number}]": text for number, text in enumerate(inputs) if text.strip()}
+        sources = {name: SourceFile.decode(text.encode(), Path(f"{name}.py"), name) for name, text in cells.items()}
+        view = View(self.here, sources=sources)
+        resolver = SettingsResolver(Options(), None, False, self.here)
+        discovery = Discovery(resolver, self.here)
+        notebook = discovery.describe(self.here / _NOTEBOOK, self.here, _document(inputs))
+        names = checkable(known.ledger.entries)
+        files = discovery.find(names) if names else []
+        inspection = inspect(Engine(resolver, self.here), [notebook, *files], self._name_of)
+        inspection = replace(inspection, found=tuple(_in_cell(one) for one in inspection.found))
+        if known.ledger.gpus == 0 and self._unused is None:
+            self._unused = why_unused(known.cards, sys.executable)
+        report = known.report(
+            program,
+            view,
+            inspection=inspection,
+            unused=self._unused if known.ledger.gpus == 0 else None,
+            end=end,
+            command=f"%%{NAME}",
+        )
+        text = renderer("full" if output is None else _format(output))(report, view)
+        if output is None:
+            print(text, end="")
+            return
+        replace_file(output, text.encode("utf-8"))
+        print(f"tflint-gpu: {output} tells where the GPU waited.")
+
+    def _name_of(self, source: SourceFile, offset: int) -> str:
+        cell = source.locate(offset).cell
+        return str(self.here / f"In [{cell}]") if cell else str(source.path)
+
+
+def _format(output: Path) -> str:
+    return {".json": "json", ".html": "html"}.get(output.suffix, "full")
+
+
+def _rows(text: str) -> int:
+    return text.rstrip("\n").count("\n") + 1
+
+
+def _rows_above(text: str) -> int:
+    """Empty rows at the start, which IPython takes away."""
+    return len(text) - len(text.lstrip("\n"))
+
+
+def _document(inputs: list[str]) -> bytes:
+    """The cells that were run as a notebook, in which a cell has the number under which it ran."""
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in inputs[1:]]
+    document = {"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document).encode()
+
+
+def _in_cell(one: Diagnostic) -> Diagnostic:
+    """A finding in a cell under the name that IPython's users know."""
+
+    def placed(filename: str, place: Location) -> tuple[str, Location]:
+        return (f"In [{place.cell}]", Location(place.row, place.column)) if place.cell else (filename, place)
+
+    filename, location = placed(one.filename, one.location)
+    related = []
+    for note in one.related:
+        name, start = placed(note.filename, note.location)
+        related.append(replace(note, filename=name, location=start, end_location=placed(name, note.end_location)[1]))
+    end = placed(filename, one.end_location)[1]
+    return replace(one, filename=filename, location=location, end_location=end, related=tuple(related), fix=None)

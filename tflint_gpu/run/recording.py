@@ -1,0 +1,88 @@
+"""What is written down while a program or a cell runs, and the report that is made of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from tflint_gpu.doctor.cards import Choice, Nvml, Survey, first_card, shown_devices, survey
+from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.reports import View
+from tflint_gpu.run.costs import costs
+from tflint_gpu.run.inspection import Inspection
+from tflint_gpu.run.ledger import Ledger
+from tflint_gpu.run.reports import Report
+from tflint_gpu.run.samples import Decoder
+from tflint_gpu.verify.gpu import Watch
+
+NOTHING = Inspection()
+
+
+@dataclass(slots=True)
+class Recording:
+    """The card that is watched, and the account.
+
+    Arguments:
+        cards: as NVML told them before.
+        choice: the one on which TensorFlow puts things by itself.
+    """
+
+    cards: Survey
+    choice: Choice
+    began: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    ledger: Ledger = field(init=False)
+    decoder: Decoder = field(default_factory=Decoder)
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.choice.gpu is not None, self.began)
+
+    @classmethod
+    def begin(cls, nvml: Nvml | None = None) -> Recording:
+        """Look for the card, with NVML or what stands in for it."""
+        cards = survey(nvml)
+        return cls(cards, first_card(cards, *shown_devices()))
+
+    def take(self, line: bytes) -> None:
+        """A line of the sampler."""
+        self.ledger.take(self.decoder.read(line))
+
+    def watch(self, nvml: Nvml | None = None) -> Watch:
+        """A watch of the card that fills the account."""
+        return Watch(self.choice.gpu, nvml=nvml, sink=lambda seen: self.ledger.take_card(time.monotonic(), seen))
+
+    def finish(self, watch: Watch) -> None:
+        """It has ended, and the card is not watched any more."""
+        self.ended = time.monotonic()
+        self.ledger.finish()
+        notes = "; ".join(dict.fromkeys(filter(None, [self.choice.note, *watch.recording.notes])))
+        self.choice = replace(self.choice, note=notes)
+
+    def report(
+        self,
+        program: str,
+        view: View,
+        *,
+        inspection: Inspection = NOTHING,
+        unused: Opinion | None = None,
+        code: int | None = None,
+        end: str = "",
+        command: str = "",
+    ) -> Report:
+        """What is known by now. The arguments are those of `Report`."""
+        return Report(
+            program=program,
+            seconds=(time.monotonic() if self.ended is None else self.ended) - self.began,
+            code=code,
+            ledger=self.ledger,
+            gpu=self.choice.gpu,
+            note=self.choice.note,
+            costs=costs(inspection.found, self.ledger.entries, view, inspection.datasets),
+            datasets=inspection.datasets,
+            unused=unused,
+            end=end,
+            processes=max(1, self.decoder.processes),
+            command=command,
+            date=date.today().isoformat(),
+        )

@@ -1,0 +1,70 @@
+"""Which modules programs import, and which of them the interpreter that is to run them does not have."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import PurePosixPath
+
+from tflint_gpu.verify.extract import Program
+
+_SECONDS = 60
+# Looks for the modules and runs nothing of them.
+_PROBE = """
+import importlib.util, json, sys
+def is_missing(name):
+    try:
+        return importlib.util.find_spec(name) is None
+    except (ImportError, ValueError):
+        return True
+print(json.dumps([name for name in sys.argv[1:] if is_missing(name)]))
+"""
+
+
+def needed_modules(program: Program) -> frozenset[str]:
+    """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
+    own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
+    found = {name for text in program.files.values() for name in _imported(ast.parse(text))}
+    return frozenset(found - own - set(sys.stdlib_module_names))
+
+
+def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
+    """Those of some modules that an interpreter does not have; none where it does not answer.
+
+    Arguments:
+        python: path of the interpreter.
+    """
+    if not names:
+        return frozenset()
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as folder:  # not beside modules that have the same names
+        try:
+            done = subprocess.run(
+                [python, "-c", _PROBE, *sorted(names)],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                stdin=subprocess.DEVNULL,
+            )
+            return frozenset(json.loads(done.stdout))
+        except (OSError, subprocess.TimeoutExpired, ValueError):
+            return frozenset()
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    guarded = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Try) for one in _walk(node.body)}
+    for node in ast.walk(tree):
+        if id(node) in guarded:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module.partition(".")[0]
+
+
+def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    return (one for node in nodes for one in ast.walk(node))

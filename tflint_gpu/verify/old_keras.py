@@ -1,0 +1,98 @@
+"""What in a piece of code only Keras 2 understands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from libcst import Arg
+
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.names import canonical
+from tflint_gpu.model.python.syntax import Node
+
+# Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
+# `unexpected keyword argument`, or the name is not there.
+_ARGUMENTS = {
+    "keras.optimizers.*": frozenset(["lr", "decay"]),
+    "keras.layers.*": frozenset(["batch_input_shape", "init", "border_mode", "subsample", "output_dim"]),
+    "keras.callbacks.*": frozenset(["epsilon", "period"]),
+}
+_ARGUMENTS_ALLOWED = frozenset(["keras.layers.Embedding"])
+_METHODS = ("fit_generator", "evaluate_generator", "predict_generator", "add_variable")
+_METHOD_ARGUMENTS = {
+    "fit": frozenset(["workers", "use_multiprocessing", "max_queue_size", "nb_epoch"]),
+    "compile": frozenset(["sample_weight_mode", "experimental_run_tf_function", "experimental_steps_per_execution"]),
+    "get_initial_state": frozenset(["dtype", "inputs"]),
+    "add_weight": frozenset(["partitioner", "use_resource"]),
+}
+_NAMES = (
+    "keras.preprocessing.image.ImageDataGenerator",
+    "keras.preprocessing.text.*",
+    "keras.preprocessing.sequence.TimeseriesGenerator",
+    "keras.utils.np_utils.*",
+    "keras.utils.multi_gpu_model",
+    "keras.utils.get_custom_objects",
+    "keras.layers.experimental.*",
+    "keras.layers.CuDNNLSTM",
+    "keras.layers.CuDNNGRU",
+    "keras.layers.convolutional.*",
+    "keras.layers.core.*",
+    "keras.layers.merge.*",
+    "keras.layers.normalization.*",
+    "keras.layers.recurrent.*",
+    "keras.engine.*",
+    "keras.experimental.*",
+    "keras.mixed_precision.experimental.*",
+    "keras.wrappers.*",
+    "keras.backend.int_shape",
+    "keras.backend.get_session",
+    "keras.backend.set_session",
+    "keras.backend.function",
+    "keras.backend.learning_phase",
+    "keras.backend.set_learning_phase",
+    "tensorflow_addons.*",
+    "tensorflow_probability.layers.*",
+)
+
+
+_NAMES_OF_NUMPY = {"float": "float", "int": "int", "bool": "bool", "object": "object", "str": "str"}
+
+
+def old_names_of_numpy(file: File) -> Iterator[str]:
+    """Statements that give NumPy the names again that a file uses and NumPy 1.24 removed."""
+    for old, now in _NAMES_OF_NUMPY.items():
+        if re.search(rf"\b(?:np|numpy)\.{old}\b", file.source.code):
+            yield f"numpy.{old} = {now}"
+    if any(binding.target == "gym" for binding in file.tree.root.bindings.get("gym", ())):
+        yield "numpy.bool8 = numpy.bool_"  # the last gym asks for it, and NumPy 2 has it no more
+
+
+def signs_of_keras_2(file: File) -> Iterator[tuple[Node, str]]:
+    """The places at which a file uses what Keras 3 has no more, each with what is used.
+
+    Source: the signatures of Keras 2.15 and Keras 3.15, and what Keras 3 raises for each.
+    """
+    for names, arguments in _ARGUMENTS.items():
+        for call in file.calls(names):
+            if file.name(call.func) not in _ARGUMENTS_ALLOWED:
+                yield from _given(call.args, arguments)
+    for method in _METHODS:
+        for call in file.method_calls(method):
+            yield call, f"{method}()"
+    for method, arguments in _METHOD_ARGUMENTS.items():
+        for call in file.method_calls(method):
+            yield from _given(call.args, arguments)
+    for bindings in file.tree.root.bindings.values():
+        for binding in bindings:
+            name = canonical(binding.target) if binding.kind == "import" else ""
+            if any(name == one or (one.endswith(".*") and f"{name}.".startswith(one[:-1])) for one in _NAMES):
+                yield binding.node, name
+    for call in file.calls(*_NAMES):
+        yield call, file.code(call.func)
+
+
+def _given(arguments: Sequence[Arg], names: frozenset[str]) -> Iterator[tuple[Node, str]]:
+    for arg in arguments:
+        if arg.keyword is not None and arg.keyword.value in names:
+            yield arg, f"{arg.keyword.value}="

@@ -1,0 +1,129 @@
+"""The files of a program as they are cut: what stays of each, what stands in for something, what it must not load."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.experiment import HARNESS
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.verify.effects import Effects
+from tflint_gpu.verify.inputs import Stand, stands
+from tflint_gpu.verify.pieces import masked
+from tflint_gpu.verify.standins.missing import left_open
+from tflint_gpu.verify.standins.readers import Around, read_elsewhere
+
+_ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
+_STARTING = ("subprocess.", "os.popen")
+_DOWNLOADS = (
+    "keras.datasets.*",
+    "tensorflow_datasets.*",
+    "tensorflow_hub.*",
+    "urllib.request.*",
+    "requests.*",
+    "wget.*",
+    "gdown.*",
+    "subprocess.*",
+    "os.popen",
+)
+
+
+class NotExtractable(Exception):
+    """No program can be made of the finding; the text says why, as a sentence without a full stop."""
+
+
+class Readings:
+    """Files as they are cut: what stands in for something in them, their syntax, and what their statements change.
+
+    Kept for the experiments of one run, since many need the same files.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[File, bool], tuple[tuple[Stand, ...], ast.Module, Effects]] = {}
+
+    def of(self, file: File, *, is_entry: bool) -> tuple[tuple[Stand, ...], ast.Module, Effects]:
+        """Of one file.
+
+        Raises:
+            InputError: a comment on an input cannot be read.
+        """
+        if (file, is_entry) not in self._known:
+            replaced = tuple(stands(file, HARNESS))
+            if is_entry and "..." in file.source.code:
+                replaced += tuple(_filled_in(file))
+            tree = ast.parse(masked(file.source, [(one.start, one.end) for one in replaced if one.end > one.start]))
+            self._known[file, is_entry] = replaced, tree, Effects(tree)
+        return self._known[file, is_entry]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a program: the rows that go, and the expressions for which something else stands."""
+
+    file: File
+    tree: ast.Module
+    dropped: frozenset[int]
+    stands: tuple[Stand, ...]
+
+    def holds(self, node: Node) -> bool:
+        """Whether the row in which a node begins stays."""
+        return self.file.source.row(self.file.span(node)[0]) not in self.dropped
+
+    @cached_property
+    def readers(self) -> tuple[Around, ...]:
+        """The calls that stay and read what may not be here."""
+        return tuple(one for one in read_elsewhere(self.file) if self.holds(one.call) and not self.stood_for(one.call))
+
+    def stood_for(self, node: Node) -> bool:
+        """Whether something stands for an expression, or for the function that it calls."""
+        start, end = self.file.span(node)
+        inner = self.file.span(node.func) if isinstance(node, cst.Call) else (start, end)
+        return any((one.start <= start and end <= one.end) or (one.start, one.end) == inner for one in self.stands)
+
+
+def check_sources(part: Part) -> None:
+    """Refuse what loads something from the network, or starts other programs.
+
+    Raises:
+        NotExtractable: naming the place and the remedy.
+    """
+    file = part.file
+    for call in file.calls(*_DOWNLOADS):
+        is_answered = part.stood_for(call) or any(one.call is call for one in part.readers)
+        if part.holds(call) and not is_answered:
+            if (file.name(call.func) or "").startswith(_STARTING):
+                what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
+                raise _asking(file, file.span(call)[0], what, "what it gives")
+            raise _loads_data(file, file.span(call)[0], file.code(call.func))
+    if part.readers:  # what reads an address is told that there is nothing
+        return
+    for node in ast.walk(part.tree):
+        text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
+        if isinstance(text, str) and _ADDRESS.fullmatch(text) and isinstance(node, ast.expr):
+            raise _loads_data(file, file.source.line_starts[node.lineno - 1], text)
+
+
+def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
+    return _asking(file, offset, f"loads data (`{what}`)", "what the data is like")
+
+
+def _asking(file: File, offset: int, what: str, unknown: str) -> NotExtractable:
+    return NotExtractable(
+        f"{file.source.name}:{file.source.locate(offset)} {what}: say {unknown} with "
+        "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
+    )
+
+
+def _filled_in(file: File) -> Iterator[Stand]:
+    """What stands for the dots in `model = ...`."""
+    for dots, stand_in in left_open(ast.parse(file.source.code)):
+        start = file.source.line_starts[dots.lineno - 1]
+        line = file.source.code[start:].encode()
+        begin = start + len(line[: dots.col_offset].decode())
+        yield Stand(begin, begin + len("..."), stand_in.text)

@@ -1,0 +1,136 @@
+"""Repairs put into the user's files, one after the other: what each of them changes, and how it is written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.checking.fixes import FixError, difference, is_still_there, must_parse, touch, write, written
+from tflint_gpu.diagnostics import Edit
+from tflint_gpu.settings.files import FileToCheck
+from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.source import SourceFile, UnreadableSource
+from tflint_gpu.verify.repairs import FileEdits, Repair
+
+_DEFINED = re.compile(r"\bdef (\w+)\(")
+
+
+class NotApplicable(Exception):
+    """A repair that cannot be put into the files; the text says why, as a sentence without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A repair and what it changes, on top of the patches before it.
+
+    Arguments:
+        difference: a unified diff of each file, of a notebook of each cell.
+    """
+
+    repair: Repair
+    difference: str
+
+
+@dataclass(slots=True)
+class Patches:
+    """The files with the repairs that go together.
+
+    Arguments:
+        files: those that may be changed, by their paths: what was checked.
+        make_engine: checks the patched text; it must know nothing of the files yet.
+    """
+
+    files: Mapping[Path, FileToCheck]
+    make_engine: Callable[[], Engine]
+    _edits: dict[Path, set[Edit]] = field(default_factory=dict)
+    _original: dict[Path, SourceFile] = field(default_factory=dict)
+    _patched: dict[Path, SourceFile] = field(default_factory=dict)
+
+    def add(self, repair: Repair) -> Patch:
+        """Put a repair into the files, in memory.
+
+        Raises:
+            NotApplicable: a file has changed meanwhile, an earlier repair touches the same code, or the patched file
+                would not parse or would have a finding more.
+        """
+        new = {path: self._with(path, change) for path, change in repair.files.items()}
+        shown = [difference(self._current(path), text) for path, (_, text) in new.items()]
+        for path, (edits, text) in new.items():
+            self._must_be_no_worse(path, text, repair.verification.case.diagnostic.code)
+            self._edits[path], self._patched[path] = edits, text
+        return Patch(repair, "".join(shown))
+
+    def _with(self, path: Path, change: FileEdits) -> tuple[set[Edit], SourceFile]:
+        """A file's edits with some more, and its text with all of them."""
+        original = self._as_it_is(path, change.source)
+        accepted = self._edits.get(path, set())
+        new = [edit for edit in change.edits if edit not in accepted]
+        if not all(is_still_there(edit, original) for edit in new):
+            raise NotApplicable("its edits would cross the border of two cells")
+        made = {name for edit in accepted for name in _DEFINED.findall(edit.content)}
+        if any(touch(edit, other) for edit in new for other in accepted) or any(
+            name in made for edit in new for name in _DEFINED.findall(edit.content)
+        ):
+            raise NotApplicable("a repair above changes the same code: apply that one and run verify again")
+        edits = accepted | set(new)
+        ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
+        if any(one.end > other.start for one, other in pairwise(ordered)):
+            raise NotApplicable("its edits overlap")
+        try:
+            return edits, written(original, ordered)
+        except UnreadableSource as error:  # a notebook whose cells cannot be told apart any more
+            raise NotApplicable(str(error)) from error
+
+    def _as_it_is(self, path: Path, source: SourceFile) -> SourceFile:
+        """The file on the disk, if it still is the one that was checked."""
+        if path not in self.files:
+            raise NotApplicable(f"it changes {source.name}, which is not among the checked files")
+        if path not in self._original:
+            try:
+                now = decode_source(self.files[path].read(), path, source.name)
+            except (OSError, UnreadableSource) as error:
+                raise NotApplicable(f"{source.name} cannot be read any more: {error}") from error
+            if not source.equals(now):
+                raise NotApplicable(f"{source.name} has changed since it was checked: run verify again")
+            self._original[path] = source
+        return self._original[path]
+
+    def _current(self, path: Path) -> SourceFile:
+        return self._patched.get(path, self._original[path])
+
+    def _must_be_no_worse(self, path: Path, text: SourceFile, code: str) -> None:
+        before = self._current(path)
+        try:
+            must_parse(text, [code], len(before.refusals))
+            text.encode()
+        except FixError as error:
+            raise NotApplicable(str(error)) from error
+        except UnicodeEncodeError as error:
+            raise NotApplicable(f"it cannot be written as {text.encoding}: {error.reason}") from error
+        more = self._codes(path, text) - self._codes(path, before)
+        if more:
+            raise NotApplicable(f"the patched file would have one more {', '.join(sorted(more))}")
+
+    def _codes(self, path: Path, source: SourceFile) -> Counter[str]:
+        file = replace(self.files[path], content=source.encode())
+        found = self.make_engine().check(file).diagnostics
+        return Counter(one.code for one in found if one.filename == file.name)
+
+    def apply(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Write the patched files, each whole or not at all; return their names, and why others were not written."""
+        names, failures = [], []
+        for path, source in self._patched.items():
+            name = self.files[path].name
+            try:
+                write(source, path, self._original[path].encode())
+                names.append(name)
+            except FixError:
+                failures.append(f"{name} is as it was: it has changed since it was checked")
+            except OSError as error:
+                failures.append(f"{name} is as it was: {error.strerror or error}")
+        return names, failures

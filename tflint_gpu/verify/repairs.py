@@ -1,0 +1,103 @@
+"""Repairs that were measured: which of them users can trust with their files, and what they change there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflint_gpu.checking.engine import placed_edit
+from tflint_gpu.diagnostics import Edit
+from tflint_gpu.experiment import Change, Experiment
+from tflint_gpu.text.source import SourceFile
+from tflint_gpu.verify.outputs import Difference, compare_outputs
+from tflint_gpu.verify.reports import figures
+from tflint_gpu.verify.verification import Verification
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """What a repair changes in one file, as it was when it was checked; the edits are in order."""
+
+    source: SourceFile
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A repair that was confirmed, as edits of the user's files.
+
+    Arguments:
+        compared: whether what both programs compute was compared, and agrees.
+    """
+
+    verification: Verification
+    files: Mapping[Path, FileEdits]
+    compared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A finding that was confirmed, and why its repair is not offered, as a sentence without a full stop."""
+
+    verification: Verification
+    reason: str
+
+
+def repairs(results: Sequence[Verification], *, synthetic: bool = False) -> Iterator[Repair | Withheld]:
+    """The repairs of what was confirmed; of all else there is nothing to tell.
+
+    Arguments:
+        synthetic: the rules' own workloads were run, and none of the user's code.
+    """
+    for result in results:
+        experiment = result.case.experiment
+        is_confirmed = result.verdict.verdict in figures.CONFIRMED
+        if experiment is None or not is_confirmed or result.case.prediction.kind == "no-effect":
+            continue
+        reason = _objection(result, experiment, synthetic)
+        if reason:
+            yield Withheld(result, reason)
+        else:
+            compared = experiment.same_outputs and _is_compared(result)
+            yield Repair(result, _placed(experiment.user_edits), compared)
+
+
+def _objection(result: Verification, experiment: Experiment, synthetic: bool) -> str:
+    if synthetic or experiment.only_workload:
+        return "a workload of the rule's own was measured, and none of this code"
+    if experiment.variant:
+        return f"it was measured {experiment.variant}, which is not how this code runs"
+    if not experiment.user_edits:
+        return "the repair that was measured cannot be written into this code as an edit"
+    if result.case.prediction.kind in ("slowdown", "memory") and experiment.same_outputs:
+        difference = next(_differences(result), None)
+        if difference is not None:
+            return f"the repair changes the results: {difference}"
+    return ""
+
+
+def _differences(result: Verification) -> Iterator[Difference]:
+    for before, after in zip(result.before, result.after, strict=True):
+        one, other = before.run.outputs, after.run.outputs
+        if one is not None and other is not None:
+            found = compare_outputs(one.values, other.values, one.dtype)
+            if found is not None:
+                yield found
+
+
+def _is_compared(result: Verification) -> bool:
+    runs = (sample.run for sample in (*result.before, *result.after))
+    return result.case.prediction.kind in ("slowdown", "memory") and all(run.outputs is not None for run in runs)
+
+
+def _placed(changes: Sequence[Change]) -> Mapping[Path, FileEdits]:
+    found: dict[Path, tuple[SourceFile, list[Edit]]] = {}
+    for change in changes:
+        source = change.file.source
+        edit = placed_edit(source, change.span, change.text, change.where)
+        found.setdefault(source.path, (source, []))[1].append(edit)
+    by_place = {
+        path: (source, sorted(edits, key=lambda e: (e.start, e.end))) for path, (source, edits) in found.items()
+    }
+    return {path: FileEdits(source, tuple(edits)) for path, (source, edits) in by_place.items()}

@@ -1,0 +1,148 @@
+"""Who is measured when: a quick look at every finding first, then more rounds where they decide most."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tflint_gpu.verify.statistics import MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
+from tflint_gpu.verify.verification import (
+    Case,
+    Setup,
+    Verification,
+    ended_after,
+    ends_when_decided,
+    obstacle,
+    rounds_for,
+    takes_turns,
+    unmeasured,
+    verify,
+)
+
+LOOK = 3
+# Rounds of one finding, after the look, until it is asked again which one is nearest to a decision.
+INSTALMENT = 6
+# A look is not made shorter than this, however many findings share the budget: a program has to start, too.
+SHORTEST_LOOK = 60.0
+# What `tflint_measure` takes to time steps once TensorFlow is imported, in seconds: few steps, and long ones.
+_QUICKEST, _SLOWEST = 2.0, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How long measuring takes, in seconds, from quick programs and clear results to slow and noisy ones.
+
+    Arguments:
+        least: runs of programs, where each verdict is there as soon as it may be.
+        most: runs of programs, where none is.
+    """
+
+    low: float
+    high: float
+    least: int
+    most: int
+
+
+def estimate(cases: Sequence[Case], setup: Setup, start: float) -> Estimate:
+    """What measuring all cases takes.
+
+    Arguments:
+        start: seconds in which a program imports TensorFlow.
+    """
+    ready = [case for case in cases if not obstacle(case, setup)]
+    fewest = [2 * fewest_rounds(case, setup) for case in ready]
+    most = [2 * rounds_for(case, setup) for case in ready]
+    # Programs that take turns import it once, and each run is a fork.
+    low = sum(start * (2 if takes_turns(case, setup) else runs) for case, runs in zip(ready, fewest, strict=True))
+    high = sum(start * (2 if takes_turns(case, setup) else runs) for case, runs in zip(ready, most, strict=True))
+    return Estimate(low + sum(fewest) * _QUICKEST, high + sum(most) * _SLOWEST, sum(fewest), sum(most))
+
+
+def fewest_rounds(case: Case, setup: Setup) -> int:
+    """How many rounds a case gets where its first ones are clear."""
+    return MINIMUM_ROUNDS if ends_when_decided(case, setup) else rounds_for(case, setup)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one case after a round.
+
+    Arguments:
+        number: of the case.
+        looked: how many cases had their first look.
+    """
+
+    number: int
+    verification: Verification
+    looked: int
+
+
+def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Known]:
+    """Measure all cases within a time; what is yielded of a case takes the place of what was before.
+
+    Arguments:
+        seconds: of wall time for all of them.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C, with no process left.
+    """
+    end = time.monotonic() + seconds
+    results: list[Verification] = []
+    for number, case in enumerate(cases):
+        left = end - time.monotonic()
+        result = unmeasured(case, f"it got no turn: the budget of {seconds:.0f} s was spent before")
+        if left > 0 or obstacle(case, setup):
+            share = max(left / (len(cases) - number), SHORTEST_LOOK)
+            for result in verify(case, setup, min(left, share), rounds=LOOK):
+                yield Known(number, result, number)
+        else:
+            result = dataclasses.replace(result, is_cut=True)
+        results.append(result)
+        yield Known(number, result, number + 1)
+    while (left := end - time.monotonic()) > 0:
+        open_ones = [number for number, result in enumerate(results) if wants_more(result, setup)]
+        if not open_ones:
+            break
+        number = min(open_ones, key=lambda one: (_urgency(results[one]), one))
+        had = len(results[number].before)
+        for result in verify(results[number].case, setup, left, known=results[number], rounds=INSTALMENT):
+            results[number] = result
+            yield Known(number, result, len(cases))
+        if len(results[number].before) == had:  # it does not end within what is left
+            results[number] = dataclasses.replace(results[number], is_cut=False)
+            break
+    for number, result in enumerate(results):
+        yield Known(number, _with_missing_rounds(result, setup), len(cases))
+
+
+def _with_missing_rounds(result: Verification, setup: Setup) -> Verification:
+    """The result with the reason why it rests on fewer rounds than it might."""
+    verdict = result.verdict
+    if verdict.verdict == "not run" or not wants_more(result, setup) or "budget" in verdict.reason:
+        return result
+    reason = f"{verdict.reason}; {ended_after(result, setup)}"
+    return dataclasses.replace(result, verdict=dataclasses.replace(verdict, reason=reason))
+
+
+def wants_more(result: Verification, setup: Setup) -> bool:
+    """Whether more rounds of a case can be run, and were not because its time was over."""
+    if result.verdict.verdict == "not run":
+        return result.is_cut
+    if not result.is_open and ends_when_decided(result.case, setup):
+        return False
+    return len(result.before) < rounds_for(result.case, setup)
+
+
+def _urgency(result: Verification) -> tuple[int, float]:
+    """What to go on with: what has no result yet, then what is nearest to a decision, then what is decided already."""
+    verdict = result.verdict
+    if not result.before:
+        return 0, 0.0
+    if verdict.verdict != "inconclusive":
+        return 2, 0.0
+    if verdict.low is None or verdict.low <= 0:
+        return 1, math.inf
+    return 1, abs(math.log(SMALLEST_SLOWDOWN / verdict.low))

@@ -1,0 +1,178 @@
+"""What the code of a program says of data that is not there: shapes, classes, columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.verify.standins.readers import FILES, VALUES
+
+_INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
+_RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
+_LAST_LAYERS = ("keras.layers.Dense",)
+_LARGEST_SIDE = 2048
+_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff")
+_LABELS = {
+    "categorical_crossentropy": "one-hot",
+    "CategoricalCrossentropy": "one-hot",
+    "sparse_categorical_crossentropy": "sparse",
+    "SparseCategoricalCrossentropy": "sparse",
+    "binary_crossentropy": "binary",
+    "BinaryCrossentropy": "binary",
+    "mse": "numbers",
+    "mae": "numbers",
+    "mean_squared_error": "numbers",
+    "mean_absolute_error": "numbers",
+    "MeanSquaredError": "numbers",
+    "MeanAbsoluteError": "numbers",
+}
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What is known of the data of a program; empty or zero where the code does not say.
+
+    Arguments:
+        inputs: the shape of one row that the model takes.
+        image: height, width and channels of image files.
+        classes: how many numbers the model gives for a row.
+        columns: of tables.
+        labels: what the loss takes, as `tflint_values.LABELS` has it.
+        vocabulary: how many tokens the first layer knows.
+        ending: of image files.
+        separator: of the fields in a text's lines.
+    """
+
+    inputs: Shape = ()
+    image: Shape = ()
+    classes: int = 0
+    columns: tuple[str, ...] = ()
+    labels: str = ""
+    vocabulary: int = 0
+    ending: str = ""
+    separator: str = ""
+
+    def settings(self) -> Iterator[str]:
+        """The statements that tell the modules beside the program."""
+        image = self.image or (self.inputs if len(self.inputs) == 3 and self.inputs[2] in (1, 3, 4) else ())
+        for module, name, value in (
+            (FILES, "IMAGE", image),
+            (FILES, "INPUT", self.inputs),
+            (FILES, "CLASSES", self.classes),
+            (FILES, "COLUMNS", self.columns),
+            (FILES, "SEPARATOR", self.separator),
+            (FILES, "ENDING", self.ending),
+            (VALUES, "LABELS", self.labels),
+            (VALUES, "VOCABULARY", self.vocabulary),
+        ):
+            if value:
+                yield f"{module}.{name} = {value!r}"
+
+
+def hints_of(entry: Model, files: Sequence[File]) -> Hints:
+    """What the files of a program say, the one that is run first."""
+    reader = _Reader(entry)
+    dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
+    vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
+    return Hints(
+        inputs=next((shape for file in files for shape in reader.input_shapes(file)), ()),
+        image=next((shape for file in files for shape in reader.image_shapes(file)), ()),
+        classes=dense[-1] if dense else 0,
+        columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
+        labels=next((label for file in files for label in reader.labels(file)), ""),
+        vocabulary=vocabulary[0] if vocabulary else 0,
+        ending=next((ending for ending in _ENDINGS if any(ending in file.source.code for file in files)), ""),
+        separator="\t" if any('"\\t"' in f.source.code or "'\\t'" in f.source.code for f in files) else "",
+    )
+
+
+class _Reader:
+    """Reads constants of a program's files."""
+
+    def __init__(self, entry: Model) -> None:
+        self._entry = entry
+
+    def numbers(self, file: File, names: tuple[str, ...], keyword: str) -> Iterator[int]:
+        """The first argument of some calls, where it is a whole number."""
+        for call in file.calls(*names):
+            value = self._value(file, argument(call, 0, keyword))
+            if isinstance(value, int) and 0 < value <= 10**6:
+                yield value
+
+    def input_shapes(self, file: File) -> Iterator[Shape]:
+        """What the first layers of models take, without the batch."""
+        for call in file.calls(*_INPUTS):
+            yield from self._shape(file, argument(call, 0, "shape"))
+        for call in file.tree.calls:
+            for arg in call.args:
+                name = arg.keyword.value if arg.keyword is not None else ""
+                if name == "input_shape":
+                    yield from self._shape(file, arg.value)
+                elif name in ("batch_shape", "batch_input_shape"):
+                    yield from (shape[1:] for shape in self._shape(file, arg.value))
+                elif name == "input_dim" and file.name(call.func) == "keras.layers.Dense":
+                    value = self._value(file, arg.value)
+                    if isinstance(value, int) and value > 0:
+                        yield (value,)
+
+    def image_shapes(self, file: File) -> Iterator[Shape]:
+        """The sizes to which images are brought."""
+        for call in file.tree.calls:
+            for arg in call.args:
+                if arg.keyword is not None and arg.keyword.value in ("target_size", "image_size"):
+                    yield from self._image(file, arg.value)
+        for call in file.calls(*_RESIZES):
+            yield from self._image(file, argument(call, 1, "size"))
+
+    def _image(self, file: File, size: Any) -> Iterator[Shape]:
+        for shape in self._shape(file, size):
+            if len(shape) >= 2:
+                yield (shape[0], shape[1], 3)
+
+    def _shape(self, file: File, expr: Any) -> Iterator[Shape]:
+        value = self._value(file, expr)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = (value,)
+        if isinstance(value, (list, tuple)) and value:
+            sides = tuple(8 if side is None else side for side in value)
+            if all(isinstance(side, int) and 0 < side <= _LARGEST_SIDE for side in sides):
+                yield sides
+
+    def labels(self, file: File) -> Iterator[str]:
+        """What the losses take that are named in calls of `compile` or made."""
+        for call in file.method_calls("compile"):
+            value = self._value(file, argument(call, 1, "loss"))
+            if isinstance(value, str) and value in _LABELS:
+                yield _LABELS[value]
+        for call in file.calls("keras.losses.*"):
+            last = (file.name(call.func) or "").rpartition(".")[2]
+            if last in _LABELS:
+                yield _LABELS[last]
+
+    def _value(self, file: File, expr: Any) -> Any:
+        return None if expr is None else self._entry.value(expr, file)
+
+
+def _columns(file: File) -> Iterator[str]:
+    """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`."""
+    for node in file.tree.parents:
+        if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+            yield from _texts(node.slice[0].slice.value)
+    for call in file.method_calls("pop", "drop"):
+        yield from (text for arg in call.args[:1] for text in _texts(arg.value))
+
+
+def _texts(value: cst.BaseExpression) -> Iterator[str]:
+    listed = [e.value for e in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]
+    for one in listed:
+        text = one.evaluated_value if isinstance(one, cst.SimpleString) else None
+        if isinstance(text, str) and text:
+            yield text

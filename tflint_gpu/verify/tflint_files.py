@@ -1,0 +1,419 @@
+"""Makes up the files, data sets and arguments that a piece of your code asks for and that are not here.
+
+`tflint-gpu verify` lays a copy beside a program in which something reads such data, and puts the functions below
+around the calls that do. A file that is there is read, looked for in your own folders, too; only for what is missing
+something is made up, below the folder in which the program runs. Nothing is fetched from anywhere. What was made up
+is told in the result.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import string
+import zipfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy
+import tensorflow as tf
+import tflint_measure
+
+FOLDERS: tuple[str, ...] = ()
+"""Where files are looked for that are not in the working directory."""
+
+IMAGE: tuple[int, ...] = (256, 512, 3)
+INPUT: tuple[int, ...] = ()
+CLASSES = 2
+COLUMNS: tuple[str, ...] = ()
+SEPARATOR = " "
+ENDING = ".png"
+
+_HERE = os.getcwd()
+_ROWS = 256
+_FILES = 12
+_LINES = 600
+_IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+_TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
+_TABLES = (".csv", ".data", ".tab")
+_WORDS = (
+    "the old house stood near a river and every morning birds came to sing while children went along its road "
+    "with bread for those who lived beyond hills nobody had ever seen before winter"
+).split()
+
+_draw = numpy.random.default_rng(1)
+_told: list[str] = []
+
+
+def tell(text: str) -> None:
+    """Remember that something was made up."""
+    if text not in _told:
+        _told.append(text)
+        tflint_measure.note_early(made_up=_told)
+
+
+def existing(path: Any) -> str | None:
+    """Where a file or folder is, if it is anywhere; None otherwise."""
+    name = os.path.expanduser(os.fsdecode(path))
+    for place in (name, os.path.join(_HERE, name.lstrip("/\\")), *(os.path.join(one, name) for one in FOLDERS)):
+        if os.path.exists(place):
+            return place
+    return None
+
+
+def _place(path: Any) -> str:
+    """Where a made-up file lies: below the working directory, wherever the original would be."""
+    name = os.path.normpath(os.path.expanduser(os.fsdecode(path)))
+    if os.path.isabs(name) and not name.startswith(_HERE + os.sep):
+        name = name.lstrip("/\\")
+    while name.startswith(".." + os.sep):
+        name = name[3:]
+    place = os.path.join(_HERE, name)
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    return place
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value may name a file."""
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that reads a file or folder, given by its first argument."""
+
+    @functools.wraps(function)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        names = [name for name in ("filename", "file", "fname", "path", "filepath", "name") if name in kwargs]
+        given = args[0] if args else kwargs[names[0]] if names else None
+        mode = str(kwargs.get("mode", args[1] if len(args) > 1 and isinstance(args[1], str) else "r"))
+        if not is_path(given):
+            return function(*args, **kwargs)
+        path = _place(given) if mode[:1] in "wax" and mode != "" and len(mode) < 4 else existing(given) or _made(given)
+        if path is None:
+            return function(*args, **kwargs)
+        if args:
+            return function(path, *args[1:], **kwargs)
+        return function(**{**kwargs, names[0]: path})
+
+    return read
+
+
+def _made(path: Any) -> str | None:
+    """A file of the kind that its ending tells; None where nothing can be made up."""
+    ending = os.path.splitext(os.fsdecode(path))[1].lower()
+    place = _place(path)
+    if ending in _IMAGES:
+        _write_image(place, ending)
+        tell(f"{ending} images of {'x'.join(map(str, IMAGE))}")
+    elif ending in _TABLES and COLUMNS:
+        _write_table(place)
+        tell(f"a table with the columns {', '.join(COLUMNS)} ({os.path.basename(place)})")
+    elif ending in _TEXTS:
+        _write_text(place)
+        tell(f"a text of {_LINES} lines ({os.path.basename(place)})")
+    elif ending == ".npy":
+        numpy.save(place, _array(os.path.basename(place)))
+    elif ending == ".zip":
+        _write_text(place + ".txt")
+        with zipfile.ZipFile(place, "w") as archive:
+            archive.write(place + ".txt", os.path.basename(place)[:-4])
+        tell(f"a text of {_LINES} lines ({os.path.basename(place)})")
+    else:
+        return None
+    return place
+
+
+def _write_image(place: str, ending: str) -> None:
+    image = _draw.integers(0, 256, IMAGE).astype("uint8")
+    encode = tf.io.encode_jpeg if ending in (".jpg", ".jpeg") else tf.io.encode_png
+    with open(place, "wb") as file:
+        file.write(encode(tf.constant(image)).numpy())
+
+
+def _sentence() -> str:
+    return " ".join(_draw.choice(_WORDS, 8))
+
+
+def _write_text(place: str) -> None:
+    with open(place, "w") as file:
+        file.write(string.printable[:95] + SEPARATOR + string.printable[:95] + "\n")
+        for _ in range(_LINES):
+            file.write(SEPARATOR.join((_sentence(), _sentence(), _sentence())) + "\n")
+
+
+def _write_table(place: str) -> None:
+    with open(place, "w") as file:
+        file.write(",".join(COLUMNS) + "\n")
+        for row in _draw.random((_ROWS, len(COLUMNS))):
+            file.write(",".join(f"{value:.4f}" for value in row) + "\n")
+
+
+def _array(name: str) -> Any:
+    """Labels, where the name says so, else what the model of the program takes."""
+    if not INPUT:
+        raise FileNotFoundError(f"{name} is not here, and nothing says what is in it")
+    is_label = any(part in name.lower() for part in ("label", "target")) or name.lower().startswith("y")
+    tell(f"{name} of {'labels' if is_label else 'x'.join(map(str, INPUT))}")
+    if is_label:
+        return _draw.integers(0, CLASSES, (_ROWS,))
+    return _draw.random((_ROWS, *INPUT), dtype="float32")
+
+
+def loading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that gives arrays of a file, such as `numpy.load` and `numpy.loadtxt`."""
+
+    def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+        path = existing(file) if is_path(file) else file
+        if path is not None:
+            return function(path, *args, **kwargs)
+        name = os.path.basename(os.fsdecode(file))
+        return _Archive() if name.endswith(".npz") else _array(name)
+
+    return load
+
+
+class _Archive(dict[str, Any]):
+    """Arrays by their names, made up when asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = _array(name)
+        return self[name]
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to close."""
+
+
+def table(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `pandas.read_csv` and its kin: the columns are those that the program names."""
+
+    def read(source: Any, *args: Any, **kwargs: Any) -> Any:
+        path = existing(source) if is_path(source) else source
+        if path is not None:
+            return function(path, *args, **kwargs)
+        import pandas
+
+        columns = kwargs.get("usecols") or kwargs.get("names") or COLUMNS
+        if not columns:
+            raise FileNotFoundError(f"{source} is not here, and nothing says which columns it has")
+        tell(f"a table with the columns {', '.join(map(str, columns))} ({os.path.basename(str(source))})")
+        return pandas.DataFrame(_draw.random((_ROWS, len(columns))), columns=list(columns))
+
+    return read
+
+
+def fetched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `keras.utils.get_file`: nothing is fetched, the file is made up."""
+
+    def get_file(fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> str:
+        name = os.path.basename(str(fname or origin))
+        path = os.path.join("datasets", name)
+        return existing(path) or _made(path) or _place(path)
+
+    return get_file
+
+
+def retrieved(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `urllib.request.urlretrieve` and its kin."""
+
+    def retrieve(url: Any, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
+        path = filename or kwargs.get("out") or os.path.basename(str(url))
+        return existing(path) or _made(path) or _place(path), None
+
+    return retrieve
+
+
+def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `gym.make`: an environment that resets and steps as gym did before 0.26."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        reset, step = made.reset, made.step
+
+        def old_reset(*args: Any, **kwargs: Any) -> Any:
+            result = reset(*args, **kwargs)
+            return result[0] if isinstance(result, tuple) and len(result) == 2 else result
+
+        def old_step(action: Any) -> Any:
+            result = step(action)
+            if len(result) == 4:
+                return result
+            state, reward, terminated, truncated, info = result
+            return state, reward, terminated or truncated, info
+
+        made.reset, made.step = old_reset, old_step
+        tell("the environment's old interface (gym before 0.26)")
+        return made
+
+    return make
+
+
+def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that starts other programs or loads weights: nothing happens."""
+    return lambda *args, **kwargs: 0
+
+
+def weights(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `model.load_weights`: without the file the weights stay as they are, which changes no speed."""
+
+    def load(path: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if path is None or existing(path) is None:
+            tell("trained weights: the model has its first ones")
+            return None
+        return function(existing(path), *args, **kwargs)
+
+    return load
+
+
+def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `keras.models.load_model`: a small model where there is no file of one."""
+
+    def load(path: Any, *args: Any, **kwargs: Any) -> Any:
+        place = existing(path) if is_path(path) else path
+        if place is not None:
+            return function(place, *args, **kwargs)
+        layers = tf.keras.layers
+        tell(f"a small model for {os.path.basename(os.fsdecode(path))}")
+        if INPUT:
+            return tf.keras.Sequential([layers.InputLayer(INPUT), layers.Flatten(), layers.Dense(CLASSES, "softmax")])
+        convolution = layers.Conv2D(16, 3, padding="same", activation="relu")
+        return tf.keras.Sequential([convolution, layers.Conv2D(CLASSES, 1, activation="sigmoid")])
+
+    return load
+
+
+def listing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for what lists the files of a folder or of a pattern: where there are none, images are made up."""
+
+    @functools.wraps(function)
+    def listed(pattern: Any, *args: Any, **kwargs: Any) -> Any:
+        patterns = [pattern] if is_path(pattern) else pattern
+        if not isinstance(patterns, (list, tuple)) or not all(is_path(one) for one in patterns):
+            return function(pattern, *args, **kwargs)
+        places = [_filled(os.fsdecode(one)) for one in patterns]
+        return function(places[0] if is_path(pattern) else places, *args, **kwargs)
+
+    return listed
+
+
+def _filled(pattern: str) -> str:
+    """The same pattern or folder where it has files."""
+    import glob
+
+    has_wildcards = any(mark in pattern for mark in "*?[")
+    for place in (pattern, os.path.join(_HERE, pattern), *(os.path.join(one, pattern) for one in FOLDERS)):
+        if glob.glob(place) if has_wildcards else os.path.isdir(place):
+            return place
+    place = _place(os.path.join(pattern, "x"))[:-2] if not has_wildcards else _place(pattern)
+    endings = [one for one in _IMAGES if pattern.lower().endswith(one)]
+    for number in range(_FILES):
+        name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, f"*{ENDING}")
+        folder, last = os.path.split(name)
+        folder = folder.replace("*", f"class_{number % CLASSES}")
+        path = os.path.join(folder, last.replace("*", f"{number:03d}"))
+        path = path if os.path.splitext(path)[1] else path + ENDING
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.splitext(path)[1].lower() in _IMAGES:
+            _write_image(path, os.path.splitext(path)[1].lower())
+        elif _made(path) is None:
+            raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
+    tell(f"{_FILES} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({pattern})")
+    return place
+
+
+def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for what reads images from a folder with a folder for each class."""
+
+    def read(directory: Any, *args: Any, **kwargs: Any) -> Any:
+        place = existing(directory) if is_path(directory) else directory
+        if place is None:
+            place = os.path.dirname(_place(os.path.join(os.fsdecode(directory), "x")))
+            for number in range(max(CLASSES, 1) * 4):
+                path = os.path.join(place, f"class_{number % max(CLASSES, 1):02d}", f"{number:03d}.png")
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                _write_image(path, ".png")
+            tell(f"images of {'x'.join(map(str, IMAGE))} in {CLASSES} classes ({os.path.basename(place)})")
+        return function(place, *args, **kwargs)
+
+    return read
+
+
+def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `parser.parse_args`: arguments that must be given get a value of their type."""
+
+    def parse(*args: Any, **kwargs: Any) -> Any:
+        parser = getattr(function, "__self__", None)
+        given: list[str] = []
+        for action in getattr(parser, "_actions", ()):
+            is_positional = not action.option_strings and action.nargs not in ("?", "*")
+            if is_positional or action.required:
+                value = _argument(action)
+                given += [*action.option_strings[:1], value]
+                tell(f"the argument {(action.option_strings or [action.dest])[0]} as {value}")
+        return function(given) if given and not args else function(*args, **kwargs)
+
+    return parse
+
+
+def _argument(action: Any) -> str:
+    if action.choices:
+        return str(next(iter(action.choices)))
+    if action.type in (int, float):
+        return "1"
+    return "made_up"
+
+
+def records(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `tf.data.TFRecordDataset`: files that are not here are written when it is known what is parsed."""
+
+    def read(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        names = [filenames] if is_path(filenames) else filenames
+        if isinstance(names, (list, tuple)) and all(is_path(one) for one in names):
+            places = [existing(one) for one in names]
+            if not names or None in places:
+                _MISSING.append(_place("made_up.tfrecord"))
+                return function(_MISSING[-1], *args, **kwargs)
+            return function(places, *args, **kwargs)
+        return function(filenames, *args, **kwargs)
+
+    return read
+
+
+_MISSING: list[str] = []
+
+
+def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `tf.io.parse_single_example`: missing records get the features that it is asked for."""
+
+    def parse(serialized: Any, features: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        for place in _MISSING:
+            if not os.path.exists(place):
+                _write_records(place, features)
+        return function(serialized, features, *args, **kwargs)
+
+    return parse
+
+
+def _write_records(place: str, features: Mapping[str, Any]) -> None:
+    with tf.io.TFRecordWriter(place) as writer:
+        for _ in range(64):
+            made = {name: _feature(name, feature) for name, feature in features.items()}
+            writer.write(tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString())
+    tell(f"records with the features {', '.join(features)}")
+
+
+def _feature(name: str, feature: Any) -> Any:
+    shape = getattr(feature, "shape", None)
+    count = int(numpy.prod(shape)) if shape is not None else 3
+    dtype = tf.as_dtype(feature.dtype)
+    if dtype == tf.string:
+        image = _draw.integers(0, 256, IMAGE).astype("uint8")
+        is_image = any(part in name.lower() for part in ("image", "img", "encoded", "jpeg", "png"))
+        value = tf.io.encode_jpeg(tf.constant(image)).numpy() if is_image else b"text"
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value] * count))
+    if dtype.is_floating:
+        return tf.train.Feature(float_list=tf.train.FloatList(value=_draw.random(count).tolist()))
+    whole = _draw.integers(0, CLASSES, count).tolist()
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=whole))

@@ -1,0 +1,40 @@
+"""Gives a program that was written for Keras 2 the Keras that it was written for.
+
+`tflint-gpu verify` lays a copy beside a program in which it found what only Keras 2 has, and lets the program import
+it first. `tf.keras` and `keras` are then `tf_keras`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+# TensorFlow reads it when it is imported; TensorFlow 2.15 and older have Keras 2 in any case.
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+
+
+class _KerasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Lets `import keras.layers` give the module `tf_keras.layers` itself, not a second copy of it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "keras" and not fullname.startswith("keras."):
+            return None
+        return importlib.util.spec_from_loader(fullname, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return importlib.import_module(f"tf_{spec.name}")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It was executed under its own name."""
+
+
+if importlib.util.find_spec("tf_keras") is not None:
+    sys.meta_path.insert(0, _KerasFinder())

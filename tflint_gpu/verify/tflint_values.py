@@ -1,0 +1,172 @@
+"""Makes up values that a piece of your code takes from elsewhere: data sets of libraries, models, parameters.
+
+`tflint-gpu verify` lays a copy beside a program in which it puts such a value where nothing gives one. Shapes are
+those that the code names (`tflint_files.INPUT` and its neighbours); where it names none, any will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import tensorflow as tf
+import tflint_files
+from tflint_files import tell
+
+LABELS = "sparse"
+"""What the loss takes: "sparse" (class numbers), "one-hot", "binary" or "numbers"."""
+
+VOCABULARY = 0
+"""How many tokens a model's first layer knows; 0 where it takes numbers."""
+
+_ROWS = 256
+_draw = numpy.random.default_rng(1)
+
+# Element shapes and numbers of classes, as the catalogue of TensorFlow Datasets has them.
+_CATALOGUE: dict[str, tuple[tuple[int, ...], int]] = {
+    "mnist": ((28, 28, 1), 10),
+    "fashion_mnist": ((28, 28, 1), 10),
+    "kmnist": ((28, 28, 1), 10),
+    "emnist": ((28, 28, 1), 62),
+    "cifar10": ((32, 32, 3), 10),
+    "cifar100": ((32, 32, 3), 100),
+    "svhn_cropped": ((32, 32, 3), 10),
+    "stl10": ((96, 96, 3), 10),
+    "celeb_a": ((218, 178, 3), 2),
+    "cats_vs_dogs": ((300, 400, 3), 2),
+    "tf_flowers": ((240, 320, 3), 5),
+    "oxford_flowers102": ((500, 600, 3), 102),
+    "horses_or_humans": ((300, 300, 3), 2),
+    "rock_paper_scissors": ((300, 300, 3), 3),
+    "beans": ((500, 500, 3), 3),
+    "food101": ((512, 512, 3), 101),
+    "malaria": ((142, 148, 3), 2),
+    "imdb_reviews": ((), 2),
+}
+
+
+def catalogued(name: str, split: Any = None, **options: Any) -> Any:
+    """What `tensorflow_datasets.load` gives, with made-up rows."""
+    shape, classes = _CATALOGUE[name.partition(":")[0].partition("/")[0]]
+    tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
+    rows = 1024 if numpy.prod(shape) < 4000 else 64
+
+    def one(_: Any) -> Any:
+        texts = numpy.array(["a made up text"] * rows)
+        data = _draw.integers(0, 256, (rows, *shape)).astype("uint8") if shape else texts
+        label = _draw.integers(0, classes, (rows,))
+        if name.startswith("celeb_a"):
+            return tf.data.Dataset.from_tensor_slices({"image": data})
+        names = ("image" if shape else "text", "label")
+        parts = (data, label) if options.get("as_supervised") else dict(zip(names, (data, label)))
+        if options.get("batch_size") == -1:
+            return tf.nest.map_structure(tf.constant, parts)
+        dataset = tf.data.Dataset.from_tensor_slices(parts)
+        return dataset.batch(options["batch_size"]) if options.get("batch_size") else dataset
+
+    if split is None:
+        result: Any = {"train": one("train"), "test": one("test")}
+    elif isinstance(split, (list, tuple)):
+        result = [one(part) for part in split]
+    else:
+        result = one(split)
+    if not options.get("with_info"):
+        return result
+    label = SimpleNamespace(num_classes=classes, names=[str(number) for number in range(classes)])
+    splits = {part: SimpleNamespace(num_examples=rows) for part in ("train", "test", "validation")}
+    return result, SimpleNamespace(features={"label": label}, splits=splits)
+
+
+def keras_numbers(name: str) -> Callable[..., Any]:
+    """What `load_data` of Keras' data sets of texts and tables gives, with their shapes and fewer rows."""
+
+    def load_data(num_words: Any = None, maxlen: Any = None, **options: Any) -> Any:
+        tell(f"the data set keras.datasets.{name}")
+        columns = {"boston_housing": 13, "california_housing": 8}.get(name)
+
+        def part(rows: int) -> Any:
+            if columns:
+                return _draw.random((rows, columns)), _draw.random(rows) * 50
+            texts = numpy.empty(rows, dtype=object)
+            for row in range(rows):
+                length = int(_draw.integers(20, 300))
+                texts[row] = _draw.integers(1, num_words or 10_000, length).tolist()
+            return texts, _draw.integers(0, 2 if name == "imdb" else 46, rows)
+
+        return part(1024), part(512)
+
+    return load_data
+
+
+def inputs(rows: int = _ROWS) -> Any:
+    """Rows for a model: of the shape that the code names."""
+    shape = tflint_files.INPUT or (16,)
+    if VOCABULARY:
+        return _draw.integers(0, VOCABULARY, (rows, *shape)).astype("int32")
+    return _draw.random((rows, *shape), dtype="float32")
+
+
+def labels(rows: int = _ROWS) -> Any:
+    """What belongs to `inputs`: what the loss takes."""
+    classes = max(tflint_files.CLASSES, 1)
+    numbers = _draw.integers(0, classes, rows)
+    if LABELS == "one-hot":
+        return numpy.eye(classes, dtype="float32")[numbers]
+    if LABELS == "binary":
+        return _draw.integers(0, 2, (rows, 1)).astype("float32")
+    if LABELS == "numbers":
+        return _draw.random((rows, classes), dtype="float32")
+    return numbers
+
+
+def loss() -> Any:
+    """A loss that fits the labels."""
+    losses = tf.keras.losses
+    if LABELS == "one-hot":
+        return losses.CategoricalCrossentropy(from_logits=True)
+    if LABELS == "binary":
+        return losses.BinaryCrossentropy(from_logits=True)
+    return losses.MeanSquaredError() if LABELS == "numbers" else losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def model() -> Any:
+    """A small model, compiled, that takes `inputs` and gives what fits `labels`."""
+    units = 1 if LABELS == "binary" else max(tflint_files.CLASSES, 2 if LABELS != "numbers" else 1)
+    shape = tflint_files.INPUT or (16,)
+    layers = [tf.keras.layers.Embedding(VOCABULARY, 16)] if VOCABULARY else []
+    layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(units)]
+    made = tf.keras.Sequential([tf.keras.layers.InputLayer(shape), *layers])
+    made.compile(optimizer="adam", loss=loss())
+    return made
+
+
+def optimizer() -> Any:
+    """Any optimizer."""
+    return tf.keras.optimizers.Adam()
+
+
+def strategy() -> Any:
+    """The strategy of a program that has none."""
+    return tf.distribute.get_strategy()
+
+
+def rows(parts: int = 2) -> Any:
+    """A dataset of single rows, or of rows with their labels."""
+    return tf.data.Dataset.from_tensor_slices(inputs() if parts == 1 else (inputs(), labels()))
+
+
+def batches(parts: int = 2) -> Any:
+    """A dataset of batches."""
+    return rows(parts).batch(32)
+
+
+def tensor() -> Any:
+    """A batch of inputs on TensorFlow's side."""
+    return tf.constant(inputs(32))
+
+
+def targets() -> Any:
+    """The labels of `tensor`."""
+    return tf.constant(labels(32))
