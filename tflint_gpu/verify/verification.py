@@ -338,8 +338,10 @@ class _Bench:
     def _rounds(
         self, before: Path, after: Path, seconds: float, samples: list[tuple[Sample, Sample]], rounds: int | None
     ) -> Iterator[Verification]:
-        missing = rounds_for(self.case, self.setup) - len(samples)
-        for found in self._measured(before, after, missing if rounds is None else min(missing, rounds), seconds):
+        wanted = rounds_for(self.case, self.setup)
+        if rounds is not None:
+            wanted = min(wanted, len(samples) + rounds)
+        for found in self._measured(before, after, wanted - len(samples), seconds):
             if found.before is None or found.after is None or found.budget_spent:
                 yield self._cut(samples)
                 return
@@ -353,7 +355,7 @@ class _Bench:
             yield known
             if not known.is_open and ends_when_decided(self.case, self.setup):
                 return
-        if not samples:
+        if len(samples) < wanted:
             yield self._cut(samples)
 
     def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
