@@ -48,14 +48,21 @@ def record(nvml: FakeNvml, samples: int = 3, pids: tuple[int, ...] = (4711,), *,
     Arguments:
         at_rest: name the processes after the first sample, as `verify` does.
     """
-    enough = threading.Event()
-    nvml.on_round = lambda count: enough.set() if count >= samples else None
+    enough, named = threading.Event(), threading.Event()
+
+    def on_round(count: int) -> None:
+        assert count == 1 or named.wait(30)
+        if count >= samples:
+            enough.set()
+
+    nvml.on_round = on_round
     seconds = itertools.count()
     watch = Watch(CARD, interval=0.0, nvml=nvml, clock=lambda: float(next(seconds)))
     if not at_rest:
         watch.follow(pids)
     with watch:
         watch.follow(pids)
+        named.set()
         assert watch.recording.state != "ready" or enough.wait(30)
     return watch.recording
 

@@ -210,7 +210,7 @@ def test_json_has_every_sample_in_the_shape_that_is_documented() -> None:
     assert first["again"] == "tflint-gpu verify --select TFG202 --at 3:5 train.py"
     assert len(first["samples"]["before"][0]["gpu"]["samples"]) == 20 and len(first["key"]) == 32
     assert second["samples"]["before"][0]["crash"] == {
-        "exception": "builtins.ValueError", "text": "no such device", "during": "",
+        "exception": "builtins.ValueError", "text": "no such device", "during": "", "place": "",
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,15 @@ def test_a_crash_with_made_up_input_is_no_verdict() -> None:
     )
     ends = case(program(line=f"{early} os._exit(0)"), program())
     assert "without reaching what was flagged" in verdict(ends).verdict.reason
+
+
+def test_a_predicted_crash_with_made_up_input_is_one_after_one_round_too() -> None:
+    raised = program(
+        line=f"open(os.environ['TFLINT_GPU_RESULT'], 'w').write({json.dumps(MADE_UP)!r}); raise ValueError"
+    )
+    one = case(raised, program(), Prediction("crash"), exceptions=("ValueError",))
+    assert verdict(one, Setup(runs=1)).verdict.verdict == "inconclusive"
+    assert verdict(one).verdict.verdict == "crash confirmed"
 
 
 def test_results_that_differ_with_made_up_input_are_no_verdict() -> None:

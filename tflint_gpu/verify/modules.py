@@ -28,7 +28,9 @@ print(json.dumps([name for name in sys.argv[1:] if is_missing(name)]))
 def needed_modules(program: Program) -> frozenset[str]:
     """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
-    found = {name for text in program.files.values() for name in _imported(ast.parse(text))}
+    # What is laid beside the program imports more only for programs that do so, too.
+    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith("tflint_")]
+    found = {name for text in texts for name in _imported(ast.parse(text))}
     return frozenset(found - own - set(sys.stdlib_module_names))
 
 

@@ -626,11 +626,12 @@ class _Examination:
         # Keras and TensorFlow keep what they trace per thread: another thread is outside of it.
         outside = concurrent.futures.ThreadPoolExecutor(1).submit
         known = outside(_run_eagerly, self.function, args, kwargs).result()
-        if isinstance(args[0], tf.keras.layers.Layer):
+        if args and isinstance(args[0], tf.keras.layers.Layer):
             self.layer = args[0]
-            if known[-1]["eager"] != "works":
+            inputs = [*args[1:], *kwargs.values()]
+            if known[-1]["eager"] != "works" and inputs:
                 # While Keras builds a model its variables have no values yet: take a layer like it.
-                fresh = outside(_built_like, args[0], args[1]).result()
+                fresh = outside(_built_like, args[0], inputs[0]).result()
                 known = outside(_run_eagerly, self.function, (fresh, *args[1:]), kwargs).result()
         self.arguments, self.times, self.outputs, self.notes = known
         _write(self.times, self.outputs, (), self.notes)

@@ -8,7 +8,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -338,8 +338,10 @@ class _Bench:
     def _rounds(
         self, before: Path, after: Path, seconds: float, samples: list[tuple[Sample, Sample]], rounds: int | None
     ) -> Iterator[Verification]:
-        missing = rounds_for(self.case, self.setup) - len(samples)
-        for found in self._measured(before, after, missing if rounds is None else min(missing, rounds), seconds):
+        wanted = rounds_for(self.case, self.setup)
+        if rounds is not None:
+            wanted = min(wanted, len(samples) + rounds)
+        for found in self._measured(before, after, wanted - len(samples), seconds):
             if found.before is None or found.after is None or found.budget_spent:
                 yield self._cut(samples)
                 return
@@ -353,7 +355,7 @@ class _Bench:
             yield known
             if not known.is_open and ends_when_decided(self.case, self.setup):
                 return
-        if not samples:
+        if len(samples) < wanted:
             yield self._cut(samples)
 
     def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
@@ -392,7 +394,8 @@ class _Bench:
         is_open = verdict.verdict == "inconclusive"
         remarks = _remarks(self.case.pair, samples)
         if any(remark.startswith(MADE_UP) for remark in remarks):
-            verdict = _with_stand_ins(verdict, rounds)
+            expected = exceptions if self.case.prediction.kind == "crash" else ()
+            verdict = _with_stand_ins(verdict, rounds, expected)
         reason = verdict.reason + _aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
         verdict = dataclasses.replace(verdict, reason=reason)
         before, after = zip(*samples, strict=True)
@@ -498,12 +501,16 @@ def _remarks(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tup
     return (*(pair.remarks if pair is not None else ()), *more)
 
 
-def _with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round]) -> Verdict:
+def _with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected: Collection[str]) -> Verdict:
     """What may be said where something was made up: an input of ours says nothing against a finding.
 
     A program that cannot use it was not run; one that shows nothing with it decides nothing.
+
+    Arguments:
+        expected: the exceptions that the flagged program was predicted to raise.
     """
-    faults = [run.fault for item in rounds for run in (item.before, item.after) if run.fault is not None]
+    flagged = [item.before for item in rounds if not _raised(item.before, expected)]
+    faults = [run.fault for run in (*flagged, *(item.after for item in rounds)) if run.fault is not None]
     if faults and not verdict.verdict.endswith("confirmed"):
         return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
     if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
@@ -512,6 +519,11 @@ def _with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round]) -> Verdi
         reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
         return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
     return verdict
+
+
+def _raised(run: outcomes.Run, expected: Collection[str]) -> bool:
+    names = {name.rpartition(".")[2] for name in expected}
+    return run.crash is not None and run.crash.exception.rpartition(".")[2] in names
 
 
 def _sample(outcome: Outcome, recording: Recording | None) -> Sample:
