@@ -16,9 +16,9 @@ import pytest
 from checkout import ROOT, copy_checkout
 
 import tflint_gpu
-from tflint_gpu.settings.config import tomllib
+from tflint_gpu.text.toml import loads
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def test_the_version_and_the_changelog_agree() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -157,9 +158,10 @@ def test_damaged_caches_are_ignored(damage: bytes | str, tmp_path: Path) -> None
     folder.keep("a", "b")
     [index] = (tmp_path / ".cache").rglob("*.json")
     if isinstance(damage, str):
-        content = json.loads(index.read_bytes())
+        content = json.loads(index.read_bytes().partition(b"\n")[2])
         content[damage] = [[77, 77, 77]]
-        damage = json.dumps(content).encode()
+        written = json.dumps(content).encode()
+        damage = hashlib.blake2b(written, digest_size=16).hexdigest().encode() + b"\n" + written
     index.write_bytes(damage)
     assert folder.known() == set()
     folder.keep("a", "b")

@@ -37,7 +37,7 @@ def watch(event, arguments):
         told.write(f"exec {arguments[0].co_filename}\\n")
     elif event == "import" and (below(arguments[1]) if arguments[1] else False):
         told.write(f"import {arguments[:2]}\\n")
-    elif event.startswith(("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "socket.", "ctypes.dlopen", "pty.")):
+    elif event.startswith(("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "socket.connect", "socket.bind", "socket.getaddrinfo", "ctypes.dlopen", "pty.")):
         told.write(f"{event} {arguments!r}\\n")
     elif event == "open" and below(arguments[0]) and "w" in str(arguments[1] or ""):
         told.write(f"{event} {arguments!r}\\n")

@@ -187,7 +187,11 @@ leaving, leave, sync = threading.Event(), cli._leave, os.fsync
 def told(code):
     leaving.set()
     leave(code)
+sent = threading.Event()
 def slow(handle):
+    if sent.is_set():
+        threading.Event().wait()
+    sent.set()
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
     leaving.wait(60)
     sync(handle)
@@ -297,8 +301,8 @@ def test_two_runs_share_a_cache(tmp_path: Path) -> None:
     "damage",
     [
         lambda data: data[: len(data) // 2],
-        lambda data: data.replace(b'"row": 3', b'"row": "3"'),
-        lambda data: data.replace(b'"row": 3', b'"row": 7'),
+        lambda data: data.replace(b'"row":3', b'"row":"3"'),
+        lambda data: data.replace(b'"row":3', b'"row":7'),
         lambda data: data.replace(b"tf.device", b"tf.devise").replace(b"GUP", b"GAP"),
         lambda data: b"[" * 100_000,
         lambda data: b"null",

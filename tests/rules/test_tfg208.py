@@ -147,6 +147,7 @@ def test_a_notebook(tmp_path: Path) -> None:
     assert ("TFG208", 3) in found(text, tmp_path, name="a.ipynb")
 
 
+@pytest.mark.campaign
 def test_the_truth_memory_stays_for_each_fitted_model() -> None:
     """With the installed TensorFlow: also with `clear_session`, some megabytes a model, and none for one model again."""
     import subprocess

@@ -35,6 +35,13 @@ TO_THE_END = (
 )  # TFG302 has a test of its own
 
 
+LONG = (
+    "validation_only/online_fit.py",
+    "idle_in_validation/eager_eval_loop.py",
+    "no_faster/no_injection.py",
+    "not_used/first_gpu_growth.py",
+)
+"""Of those, what is left to the campaign: what they show of `verify` itself, the others show in less time."""
 KINDS = ("not_used/bike_rentals.ipynb", "no_faster/image_folder")  # a notebook, and several files
 
 
@@ -50,9 +57,10 @@ def programs() -> Iterator[object]:
         new = [code for code in _expected(path) if code not in seen]
         seen.update(new)
         for code in new:
-            yield pytest.param(path, code, id=f"{_name(path)} {code}")
+            marks = pytest.mark.campaign if _name(path) in LONG else ()
+            yield pytest.param(path, code, id=f"{_name(path)} {code}", marks=marks)
         if not new:
-            is_tried = _name(path) in (*TO_THE_END, *KINDS)
+            is_tried = _name(path) in (*TO_THE_END, *KINDS) and _name(path) not in LONG
             yield pytest.param(path, None, id=_name(path), marks=() if is_tried else pytest.mark.campaign)
 
 
@@ -98,6 +106,7 @@ def _has_only_a_workload(cases: list[Case]) -> bool:
     return bool(cases) and all(case.experiment is not None and case.experiment.only_workload for case in cases)
 
 
+@pytest.mark.campaign
 def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with_them() -> None:
     default, off = cases_of(FIXTURES / "no_faster" / "slow_reading.py")
     assert (default.prediction.kind, off.prediction.kind) == ("no-effect", "slowdown")
@@ -105,6 +114,7 @@ def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with
     assert verified(default, runs=3).verdict.verdict in ("confirmed", "inconclusive")
 
 
+@pytest.mark.campaign
 def test_a_wrong_prediction_is_refuted() -> None:
     default, _ = cases_of(FIXTURES / "no_faster" / "slow_reading.py")
     slower = dataclasses.replace(default, prediction=Prediction("slowdown", low=3.0, high=5.0))

@@ -170,7 +170,8 @@ class Cache:
         }
         try:
             self._prepare(self._file.parent)
-            replace_file(self._file, json.dumps(content, default=_plain, separators=(",", ":")).encode("ascii"))
+            written = json.dumps(content, default=_plain, separators=(",", ":")).encode("ascii")
+            replace_file(self._file, _digest_of(written) + b"\n" + written)
         except (OSError, ValueError):
             return
         self._is_new = False
@@ -178,7 +179,10 @@ class Cache:
     def _read(self) -> None:
         data = self._file.read_bytes()
         self._sure_until = self._file.stat().st_mtime_ns - _DOUBTFUL
-        content = json.loads(data)
+        digest, _, written = data.partition(b"\n")
+        if digest != _digest_of(written):
+            return
+        content = json.loads(written)
         if content["made_by"] != rules_fingerprint():
             return
         files: list[str] = [path for path, _, _ in content["files"]]
@@ -282,6 +286,11 @@ def _kept(item: dict[str, Any]) -> Kept:
         item["is_whole"],
         tuple(item["bounds"]),
     )
+
+
+def _digest_of(written: bytes) -> bytes:
+    """Stands before what is written: a disk may keep something else."""
+    return hashlib.blake2b(written, digest_size=16).hexdigest().encode()
 
 
 def _diagnostic(item: dict[str, Any]) -> Diagnostic:

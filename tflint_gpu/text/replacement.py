@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +48,8 @@ def no_file_half_replaced(seconds: float) -> Iterator[None]:
 
 
 def _replace(real: Path, data: bytes, status: os.stat_result | None) -> None:
+    import tempfile  # most runs replace nothing, and it takes milliseconds to import
+
     handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
     temporary = Path(name)
     try:

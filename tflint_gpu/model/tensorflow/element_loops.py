@@ -36,8 +36,6 @@ _TENSOR_WORK = frozenset(
         "math.add math.subtract"
     ).split()
 )
-WORK = frozenset(name.rpartition(".")[2] for name in _WORK | _TENSOR_WORK)
-"""The last parts of the names of those functions."""
 # Results of one shape say nothing of the elements' shapes where a function reduces or reshapes them.
 _REDUCING = frozenset(
     (
@@ -45,6 +43,8 @@ _REDUCING = frozenset(
         "reduce_min math.reduce_mean math.reduce_std math.reduce_sum math.reduce_max math.reduce_min"
     ).split()
 )
+WORK = frozenset(name.rpartition(".")[2] for name in _WORK | _TENSOR_WORK | _REDUCING)
+"""The last parts of the names of those functions."""
 _SHAPING = frozenset(
     (
         "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "

@@ -255,8 +255,8 @@ def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: s
 
 
 def prepares_elements(look: Look) -> bool:
-    """Whether a loop does to single elements what could be done to all of them."""
-    return any(call.loops > 0 and call.last in WORK for sketch in look.all for call in sketch.calls())
+    """Whether something is computed that a loop may do to single elements, itself or by a function of the project."""
+    return any(call.last in WORK for sketch in look.all for call in sketch.calls())
 
 
 # Pipelines.
