@@ -185,13 +185,10 @@ import tflint_gpu.cli as cli
 from tflint_gpu.text import replacement
 leaving, leave, sync = threading.Event(), cli._leave, os.fsync
 def told(code):
+    replacement._ending.set()
     leaving.set()
     leave(code)
-sent = threading.Event()
 def slow(handle):
-    if sent.is_set():
-        threading.Event().wait()
-    sent.set()
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
     leaving.wait(60)
     sync(handle)

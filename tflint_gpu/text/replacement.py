@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _one_at_a_time = threading.Lock()
+_ending = threading.Event()
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -29,7 +30,10 @@ def replace_file(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     with _one_at_a_time:
-        _replace(path.resolve(), data, status)
+        if not _ending.is_set():
+            _replace(path.resolve(), data, status)
+            return
+    threading.Event().wait()  # the process ends, and no further file is begun
 
 
 @contextlib.contextmanager
@@ -39,6 +43,7 @@ def no_file_half_replaced(seconds: float) -> Iterator[None]:
     Arguments:
         seconds: to wait at most; a disk can hang.
     """
+    _ending.set()
     is_ours = _one_at_a_time.acquire(timeout=seconds)
     try:
         yield
