@@ -26,7 +26,8 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     mentions = Mentioned(data)
     found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
     is_in_doubt = not source.refusals and perhaps_runs_in_graphs(source.code)
-    if not any(rule.questions or (is_in_doubt and rule.skips_graphs) for rule in found):
+    # A sketch pays where it may spare the parse: not where a rule without a question needs it anyway.
+    if not found or not (is_in_doubt or all(rule.questions for rule in found)):
         return found
     look = project.look(source, data)
     if look is None:
