@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE
+from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 _WHAT = {
@@ -59,7 +59,7 @@ class GpuConfigTooLate(Rule):
             before = model.runtime.initialiser_before(model.file, call)
             changed_on = _machine(model, call)
             if before is not None and changed_on is not None:
-                yield _too_late(model, call, *before, changed_on)
+                yield _too_late(model, call, before, changed_on)
             elif model.name(call.func) in GROWTH:
                 yield from _both_ways(model, call)
 
@@ -107,16 +107,16 @@ def _machine(model: Model, call: cst.Call) -> str | None:
     return None if model.kinds.is_gpu_list(model.file, devices) else "a machine with a GPU"
 
 
-def _too_late(model: Model, call: cst.Call, initialiser: cst.CSTNode, name: str, machine: str) -> Finding:
+def _too_late(model: Model, call: cst.Call, before: Initialiser, machine: str) -> Finding:
     what = _WHAT[model.name(call.func) or ""]
     return Finding(
         model.file,
         call,
-        f"too late: `{name}` has initialised the runtime, so this raises RuntimeError "
+        f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
         f"({what} devices cannot be modified after being initialized) on {machine}",
         Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
         help="configure the GPUs right behind the imports",
-        notes=(Note(model.file, initialiser, "the runtime is initialised here"),),
+        notes=(Note(before.file, before.node, "the runtime is initialised here"),),
     )
 
 

@@ -39,22 +39,23 @@ class LateVisibleDevices(Rule):
 
     code = "TFG504"
     name = "late-visible-devices"
-    markers = ((b"CUDA_VISIBLE_DEVICES",),)
+    near_markers = (b"CUDA_VISIBLE_DEVICES",)
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the assignments to the variable that something surely precedes which initialises the GPUs."""
         for late in model.visibility.late():
-            if model.runtime.is_graph_code(model.file, late.initialiser):
+            before = late.initialiser
+            if model.runtime.is_graph_code(before.file, before.node):
                 continue
             yield Finding(
-                model.file,
+                late.file,
                 late.target,
-                f"no effect: `{late.name}` has initialised the GPUs, and CUDA reads this variable before that",
+                f"no effect: `{before.name}` has initialised the GPUs, and CUDA reads this variable before that",
                 Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was at hand to see it"),
                 help="set it before `import tensorflow`",
-                notes=(Note(model.file, late.initialiser, "the GPUs are initialised here"),),
+                notes=(Note(before.file, before.node, "the GPUs are initialised here"),),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -78,6 +78,30 @@ def test_an_initialiser_of_another_file(tmp_path: Path) -> None:
     assert ("TFG504", 4) in found("import os\nfrom tables import table\nx = table()\n" + SET, tmp_path)
 
 
+SCORES = "import os\nimport tensorflow as tf\n\ndef main(gpu):\n    os.environ['CUDA_VISIBLE_DEVICES'] = gpu\n"
+EVALUATION = "import tensorflow as tf\nimport scores\n\ndef main():\n    levels = tf.linspace(0.0, 1.0, 9)\n    scores.main('1')\n"
+
+
+def test_an_initialiser_in_a_caller_of_another_file(tmp_path: Path) -> None:
+    """What a file does as a program by itself is another program."""
+    (tmp_path / "scores.py").write_text(SCORES + "\nif __name__ == '__main__':\n    main('0')\n")
+    assert found(EVALUATION, tmp_path, "evaluation.py") == {("TFG504 scores.py", 5)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        EVALUATION.replace("    levels = tf.linspace(0.0, 1.0, 9)\n", ""),
+        EVALUATION.replace("    levels", "    if wanted:\n        levels"),
+        EVALUATION + "\ndef again():\n    scores.main('2')\nagain()\n",
+    ],
+    ids=["nothing before", "perhaps", "one caller in time"],
+)
+def test_callers_of_another_file_that_are_in_time(other: str, tmp_path: Path) -> None:
+    (tmp_path / "scores.py").write_text(SCORES)
+    assert found(other, tmp_path, "evaluation.py") == set()
+
+
 def test_a_notebook(tmp_path: Path) -> None:
     assert "TFG504" in {name for name, _ in found(notebook(TF, "x = tf.zeros(3)", SET), tmp_path, "a.ipynb")}
 

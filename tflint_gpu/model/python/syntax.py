@@ -82,6 +82,12 @@ def method_name(call: cst.Call) -> str | None:
     return func.attr.value if func.__class__ is cst.Attribute else None
 
 
+def asks_for_main(test: Expression) -> bool:
+    """`__name__ == "__main__"`: whether a file is the program that is run."""
+    sides = (test.left, *(one.comparator for one in test.comparisons)) if isinstance(test, cst.Comparison) else ()
+    return any(isinstance(side, cst.Name) and side.value == "__name__" for side in sides)
+
+
 def displayed(expr: Expression, depth: int = 2) -> Iterator[Expression]:
     """An expression, or what stands in it where it is a tuple or list, or one of some."""
     if isinstance(expr, cst.Tuple | cst.List) and depth:

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax import Expression, Node, argument, asks_for_main, method_name
 from tflint_gpu.model.tensorflow.execution import TRACED_METHODS
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -111,7 +111,7 @@ class EagerModes:
     def _is_meant(self, mode: EagerMode) -> bool:
         """Whether a flag, a test or a function for debugging decides."""
         file, node = mode.file, mode.node
-        if any(not _asks_for_main(test) for test in self.guards.conditions(file, node)):
+        if any(not asks_for_main(test) for test in self.guards.conditions(file, node)):
             return True
         value = mode.value
         flagged = [n.value for n in walk(value) if isinstance(n, cst.Name)] if value is not None else []
@@ -151,8 +151,3 @@ class EagerModes:
         return any(
             method_name(call) in ("numpy", "item", "tolist") for method in methods if method for call in method.calls
         )
-
-
-def _asks_for_main(test: Expression) -> bool:
-    """`__name__ == "__main__"`."""
-    return any(isinstance(node, cst.Name) and node.value == "__name__" for node in walk(test))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -13,7 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.library import is_library
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, asks_for_main
 from tflint_gpu.model.tensorflow.datasets import is_source
 from tflint_gpu.model.tensorflow.devices import parse_device
 from tflint_gpu.model.tensorflow.graph_programs import GRAPH_FOLDERS, runs_in_graphs
@@ -56,6 +57,15 @@ _BUILDING = frozenset(
     ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
 )
 _DEPTH_LIMIT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Initialiser:
+    """What initialises the runtime: a call, or an import of such a module, and the name of what does it."""
+
+    file: File
+    node: Node
+    name: str
 
 
 class Runtime:
@@ -153,12 +163,8 @@ class Runtime:
             if device is not None:
                 yield call, device
 
-    def initialiser_before(self, file: File, node: Node, depth: int = 0) -> tuple[Node, str] | None:
-        """What surely initialises the runtime before a place: an earlier call of the same code or of all that call it.
-
-        Returns:
-            The call, or an import of the file, and the name of what initialises it.
-        """
+    def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
+        """What surely initialises the runtime before a place: an earlier call of the same code or of all that call it."""
         tree = file.tree
         function = tree.function(node)
         around = {tree.module, *tree.ancestors(node)}
@@ -170,20 +176,23 @@ class Runtime:
                 continue
             name = self.initialises(file, other)
             if name is not None:
-                return other, name
+                return Initialiser(file, other, name)
         return self._initialising_import(file, node) or self._initialiser_at_callers(file, function, depth)
 
-    def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> tuple[Node, str] | None:
-        """What comes before each of the calls of a function, where all are in its own file."""
+    def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> Initialiser | None:
+        """What comes before each of the calls of a function, in its own file and in those that import it.
+
+        What the file does when it is run as a program by itself, under `__name__`, does not count beside other callers.
+        """
         if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH_LIMIT:
             return None
         sites = self.inference.call_sites(self.inference.definitions.function(file, function))
         if any(site is not file for site, _ in sites):
-            return None
-        found = [self.initialiser_before(file, call, depth + 1) for _, call in sites]
+            sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
+        found = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
         return found[0] if found and all(found) else None
 
-    def _initialising_import(self, file: File, node: Node) -> tuple[Node, str] | None:
+    def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
         order = file.tree.order
         for bindings in file.tree.root.bindings.values():
@@ -195,7 +204,7 @@ class Runtime:
                 found = self.inference.project.imported(file, binding.target)
                 name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
                 if name is not None:
-                    return place, name
+                    return Initialiser(file, place, name)
         return None
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
@@ -284,6 +293,10 @@ class Runtime:
             a.keyword is not None and a.keyword.value in ("input_shape", "input_dim", "batch_input_shape")
             for a in first.args
         )
+
+
+def _is_in_main_block(file: File, node: Node) -> bool:
+    return any(isinstance(one, cst.If) and asks_for_main(one.test) for one in file.tree.ancestors(node))
 
 
 def _is_of(name: str, names: frozenset[str]) -> bool:

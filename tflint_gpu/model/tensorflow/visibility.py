@@ -13,9 +13,10 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.devices import parse_device
 from tflint_gpu.model.tensorflow.guards import Guards
-from tflint_gpu.model.tensorflow.runtime import DEVICES, GROWTH, LOGICAL, VISIBLE, Runtime
+from tflint_gpu.model.tensorflow.runtime import DEVICES, GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
+_BYTES = VARIABLE.encode()
 _HIDING = frozenset(["-1", ""])
 # What starts other processes, which the variable may be meant for, and other libraries that look at it later.
 _ELSEWHERE = re.compile(
@@ -28,9 +29,9 @@ _EXPLAINS = re.compile(r"#.*(?:cpu|gpu|cuda|device|debug)", re.IGNORECASE)
 class LateVariable:
     """An assignment to the environment variable that comes too late; `initialiser` is what came before."""
 
+    file: File
     target: cst.Subscript
-    initialiser: Node
-    name: str
+    initialiser: Initialiser
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +53,62 @@ class Visibility:
 
     def late(self) -> Iterator[LateVariable]:
         """The assignments to the variable after something that surely initialises the GPUs of this process."""
-        if _ELSEWHERE.search(self.file.source.text):
-            return
-        for target, value in self._assignments():
-            if self._reads_environment(value):
+        for file, target, value in (*self._here(), *self._elsewhere()):
+            if self._reads_environment(file, value):
                 continue
-            before = self.runtime.initialiser_before(self.file, target)
-            if before is not None and not self._is_repeated(target, value, before[0]):
-                yield LateVariable(target, *before)
+            before = self.runtime.initialiser_before(file, target)
+            if before is not None and not self._is_repeated(file, target, value, before):
+                yield LateVariable(file, target, before)
 
-    def _assignments(self) -> Iterator[tuple[cst.Subscript, Expression]]:
+    def _here(self) -> Iterator[tuple[File, cst.Subscript, Expression]]:
+        """The assignments of the file that are meant for its own process."""
+        if not _ELSEWHERE.search(self.file.source.text):
+            yield from ((self.file, target, value) for target, value in self._assignments(self.file))
+
+    def _elsewhere(self) -> Iterator[tuple[File, cst.Subscript, Expression]]:
+        """The assignments in functions of other files that this one calls."""
+        inference = self.constants.inference
+        if not inference.project.imports_mention(self.file.source.path, self.file.source.text.encode(), (_BYTES,)):
+            return
+        callees = (callee for call in self.file.tree.calls for callee in inference.callees(self.file, call))
+        called = {one.function.node: one.function.file for one in callees if one.function.file is not self.file}
+        for file in dict.fromkeys(called.values()):
+            if VARIABLE in file.source.text and not _ELSEWHERE.search(file.source.text):
+                for target, value in self._assignments(file):
+                    if file.tree.function(target) in called:
+                        yield file, target, value
+
+    def _assignments(self, file: File) -> Iterator[tuple[cst.Subscript, Expression]]:
         """`os.environ["CUDA_VISIBLE_DEVICES"] = value`."""
-        for name, stores in self.file.stores.items():
+        for name, stores in file.stores.items():
             for target, value in stores if name.rpartition(".")[2] == "environ" else ():
                 index = target.slice[0].slice if len(target.slice) == 1 else None
-                if not isinstance(index, cst.Index) or self.file.name(target.value) != "os.environ":
+                if not isinstance(index, cst.Index) or file.name(target.value) != "os.environ":
                     continue
-                if self.constants.of(self.file, index.value) == VARIABLE:
+                if self.constants.of(file, index.value) == VARIABLE:
                     yield target, value
 
-    def _reads_environment(self, value: Expression) -> bool:
+    def _reads_environment(self, file: File, value: Expression) -> bool:
         """Whether a value was kept from the environment, to be put back."""
-        return any("environ" in one.file.code(one.node) for one in self.constants.inference.of(self.file, value))
+        return any("environ" in one.file.code(one.node) for one in self.constants.inference.of(file, value))
 
-    def _is_repeated(self, target: cst.Subscript, value: Expression, initialiser: Node) -> bool:
+    def _is_repeated(self, file: File, target: cst.Subscript, value: Expression, initialiser: Initialiser) -> bool:
         """Whether the variable had the same value in time."""
-        text, tree = self.constants.of(self.file, value), self.file.tree
+        text, tree = self.constants.of(file, value), file.tree
+        here = tree.order[initialiser.node] if initialiser.file is file else tree.order[target]
         return any(
-            tree.order[other] < tree.order[initialiser]
+            tree.order[other] < here
             and tree.function(other) in (None, tree.function(target))
-            and self.constants.of(self.file, earlier) == text
-            and self.runtime.initialiser_before(self.file, other) is None
-            for other, earlier in self._assignments()
+            and self.constants.of(file, earlier) == text
+            and self.runtime.initialiser_before(file, other) is None
+            for other, earlier in self._assignments(file)
             if other is not target
         )
 
     def hidden(self) -> HiddenGpus | None:
         """Where the program surely hides all GPUs, without a word, though it sets something up for them."""
         places = [*self._hiding_assignments(), *self._hiding_calls()]
-        setting = [target for target, _ in self._assignments()] + list(self.file.calls(*sorted(VISIBLE)))
+        setting = [target for target, _ in self._assignments(self.file)] + list(self.file.calls(*sorted(VISIBLE)))
         if len(places) != 1 or len(setting) != 1 or self._is_explained(places[0]):
             return None
         place = places[0]
@@ -102,7 +120,7 @@ class Visibility:
         return HiddenGpus(place, setup) if setup is not None else None
 
     def _hiding_assignments(self) -> Iterator[Node]:
-        for target, value in self._assignments():
+        for target, value in self._assignments(self.file):
             if self.constants.of(self.file, value) in _HIDING:
                 yield target
 
