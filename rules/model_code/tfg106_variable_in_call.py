@@ -19,8 +19,8 @@ class VariableInCall(Rule):
     `call`, `train_step` and their kin in `fit` and `predict`. Where such code does run, called eagerly, every call
     starts with new values, so nothing is learned. Metrics and optimizers hold variables too, and
     with Keras 3 so do layers that draw random numbers, as `Dropout`. Layers without weights (`Flatten`, `Softmax`,
-    `Add`) and loss objects may be made anywhere. Not reported: what is created under a test, as `if self.v is None:`,
-    below a decorator that is not known, or in `tf.init_scope`; tests, and functions that are called to show that they
+    `Add`) and loss objects may be made anywhere. Not reported: what is created under a test, as `if self.v is None:`
+    (`if self.training:` is none of those: in that mode every call comes there), below a decorator that is not known, or in `tf.init_scope`; tests, and functions that are called to show that they
     raise.
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), all of `tf.Variable`, Keras's layers with
@@ -91,13 +91,14 @@ def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     traced, call = created.traced, created.call
     what = f"{created.what} (since Keras 3)" if created.since_keras_3 else created.what
     when = "Keras traces it (`fit`, `predict`)" if traced.keras else "TensorFlow traces it"
+    where = f" with `{created.mode}`" if created.mode else ""
     eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""
     notes = [Note(step.file, step.node, step.text) for step in traced.path]
     notes += [Note(traced.file, other.call.func, "this is created in every call, too") for other in others]
     return Finding(
         traced.file,
         call.func,
-        f"`{traced.file.code(call.func)}` creates {what} in every call of {traced.entry}: "
+        f"`{traced.file.code(call.func)}` creates {what} in every call of {traced.entry}{where}: "
         f"it raises when {when}{eagerly}",
         Prediction("crash", ("traced",), basis="ValueError: only singleton variables; measured with 2.15 and 2.21"),
         help=_help(created),

@@ -37,6 +37,10 @@ CREATED = {
     + "        return Own()(x)",
     "dropout, with Keras 3": CALL + "        return layers.Dropout(0.5)(x, training=training)",
     "in training only": CALL + "        if training:\n            x = layers.GaussianNoise(0.1)(x)\n        return x",
+    "in one mode of the object": CALL
+    + "        if not self.training:\n            x = tf.Variable(x)\n        return x",
+    "in the object's training only": CALL
+    + "        if self.is_training:\n            x = tf.Variable(x)\n        return x",
     "weight in call": CALL + "        return x * self.add_weight(shape=(4,))",
     "optimizer in train_step": "class M(keras.Model):\n    def train_step(self, data):\n"
     "        optimizer = keras.optimizers.Adam()\n        return self.run(data, optimizer)",
@@ -73,6 +77,10 @@ NOT_CREATED = {
     "by or": CALL + "        self.v = self.v or tf.Variable(1.0)\n        return x * self.v",
     "under a flag": CALL
     + "        if not self.ready:\n            self.v = tf.Variable(1.0)\n        return x * self.v",
+    "under a mode that the call ends": CALL
+    + "        if self.training:\n            self.v = tf.Variable(x)\n            self.training = False\n        return x",
+    "in one mode, once": CALL
+    + "        if self.training and self.v is None:\n            self.v = tf.Variable(x)\n        return x",
     "under a method": CALL
     + "        if self.needs_weights():\n            self.v = tf.Variable(1.0)\n        return x",
     "under elif": STEP
@@ -180,6 +188,15 @@ def test_the_way_to_a_helper_is_told(tmp_path: Path) -> None:
     ((_, finding),) = findings(HEAD + CREATED["helper method"], tmp_path)
     assert [note.message for note in finding.notes] == ["called from `call`"]
     assert finding.message.startswith("`layers.Conv2D` creates a layer with weights in every call of `Net.call`")
+
+
+def test_the_mode_is_told(tmp_path: Path) -> None:
+    def said(name: str) -> str:
+        (finding,) = [one for rule, one in findings(HEAD + CREATED[name], tmp_path) if rule.code == "TFG106"]
+        return finding.message
+
+    assert "in every call of `Net.call` with `not self.training`: it raises" in said("in one mode of the object")
+    assert "in every call of `Net.call`: it raises" in said("in training only")
 
 
 def test_tensorflow_refuses() -> None:

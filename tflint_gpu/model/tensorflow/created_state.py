@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
@@ -60,12 +60,14 @@ class Created:
     Arguments:
         what: "a variable", "a layer with weights", ...
         since_keras_3: whether Keras 2 creates none there.
+        mode: of the object in which it does, as it is written; empty for any.
     """
 
     traced: Traced
     call: cst.Call
     what: str
     since_keras_3: bool = False
+    mode: str = ""
 
 
 class CreatedState:
@@ -104,7 +106,7 @@ class CreatedState:
             if created is None or self._is_graph_code(file, call):
                 continue
             if self.code.runs_in_every_call(traced, call):
-                yield created
+                yield replace(created, mode=self.code.mode(file, call))
 
     def _created(self, traced: Traced, call: cst.Call) -> Created | None:
         file = traced.file

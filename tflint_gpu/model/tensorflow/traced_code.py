@@ -21,6 +21,7 @@ from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 
+_MODES = ("training", "is_training")
 _PATH_LIMIT = 6
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
@@ -152,9 +153,16 @@ class TracedCode:
             if isinstance(parent, cst.FunctionDef | cst.Lambda):
                 break
         return all(
-            _demands(file, test) or (keras and _is_training(test) is needed)
+            _demands(file, test) or (keras and (_is_training(test) is needed or _is_mode(file, test)))
             for test, needed in self.guards.branches(file, node)
         )
+
+    def mode(self, file: File, node: Node) -> str:
+        """The mode of its object in which code runs, as it is written: `not self.training`; empty for any mode."""
+        for test, needed in self.guards.branches(file, node):
+            if _is_mode(file, test):
+                return file.code(test) if needed else f"not {file.code(test)}"
+        return ""
 
     def _is_plain(self, function: Function) -> bool:
         """Whether all decorators of a function are known, or put it under `tf.function`."""
@@ -250,6 +258,8 @@ def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
         return asks and any(_outlives(file, side) for side in (test.left, *(c.comparator for c in test.comparisons)))
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         flag = test.expression
+        if _is_mode(file, flag):
+            return False
         is_setting = isinstance(flag, cst.Name) and flag.value not in file.tree.scope(flag).outer_names
         return not is_setting and _outlives(file, flag)
     return False
@@ -270,6 +280,19 @@ def _is_training(test: cst.BaseExpression) -> bool | None:
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, value = test.expression, not value
     return value if isinstance(test, cst.Name) and test.value == "training" else None
+
+
+def _is_mode(file: File, test: cst.BaseExpression) -> bool:
+    """`self.training`, negated or not: in one of the two modes every call comes here. A flag that the call sets is none."""
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test = test.expression
+    if not isinstance(test, cst.Attribute) or test.attr.value not in _MODES:
+        return False
+    function = file.tree.function(test)
+    return not any(
+        one.target.attr.value == test.attr.value and file.tree.function(one.target) is function
+        for one in file.tree.attribute_assignments
+    )
 
 
 def _outlives(file: File, expr: cst.BaseExpression) -> bool:
