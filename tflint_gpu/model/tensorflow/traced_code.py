@@ -283,7 +283,7 @@ def _is_training(test: cst.BaseExpression) -> bool | None:
 
 
 def _is_mode(file: File, test: cst.BaseExpression) -> bool:
-    """`self.training`, negated or not: in one of the two modes every call comes here. A flag that the call sets is none."""
+    """`self.training`, negated or not: in one mode every call comes here. A flag that the call itself sets is none."""
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test = test.expression
     if not isinstance(test, cst.Attribute) or test.attr.value not in _MODES:
