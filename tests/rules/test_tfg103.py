@@ -52,7 +52,6 @@ NO_EFFECTS = {
     "a print of TensorFlow's own by name": "from tensorflow import print\n" + STEP + "    print(x)\n    return x",
     "print about tracing": STEP + "    print('Tracing step')\n    return x",
     "print about tracing, formatted": STEP + "    print(f'retracing with {x}')\n    return x",
-    "print of a shape": CALL + "        print('shape', x.shape)\n        return x",
     "print before a raise": STEP
     + "    if x.shape.rank != 2:\n        print('no batch', x)\n        raise ValueError\n    return x",
     "print in a handler": STEP
@@ -132,6 +131,19 @@ def test_a_notebook_is_read(tmp_path: Path) -> None:
 def test_several_prints_of_a_function_are_one_finding(tmp_path: Path) -> None:
     ((_, finding),) = findings(HEAD + STEP + "    print(x)\n    print(x + 1)\n    return x", tmp_path)
     assert [note.message for note in finding.notes] == ["the same holds here"]
+
+
+def test_a_print_of_a_shape_is_advice(tmp_path: Path) -> None:
+    code = (
+        HEAD
+        + CALL
+        + "        print('in', x.shape)\n        x = x * 2\n        print(x.shape, x.dtype)\n        return x"
+    )
+    (finding,) = [one for rule, one in findings(code, tmp_path) if rule.code == "TFG103"]
+    assert finding.severity == "advice" and len(finding.notes) == 1
+    assert finding.message.startswith("this prints a shape or a type only while Keras traces `Net.call`")
+    assert codes(code.replace("x * 2", "x * 2\n        print(x)"), tmp_path) == ["TFG103"]
+    assert "TFG103" not in codes(code.replace("'in'", "'tracing with'").replace("x.dtype", "'traced'"), tmp_path)
 
 
 def test_an_argument_is_told_apart(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tflint_gpu.model.python.scopes import Binding
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode
 
-EffectKind = Literal["print", "open", "container", "name", "argument"]
+EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]
 
 CHANGES = frozenset(
     (
@@ -63,18 +63,19 @@ class SideEffects:
 
     @cached_property
     def all(self) -> list[list[SideEffect]]:
-        """The effects, those of one kind in one function together."""
+        """The effects, those of one kind in one function together; prints of shapes behind other prints."""
         found: dict[tuple[Node, str], list[SideEffect]] = {}
         for traced in self.code.functions:
-            for effect in self._of(traced):
-                found.setdefault((traced.function.node, effect.kind), []).append(effect)
+            for effect in sorted(self._of(traced), key=lambda one: one.kind == "shape"):
+                kind = "print" if effect.kind == "shape" else effect.kind
+                found.setdefault((traced.function.node, kind), []).append(effect)
         return list(found.values())
 
     def _of(self, traced: Traced) -> Iterator[SideEffect]:
         file = traced.file
         for call in traced.function.calls:
             if self._is_output(file, call, "print") and not self._is_about_tracing(file, call):
-                yield SideEffect(traced, "print", call)
+                yield SideEffect(traced, "shape" if _shows_what_is_static(call) else "print", call)
             elif self._is_output(file, call, "open"):
                 yield SideEffect(traced, "open", call)
             elif not traced.keras and method_name(call) in CHANGES:
@@ -91,13 +92,11 @@ class SideEffects:
         return self.code.runs_once(file, node) or _precedes_failure(file, node)
 
     def _is_about_tracing(self, file: File, call: cst.Call) -> bool:
-        """Whether a print is there to show when Python runs, or shows what is known while tracing."""
-        parts = [part for arg in call.args for part in walk(arg.value)]
-        if any(
-            _ABOUT_TRACING.search(file.code(p)) for p in parts if isinstance(p, cst.SimpleString | cst.FormattedString)
-        ):
-            return True
-        return any(isinstance(part, cst.Attribute) and part.attr.value in _STATIC for part in parts)
+        """Whether a print is there to show when Python runs."""
+        texts = (
+            p for arg in call.args for p in walk(arg.value) if isinstance(p, cst.SimpleString | cst.FormattedString)
+        )
+        return any(_ABOUT_TRACING.search(file.code(text)) for text in texts)
 
     # What is changed in place.
 
@@ -190,6 +189,12 @@ class SideEffects:
             if is_here and binding.kind in ("assign", "augment") and not self._is_meant(file, binding.node):
                 return binding
         return None
+
+
+def _shows_what_is_static(call: cst.Call) -> bool:
+    """Whether a print shows what is known while tracing: a shape, a type."""
+    parts = (part for arg in call.args for part in walk(arg.value))
+    return any(isinstance(part, cst.Attribute) and part.attr.value in _STATIC for part in parts)
 
 
 def _innermost(expr: Expression) -> Expression:
