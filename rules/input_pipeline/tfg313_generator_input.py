@@ -84,7 +84,7 @@ _WORKLOAD = Workload(
 
 def _finding(model: Model, one: GeneratorInput) -> Finding:
     arrays = ", ".join(one.home.code(array) for array in one.arrays)
-    given = "..." if one.has_arguments else f"({arrays})" if len(one.arrays) > 1 else arrays
+    given = "..." if one.is_more else f"({arrays})" if len(one.arrays) > 1 else arrays
     again = ", and `repeat()` behind it" if one.again else ""
     func = one.call.func
     return Finding(

@@ -49,6 +49,14 @@ HANDED_ON = {  # the row below HEAD
         "        return tf.data.Dataset.from_generator(self.rows, output_types=types, args=(self.arguments()))\n",
         21,
     ),
+    "a constant where there are no files": (
+        "import glob\nclass Data:\n    def __init__(self, query):\n        self.paths = glob.glob('*.npy')\n        self.marks = []\n"
+        "        if query:\n            self.marks = sorted(glob.glob(query))\n    def rows(self):\n"
+        "        for i, path in enumerate(self.paths):\n            mark = self.marks[i] if len(self.marks) > 1 else ''\n"
+        "            yield {'path': path, 'mark': mark}\n    def build(self):\n"
+        "        return tf.data.Dataset.from_generator(self.rows, output_types=types)\n",
+        13,
+    ),
     "as a dictionary": (
         "def rows():\n    for v, w in zip(x, y):\n        yield {'x': v, 'y': w}\nds = tf.data.Dataset.from_generator(rows, spec)\n",
         4,
@@ -99,6 +107,10 @@ OTHERS = {
     "not known": "from elsewhere import values\ndef rows():\n    for v in values:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "an unknown generator": "from elsewhere import rows\nds = tf.data.Dataset.from_generator(rows, spec)\n",
     "texts of words": "texts = [line.split() for line in open('a.txt')]\nds = tf.data.Dataset.from_generator(lambda: iter(texts), tf.string)\n",
+    "a constant in some turns": "def rows():\n    for i, v in enumerate(x):\n        yield v, y[i] if i % 2 else 0.0\n"
+    "ds = tf.data.Dataset.from_generator(rows, spec)\n",
+    "empty, and nothing in its place": "none = []\ndef rows():\n    for i, v in enumerate(x):\n        yield v, none[i]\n"
+    "ds = tf.data.Dataset.from_generator(rows, spec)\n",
     "changed before": "def rows():\n    for v in x:\n        w = v / 2\n        yield w\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "another index": "def rows():\n    for i, v in enumerate(x):\n        yield v, y[i + 1]\nds = tf.data.Dataset.from_generator(rows, spec)\n",
     "a list of texts": "texts = read()\nds = tf.data.Dataset.from_generator(lambda: iter(texts), tf.string)\n",

@@ -9,12 +9,13 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.python.calls import Callee
+from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import ELEMENT, Context, Origin, Origins
-from tflint_gpu.model.python.syntax import Expression, argument, dotted_name, method_name
+from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.tensorflow.consumers import Consumers
 from tflint_gpu.model.tensorflow.lengths import Lengths
 
@@ -47,20 +48,23 @@ class GeneratorInput:
         home: the generator's file.
         arrays: whose rows it yields.
         again: whether it starts anew for ever.
-        has_arguments: whether the generator gets some of them by `args`.
+        is_more: whether more than these names is meant: some come by `args`, or a constant may take the place of one.
     """
 
     call: cst.Call
     home: File
     arrays: tuple[Expression, ...]
     again: bool = False
-    has_arguments: bool = False
+    is_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
+    """What a generator's rows are of; some arrays may be empty, where a constant takes the place of their rows."""
+
     arrays: tuple[Expression, ...]
     again: bool = False
+    optional: frozenset[Node] = frozenset()
 
 
 class GeneratorInputs:
@@ -98,11 +102,11 @@ class GeneratorInputs:
         passed = {} if args is None else self._passed(args, callees[0])
         if rows is None or passed is None or not passed.keys() <= {dotted_name(one) for one in rows.arrays}:
             return None
-        if not all(self._is_handed_on(home, one, context, passed) for one in rows.arrays):
+        if not all(self._is_handed_on(home, one, context, passed, one in rows.optional) for one in rows.arrays):
             return None
-        if any(self.lengths.is_short(home, one, context) for one in rows.arrays):
+        if any(self.lengths.is_short(home, one, context) for one in rows.arrays if one not in rows.optional):
             return None
-        return GeneratorInput(call, home, rows.arrays, rows.again, bool(passed))
+        return GeneratorInput(call, home, rows.arrays, rows.again, bool(passed or rows.optional))
 
     def _passed(self, args: Expression, callee: Callee) -> dict[str, Origins] | None:
         """What the generator's parameters get by `args`; None where that is not known for each."""
@@ -115,11 +119,15 @@ class GeneratorInputs:
             for index, name in enumerate(names)
         }
 
-    def _is_handed_on(self, file: File, expr: Expression, context: Context, passed: dict[str, Origins]) -> bool:
+    def _is_handed_on(
+        self, file: File, expr: Expression, context: Context, passed: dict[str, Origins], is_optional: bool
+    ) -> bool:
         """Whether an expression of the generator certainly is an array, or a list of texts."""
         origins = passed.get(expr.value, ()) if isinstance(expr, cst.Name) else ()
         if origins:
             return all(self._holds_array(origin, 0) for origin in origins)
+        if is_optional:
+            return self.inference.surely(file, expr, lambda one: _is_empty(one) or self._holds_array(one, 1), context)
         return self._is_array(file, expr, context, 0)
 
     def _is_glance(self, call: cst.Call) -> bool:
@@ -213,12 +221,36 @@ def _rows_of(callee: Callee) -> _Rows | None:
     if len(statements) != 1 or not isinstance(statements[0], cst.For) or statements[0].orelse is not None:
         return None
     loop = statements[0]
-    parts = _yielded(_statements(loop.body))
-    if parts is None:
+    yielded = _yielded(_statements(loop.body))
+    if yielded is None:
         return None
+    parts = [_row_or_constant(one, loop) for one in yielded]
     ways = (_by_element, _by_index, _by_number)
     arrays = next((found for way in ways if (found := way(function.file, loop, parts))), None)
-    return _Rows(tuple(arrays), again) if arrays else None
+    if not arrays:
+        return None
+    chosen = {
+        row.value for row, one in zip(parts, yielded, strict=True) if row is not one and isinstance(row, cst.Subscript)
+    }
+    return _Rows(tuple(arrays), again, frozenset(chosen))
+
+
+def _row_or_constant(expr: Expression, loop: cst.For) -> Expression:
+    """`xs[i]` of `xs[i] if wanted else ""`, where every turn takes the same way."""
+    if not isinstance(expr, cst.IfExp) or not isinstance(expr.orelse, cst.SimpleString | cst.Integer | cst.Float):
+        return expr
+    changing = _bound_in(loop)
+    return expr if any(isinstance(one, cst.Name) and one.value in changing for one in walk(expr.test)) else expr.body
+
+
+def _bound_in(loop: cst.For) -> set[str]:
+    """The names that a turn sets."""
+    targets = [loop.target, *(one.target for one in walk(loop.body) if isinstance(one, cst.AssignTarget))]
+    return {name.value for target in targets for name in walk(target) if isinstance(name, cst.Name)}
+
+
+def _is_empty(origin: Origin) -> bool:
+    return isinstance(origin.node, cst.List) and not origin.node.elements and not origin.parts
 
 
 def _yielded(statements: list[cst.CSTNode]) -> list[Expression] | None:

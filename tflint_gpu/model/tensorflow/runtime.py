@@ -164,7 +164,7 @@ class Runtime:
                 yield call, device
 
     def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
-        """What surely initialises the runtime before a place: an earlier call there, or before each call of the code."""
+        """What surely initialises the runtime before a place: a call there, or before each call of its code."""
         tree = file.tree
         function = tree.function(node)
         around = {tree.module, *tree.ancestors(node)}
