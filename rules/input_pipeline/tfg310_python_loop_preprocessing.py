@@ -16,9 +16,10 @@ class PythonLoopPreprocessing(Rule):
     Why: each turn starts its operations from Python, on one core, and in a training loop the next step waits for
     all of them. NumPy and TensorFlow do the same to a whole batch in one call, or tf.data does it in `map`
     beside the training. Reported are only loops that run in the training loop, in a generator that feeds it or in a
-    Keras `Sequence`, whose results form one array, and whose calls are all known to work on an axis more.
-    Not reported: a single pass before training, loops in which a turn needs what another one made, loops that read
-    files, that decide something for each element, or that call functions which are not known.
+    Keras `Sequence`, whose results form one array, and whose calls are all known to work on an axis more; an `if` may
+    decide where a result is stored, as a mask does. Not reported: a single pass before training, loops in which a turn
+    needs what another one made, loops that read files, that choose which elements go on, or that call functions which
+    are not known.
 
     Measured: {evidence} The larger an element is, the less the loop costs:
     for pictures of 224 x 224 NumPy itself takes nearly all of the time.

@@ -10,6 +10,7 @@ from checks import found, notebook
 from tflint_gpu.targets import Target
 
 HEAD = """\
+import random
 import numpy as np
 import tensorflow as tf
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
@@ -87,6 +88,38 @@ AGAIN = {  # the row of the loop, below HEAD
         "    def __getitem__(self, index):\n        return self.make(self.ids[index])\n",
         4,
     ),
+    "stored where a test says so": (
+        "def targets(boxes):\n    scores, masks = np.zeros((45, 60)), np.zeros((45, 60))\n    for i in range(45):\n"
+        "        for j in range(60):\n            centre = np.array([i * 16 + 8, j * 16 + 8])\n"
+        "            near = np.abs(boxes - centre)\n            if np.any(near < 8):\n"
+        "                best = np.argmin(near)\n                scores[i, j] = boxes[best, 0]\n                masks[i, j] = 1\n"
+        "            else:\n                masks[i, j] = -1\n    return scores, masks\n"
+        "for x, y in batches:\n    model.train_on_batch(x, targets(y))\n",
+        3,
+    ),
+    "a generator that the loop of steps asks": (
+        "def generate(x):\n    while True:\n        out = np.zeros((32, 4))\n        for i in range(32):\n"
+        "            out[i] = np.log1p(x[i])\n        yield out\nrows = generate(data)\n"
+        "for step in range(900):\n    batch = next(rows)\n    with tf.GradientTape() as tape:\n        loss = model(batch)\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))\n",
+        4,
+    ),
+    "the model called for each row": (
+        "class Memory:\n    def batch(self, net, size):\n        rows, goals = np.zeros((size, 4)), np.zeros((size, 3))\n"
+        "        for i in range(size):\n            at = random.randrange(0, self.count)\n"
+        "            row = np.reshape(self.rows[at], (1, 4))\n            goal = net(row).numpy()\n"
+        "            if self.over[at] == True:\n                goal[self.actions[at]] = self.rewards[at]\n"
+        "            rows[i] = row\n            goals[i] = goal\n        return rows, goals\nmemory = Memory()\n"
+        "for step in range(900):\n    model.train_on_batch(*memory.batch(model, 32))\n",
+        4,
+    ),
+    "assigned to rows of a variable": (
+        "class Batches(tf.keras.utils.Sequence):\n    def __getitem__(self, index):\n"
+        "        fields = tf.Variable(tf.random.uniform((32, 8, 8)))\n        for i in range(int(fields.shape[0])):\n"
+        "            factor = 3.0 / tf.reduce_max(tf.abs(fields[i, ...]))\n"
+        "            fields[i, ...].assign(fields[i, ...] * factor)\n        return fields\n",
+        4,
+    ),
     "loops in each other": (
         "for x, y in batches:\n    out = np.zeros_like(x)\n    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
         "            out[i, j] = np.exp(x[i, j])\n    model.train_on_batch(out, y)\n",
@@ -125,6 +158,14 @@ FINE = {
         "    model.train_on_batch(np.concatenate(views), y)\n"
     ),
     "the loop of the steps": "for x, y in batches:\n    model.train_on_batch(np.sqrt(x), y)\n    print(np.mean(y))\n",
+    "kept from another turn": (
+        "for x, y in batches:\n    best, out = 0, np.zeros(len(x))\n    for i in range(len(x)):\n        if np.max(x[i]) > 3:\n"
+        "            best = np.argmax(x[i])\n        out[i] = x[i][best]\n    model.train_on_batch(x, out)\n"
+    ),
+    "set in some turns, read in all": (
+        "for x, y in batches:\n    out = np.zeros(len(x))\n    for i in range(len(x)):\n        if np.max(x[i]) > 3:\n"
+        "            level = np.sqrt(x[i])\n        out[i] = level\n    model.train_on_batch(x, out)\n"
+    ),
     "decided for each element": (
         "for x, y in batches:\n    rows = []\n    for row in x:\n        if np.max(row) > 3:\n            row = np.sqrt(row)\n"
         "        rows.append(row)\n    model.train_on_batch(np.stack(rows), y)\n"

@@ -14,6 +14,7 @@ from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.repetitions import FEW, TurnFlow, names_of
 
 # Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
@@ -33,7 +34,7 @@ _TENSOR_WORK = frozenset(
         "image.convert_image_dtype image.adjust_brightness image.adjust_contrast image.adjust_gamma image.adjust_hue "
         "image.adjust_saturation image.rgb_to_hsv math.abs math.sqrt math.square math.exp math.log math.log1p "
         "math.sigmoid math.tanh math.sin math.cos math.maximum math.minimum math.pow math.multiply math.divide "
-        "math.add math.subtract"
+        "math.add math.subtract matmul linalg.matmul nn.relu nn.tanh nn.sigmoid nn.softmax"
     ).split()
 )
 # Results of one shape say nothing of the elements' shapes where a function reduces or reshapes them.
@@ -49,7 +50,14 @@ _SHAPING = frozenset(
     (
         "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
         "ones_like stack concatenate swapaxes moveaxis transpose logical_and logical_or logical_not cast constant "
-        "convert_to_tensor"
+        "convert_to_tensor any all zeros ones full empty"
+    ).split()
+)
+# Drawn for all elements at once as well as for each: an index into what is remembered, noise.
+_DRAWING = frozenset(
+    (
+        "random.random random.uniform random.gauss random.randint random.randrange numpy.random.rand "
+        "numpy.random.randn numpy.random.randint numpy.random.random numpy.random.uniform numpy.random.normal"
     ).split()
 )
 _METHODS = frozenset(
@@ -81,8 +89,9 @@ class ElementLoop:
 class ElementLoops:
     """Questions about single loops."""
 
-    def __init__(self, inference: Inference, data: LoopData) -> None:
+    def __init__(self, inference: Inference, kinds: Kinds, data: LoopData) -> None:
         self.inference = inference
+        self.kinds = kinds
         self.data = data
 
     def of(self, file: File, loop: LoopNode) -> ElementLoop | None:
@@ -90,7 +99,9 @@ class ElementLoops:
         if isinstance(loop, cst.While) or self.data.is_at_most(file, loop, FEW) or not self._is_stacked(file, loop):
             return None
         body = loop.body if isinstance(loop, cst.For) else loop
-        if isinstance(loop, cst.For) and (loop.orelse is not None or not _is_straight(file, loop)):
+        if isinstance(loop, cst.For) and (
+            loop.orelse is not None or not _is_straight(file, loop, masks=_stores_all(file, loop))
+        ):
             return None
         if isinstance(loop, cst.BaseComp) and not _is_plain_comprehension(loop):
             return None
@@ -100,7 +111,7 @@ class ElementLoops:
         return self._work(file, loop, elements)
 
     def _elements(self, file: File, loop: LoopNode, body: Node) -> TurnFlow | None:
-        """What is made of an element in a turn; of a loop over indexes, what stands at the index."""
+        """What is made of an element in a turn; of a loop over indexes, what stands there, or is computed of it."""
         data = iterable(loop)
         names = names_of(loop)
         if data is None or not names or any(_PARTS_OF_MODELS.search(_word(node)) for node in walk(data)):
@@ -111,7 +122,11 @@ class ElementLoops:
                 for s in file.tree.subscripts
                 if file.tree.within(s, body) and any(isinstance(n, cst.Name) and n.value in names for n in _indexes(s))
             ]
-            sources: frozenset[Node] = frozenset(found)
+            numbers = [
+                n for n in walk(body) if isinstance(n, cst.Name) and n.value in names and _is_computed_with(file, n)
+            ]
+            drawn = [call for call in file.calls_below.get(loop, ()) if file.name(call.func) in _DRAWING]
+            sources: frozenset[Node] = frozenset([*found, *numbers, *drawn])
         else:
             sources = frozenset(n for n in walk(body) if isinstance(n, cst.Name) and n.value in names)
         return TurnFlow(file, loop, sources) if sources else None
@@ -140,11 +155,17 @@ class ElementLoops:
                 return name
             if short in _REDUCING and self._is_beside_arithmetic(file, call):
                 return name
-            return "" if short in _SHAPING or short in _REDUCING else None
+            return "" if short in _SHAPING or short in _REDUCING or name in _DRAWING else None
+        if name in _DRAWING:
+            return ""
         if any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS):
             return ""
         if method_name(call) == "append" and len(call.args) == 1:
             return ""
+        if _stored_by(call) is not None:
+            return ""
+        if self.kinds.is_surely(file, call.func, "model"):
+            return "the model"
         callees = self.inference.callees(file, call)
         if not callees:
             return "" if method_name(call) in _METHODS else None
@@ -182,11 +203,7 @@ class ElementLoops:
         names = {dotted_name(c.func.value) for c in file.calls_below.get(loop, ()) if _appends(c)}  # type: ignore[attr-defined]
         if names:
             return all(name is not None and self._is_list_stacked(file, loop, name) for name in names)
-        indexes = names_of(loop)
-        stores = [s for s, _ in file.tree.item_assignments if file.tree.within(s, loop)]
-        return bool(stores) and all(
-            any(isinstance(n, cst.Name) and n.value in indexes for n in _indexes(store)) for store in stores
-        )
+        return _stores_all(file, loop)
 
     def _goes_into_array(self, file: File, display: Expression) -> bool:
         """Whether a list is made an array where it stands, or by the name that it gets."""
@@ -204,6 +221,41 @@ class ElementLoops:
             and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
             for call in calls
         )
+
+
+def _stores_all(file: File, loop: LoopNode) -> bool:
+    """Whether a turn gives its results away by storing them at its own index, and by nothing else."""
+    indexes = names_of(loop)
+    made = _assigned_in(loop)
+    stores = [
+        store
+        for store, _ in file.tree.item_assignments
+        if file.tree.within(store, loop) and not (isinstance(store.value, cst.Name) and store.value.value in made)
+    ]
+    stores += [store for call in file.calls_below.get(loop, ()) if (store := _stored_by(call)) is not None]
+    if any(_appends(call) for call in file.calls_below.get(loop, ())):
+        return False
+    return bool(stores) and all(
+        any(isinstance(n, cst.Name) and n.value in indexes for n in _indexes(store)) for store in stores
+    )
+
+
+def _assigned_in(loop: LoopNode) -> set[str]:
+    """The names to which a turn assigns something of its own."""
+    body = loop.body if isinstance(loop, cst.For) else loop
+    assigned = (one for one in walk(body) if isinstance(one, cst.AssignTarget))
+    return {one.target.value for one in assigned if isinstance(one.target, cst.Name)}
+
+
+def _stored_by(call: cst.Call) -> cst.Subscript | None:
+    """`x[i, ...]` of `x[i, ...].assign(v)`, as variables of TensorFlow are changed."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return owner if method_name(call) == "assign" and isinstance(owner, cst.Subscript) else None
+
+
+def _is_computed_with(file: File, name: cst.Name) -> bool:
+    parent = file.tree.parents.get(name)
+    return isinstance(parent, cst.BinaryOperation | cst.UnaryOperation)
 
 
 def _word(node: Node) -> str:
@@ -228,10 +280,16 @@ def _is_plain_comprehension(loop: cst.BaseComp) -> bool:
     return not any(isinstance(node, (*_BLOCKS, *_FLOW, cst.BaseComp)) for node in walk(loop.elt))
 
 
-def _is_straight(file: File, place: cst.For | cst.FunctionDef, *, returns: bool = False) -> bool:
-    """Whether a loop's or function's body is statements one behind the other, that put nothing into attributes."""
+def _is_straight(file: File, place: cst.For | cst.FunctionDef, *, returns: bool = False, masks: bool = False) -> bool:
+    """Whether a loop's or function's body is statements one behind the other, that put nothing into attributes.
+
+    Arguments:
+        masks: `if` may stand there, too: what it decides is only where something is stored, as a mask does.
+    """
     for node in walk(place.body):
         if isinstance(node, cst.Return) and returns:
+            continue
+        if isinstance(node, cst.If) and masks and not isinstance(node.test, cst.BooleanOperation):
             continue
         if isinstance(node, (*_FLOW, *_BLOCKS, cst.If, cst.BooleanOperation, cst.BaseComp)):
             return False
@@ -268,9 +326,25 @@ def _carries(file: File, loop: cst.For) -> bool:
     for name in (n for n in walk(loop.body) if isinstance(n, cst.Name) and n.value in assigned):
         first = assigned[name.value]
         assert isinstance(first, cst.Assign)
-        if order[name] < order[first] or file.tree.within(name, first.value):
+        if (
+            order[name] < order[first]
+            or file.tree.within(name, first.value)
+            or _may_be_skipped(file, loop, first, name)
+        ):
             return True
     return _reads_stored(file, loop)
+
+
+def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
+    """Whether a name may be read in a turn that came by its assignment, under an `if`, without running it."""
+    for parent in file.tree.ancestors(first):
+        if parent is loop:
+            return False
+        if isinstance(parent, cst.If):
+            branch = parent.body if file.tree.within(first, parent.body) else parent.orelse
+            if branch is None or not file.tree.within(name, branch):
+                return True
+    return False
 
 
 def _reads_stored(file: File, loop: cst.For) -> bool:

@@ -64,7 +64,7 @@ class Preparations:
         self.training = training
         self.loops = loops
         self.repetitions = repetitions
-        self.elements = ElementLoops(inference, data)
+        self.elements = ElementLoops(inference, training.kinds, data)
 
     @cached_property
     def repeated(self) -> list[Preparation]:
@@ -123,6 +123,11 @@ class Preparations:
             for call in file.method_calls("fit", "fit_generator"):
                 if call.args and self._is_from(file, call.args[0].value, generator):
                     return Preparation(inner, "generator", file, call, path)
+            for call in file.calls_ending_with("next"):
+                if call.args and self._is_from(file, call.args[0].value, generator):
+                    training = (one for one in _loops_around(file, call) if self.training.takes_gradients(file, one))
+                    if any(True for _ in training):
+                        return Preparation(inner, "generator", file, call, path)
             for loop in file.tree.loops:
                 data = iterable(loop)
                 if (
