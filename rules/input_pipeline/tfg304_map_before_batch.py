@@ -124,7 +124,7 @@ def _places(model: Model) -> list[_Place]:
     kept_as_it_is: set[object] = set()
     for chain in _chains(model):
         place = _place(model, chain)
-        moved = set()
+        moved: set[object] = set(_movable(model, chain))
         if place is not None:
             found.setdefault(place.map.call, place)
             moved = {place.map.call, *(other.call for other in place.others)}
@@ -165,6 +165,17 @@ def _place(model: Model, chain: Chain) -> _Place | None:
     cache = next((o for o in operations[end:] if o.name == "cache"), None)
     shuffles = tuple(o for o in operations[:end] if o.name == "shuffle")
     return _Place(maps[0], operations[end], tuple(maps[1:]), shuffles, cache)
+
+
+def _movable(model: Model, chain: Chain) -> Iterator[cst.Call]:
+    """The maps that may stand behind the batch although there is one between that turns pictures over."""
+    operations = chain.operations
+    end = next((i for i, o in enumerate(operations) if o.name in BATCHING), 0)
+    for operation in reversed(operations[:end]):
+        if operation.name == "map" and model.mapped_functions.is_element_wise(operation, keeps_rank=True):
+            yield operation.call
+        elif operation.name not in _BETWEEN and not model.mapped_functions.only_flips(operation):
+            return
 
 
 def _has_rows(chain: Chain) -> bool:

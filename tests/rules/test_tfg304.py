@@ -74,6 +74,12 @@ ELEMENT_WISE = {
     "cache before": "model.fit(rows.cache().map(lambda x: x / 255).batch(32))",
     "list that grows": "found = []\nfor p in paths:\n    found.append(read(p))\n"
     "model.fit(tf.data.Dataset.from_tensor_slices(found).map(lambda x: x / 255).batch(32))",
+    "flipped on another way": "def make(ds, flip=True):\n    ds = ds.map(lambda x: x / 255)\n    if flip:\n"
+    "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
+    "model.fit(make(rows, NAME == 'cifar').shuffle(99).batch(32))",
+    "flipped on another way, with labels": "def flipped(x, y):\n    return tf.image.flip_up_down(x), y\n"
+    "def make(ds, flip=True):\n    ds = ds.map(lambda x, y: (x / 255, y))\n    if flip:\n        ds = ds.map(flipped)\n"
+    "    return ds\nmodel.fit(make(source, NAME == 'cifar').batch(32))",
     "beside a glance": "ds = rows.map(lambda x: x / 255)\nfor x in ds.take(3):\n    print(x)\nmodel.fit(ds.batch(32))",
 }
 SILENT = {
@@ -92,6 +98,12 @@ SILENT = {
     "random noise": "model.fit(rows.map(lambda x: x + tf.random.normal([])).batch(32))",
     "draw as a setting": "rng = tf.random.Generator.from_seed(1)\n"
     "model.fit(rows.map(lambda x: tf.image.adjust_hue(x, rng.uniform([]))).batch(32))",
+    "flipped on every way": "model.fit(rows.map(lambda x: x / 255).map(tf.image.random_flip_left_right).batch(32))",
+    "cropped on another way": "def make(ds, crop=True):\n    ds = ds.map(lambda x: x / 255)\n    if crop:\n"
+    "        ds = ds.map(lambda x: tf.image.random_crop(x, [8, 8, 3]))\n    return ds\n"
+    "model.fit(make(rows, NAME == 'cifar').batch(32))",
+    "an axis for the flip on another way": "def make(ds, flip=True):\n    ds = ds.map(lambda x: x[..., tf.newaxis])\n    if flip:\n"
+    "        ds = ds.map(tf.image.random_flip_left_right)\n    return ds\nmodel.fit(make(rows, NAME == 'cifar').batch(32))",
     "Python": "model.fit(rows.map(lambda x: tf.numpy_function(f, [x], tf.float32)).batch(32))",
     "reshape with -1 first": "model.fit(rows.map(lambda x: tf.reshape(x, [-1, 784])).batch(32))",
     "reshape": "model.fit(rows.map(lambda x: tf.reshape(x, (28, 28, 1))).batch(32))",

@@ -47,6 +47,7 @@ _CHANNELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb"])
 _SHAPED = {"tf.reshape": 1, "numpy.reshape": 1, "tf.constant": 2}
 """What makes a tensor of a shape, and which argument says that."""
 _AXES = frozenset(["expand_dims", "squeeze"])
+_RANKS = _AXES | {"new last axis", "one_hot", "record"}
 # They take one serialized record, or a batch of them.
 _PARSERS = frozenset(["tf.io.parse_example", "tf.parse_example", "tf.compat.v1.parse_example"])
 _FIXED = frozenset(["tf.io.FixedLenFeature", "tf.FixedLenFeature", "tf.compat.v1.FixedLenFeature"])
@@ -105,6 +106,12 @@ class ElementWise:
         if not returned or not all(v and v.parts == frozenset(self.components) and not v.is_number for v in returned):
             return False
         return is_plain(self.inference, self.function, self._understood)
+
+    def keeps_rank(self) -> bool:
+        """Of such a function: whether it adds no axis, and takes none away."""
+        return not any(
+            isinstance(part, str) and part in _RANKS for value in self._known.values() for part in _shape(value)
+        )
 
     def _expression(self, file: File, expr: Expression, context: Context | None) -> _Value | None:
         key = (expr, context)
@@ -351,6 +358,10 @@ def _reshaped(value: _Value | None, how: str) -> _Value | None:
     if value is None or value.shape is None:
         return None
     return replace(value, shape=(*value.shape, how))
+
+
+def _shape(value: _Value | None) -> tuple[object, ...]:
+    return value.shape or () if value is not None else ()
 
 
 def _is_number(value: object) -> bool:

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Node, argument, method_name
+from tflint_gpu.model.python.syntax import Node, argument, displayed, method_name
 from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.element_wise import ElementWise
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -51,6 +51,11 @@ _UNLOCKED = (
 )
 
 
+_FLIPS = frozenset(
+    f"tf.image.{name}" for name in "random_flip_left_right random_flip_up_down flip_left_right flip_up_down".split()
+)
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """Why tf.data runs a function for one element after the other: a call in it, and what that does.
@@ -73,21 +78,42 @@ class MappedFunctions:
         self.inference = inference
         self.constants = constants
         self.guards = guards
-        self._element_wise: dict[Node, bool] = {}
+        self._element_wise: dict[Node, tuple[bool, bool]] = {}
 
     def of(self, operation: Operation) -> tuple[Callee, ...]:
         """The functions that an operation may run; none where one of them is not known."""
         given = argument(operation.call, 0, "map_func")
         return self.inference.callables(operation.file, given, operation.context) if given is not None else ()
 
-    def is_element_wise(self, operation: Operation) -> bool:
-        """Whether an operation's function certainly does to a batch what it does to each element of it."""
+    def is_element_wise(self, operation: Operation, keeps_rank: bool = False) -> bool:
+        """Whether an operation's function certainly does to a batch what it does to each element of it.
+
+        Arguments:
+            keeps_rank: it gives each component as many axes as it gets.
+        """
         if operation.call not in self._element_wise:
             callees = self.of(operation)
-            self._element_wise[operation.call] = (
-                len(callees) == 1 and ElementWise(self.inference, self.constants, callees[0], operation.context).holds()
-            )
-        return self._element_wise[operation.call]
+            seen = [ElementWise(self.inference, self.constants, one, operation.context) for one in callees]
+            holds = len(seen) == 1 and seen[0].holds()
+            self._element_wise[operation.call] = holds, holds and seen[0].keeps_rank()
+        return self._element_wise[operation.call][keeps_rank]
+
+    def only_flips(self, operation: Operation) -> bool:
+        """Whether an operation's function turns pictures over, and does nothing else."""
+        given = argument(operation.call, 0, "map_func")
+        if operation.name != "map" or given is None:
+            return False
+        if operation.file.name(given) in _FLIPS:
+            return True
+        callees = self.of(operation)
+        return len(callees) == 1 and all(
+            isinstance(part, cst.Name) or (isinstance(part, cst.Call) and self._flips(callees[0].function.file, part))
+            for value in callees[0].function.file.returned(callees[0].function.node)
+            for part in displayed(value)
+        )
+
+    def _flips(self, file: File, call: cst.Call) -> bool:
+        return file.name(call.func) in _FLIPS and bool(call.args) and isinstance(call.args[0].value, cst.Name)
 
     def may_take_long(self, operation: Operation) -> bool:
         """Whether an operation's function is unknown, or decodes, reads, resizes or calls Python."""
