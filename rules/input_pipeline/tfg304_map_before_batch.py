@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import libcst as cst
+
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.chains import Chain, Operation
@@ -40,8 +42,8 @@ class MapBeforeBatch(Rule):
     operation is known to work on a batch, which use all components of the element, and between
     which and `batch` there is nothing but `shuffle`, `take`, `skip` and `repeat`: never what decodes,
     parses single records, resizes, reshapes, draws random numbers or indexes; `tf.io.parse_example` of features of
-    fixed shape takes a batch. With a `cache` between, the order
-    is right as it is. Behind a map that decodes or reads files it makes no difference.
+    fixed shape takes a batch. A map that turns pictures over on another way through the program may stay before
+    `batch`. With a `cache` between, the order is right as it is. Behind a map that decodes or reads files it makes no difference.
 
     Measured: {evidence}
 

@@ -77,6 +77,9 @@ ELEMENT_WISE = {
     "flipped on another way": "def make(ds, flip=True):\n    ds = ds.map(lambda x: x / 255)\n    if flip:\n"
     "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
     "model.fit(make(rows, NAME == 'cifar').shuffle(99).batch(32))",
+    "two ways, one that flips": "def prep(ds, train):\n    ds = ds.map(lambda x: x / 255)\n    if train:\n"
+    "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
+    "model.fit(prep(rows, True).batch(8), validation_data=prep(rows, False).batch(8))",
     "flipped on another way, with labels": "def flipped(x, y):\n    return tf.image.flip_up_down(x), y\n"
     "def make(ds, flip=True):\n    ds = ds.map(lambda x, y: (x / 255, y))\n    if flip:\n        ds = ds.map(flipped)\n"
     "    return ds\nmodel.fit(make(source, NAME == 'cifar').batch(32))",
@@ -162,7 +165,7 @@ SILENT = {
     "windows": "model.fit(rows.window(5).map(lambda w: (w, w)).batch(2))",
     "read unbatched too": "ds = rows.map(lambda x: x / 255)\nfor x in ds:\n    use(x)\nmodel.fit(ds.batch(32))",
     "two ways, one random": "def prep(ds, train):\n    ds = ds.map(lambda x: x / 255)\n    if train:\n"
-    "        ds = ds.map(lambda x: tf.image.random_flip_left_right(x))\n    return ds\n"
+    "        ds = ds.map(lambda x: tf.image.random_crop(x, [8, 8, 3]))\n    return ds\n"
     "model.fit(prep(rows, True).batch(8), validation_data=prep(rows, False).batch(8))",
     "not a dataset": "import pandas as pd\npd.Series(labels).map(lambda x: x / 255).batch(32)",
     "default that is an array": "def prep(x, mean=np.zeros(3)):\n    return x - mean\nmodel.fit(rows.map(prep).batch(8))",
