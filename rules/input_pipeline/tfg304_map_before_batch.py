@@ -43,7 +43,8 @@ class MapBeforeBatch(Rule):
     which and `batch` there is nothing but `shuffle`, `take`, `skip` and `repeat`: never what decodes,
     parses single records, resizes, reshapes, draws random numbers or indexes; `tf.io.parse_example` of features of
     fixed shape takes a batch. A map that turns pictures over on another way through the program may stay before
-    `batch`. With a `cache` between, the order is right as it is. Behind a map that decodes or reads files it makes no difference.
+    `batch`. With a `cache` between, the order is right as it is. Behind a map that decodes or reads files it makes no
+    difference.
 
     Measured: {evidence}
 
