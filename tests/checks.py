@@ -70,7 +70,8 @@ def fixed(code: str, folder: Path, only: str) -> str:
     edits = []
     for rule, finding in findings(text, folder):
         if rule.code == only and finding.fix is not None:
-            edits.extend(placed(finding.fix, finding.file).edits)
+            fix = placed(finding.fix, finding.file)
+            edits.extend(fix.edits if fix is not None else ())
     for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end), reverse=True):
         text = text[: edit.start] + edit.content + text[edit.end :]
     return text

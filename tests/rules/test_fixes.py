@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checks import fixed
 
 _ELEMENT_WISE = ["sin", "cos", "tanh", "exp", "sqrt", "abs", "square", "log1p", "sign", "floor"]
 _LAYER = """
@@ -175,3 +176,24 @@ def test_mixed_indentation_is_mended(tmp_path: Path) -> None:
         "    tf.config.experimental.set_memory_growth(gpu, True)\n",
         1,
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('f"GPU: {tf.test.is_gpu_available()}"', "f\"GPU: {bool(tf.config.list_physical_devices('GPU'))}\""),
+        ("f'GPU: {tf.test.is_gpu_available()}'", "f'GPU: {bool(tf.config.list_physical_devices(\"GPU\"))}'"),
+        ('f"""GPU: {tf.test.is_gpu_available()}"""', 'f"""GPU: {bool(tf.config.list_physical_devices("GPU"))}"""'),
+    ],
+)
+def test_a_fix_in_an_f_string_has_quotes_that_may_stand_there(before: str, after: str, tmp_path: Path) -> None:
+    """Protects files from code that Python before 3.12 does not parse."""
+    assert (
+        fixed(f"import tensorflow as tf\nprint({before})\n", tmp_path, "TFG701")
+        == f"import tensorflow as tf\nprint({after})\n"
+    )
+
+
+def test_where_no_quotes_will_do_nothing_is_mended(tmp_path: Path) -> None:
+    code = "import tensorflow as tf\nprint(f\"{'a' if f'{tf.test.is_gpu_available()}' else 'b'}\")\n"
+    assert fixed(code, tmp_path, "TFG701") == code

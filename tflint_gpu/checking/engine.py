@@ -356,9 +356,18 @@ class Batch:
 
 
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
-    """A fix with offsets instead of nodes; None if it spans cells of a notebook."""
+    """A fix with offsets instead of nodes; None if it spans cells of a notebook, or cannot stand in an f-string."""
+    from tflint_gpu.model.python.quoting import within_text
+
     source = file.source
-    edits = [placed_edit(source, file.span(edit.node), edit.text, edit.where) for edit in fix.edits]
+    texts = [within_text(file, edit.node, edit.text) for edit in fix.edits]
+    edits = [
+        placed_edit(source, file.span(edit.node), text, edit.where)
+        for edit, text in zip(fix.edits, texts, strict=True)
+        if text is not None
+    ]
+    if len(edits) < len(texts):
+        return None
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
     return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
