@@ -62,6 +62,7 @@ MENDED = {
         "    grads", "    if len(x.shape) > 2 and model is not None:\n        loss = 2 * loss\n    grads"
     )
     + LOOP,
+    "shape that is shown": STEP.replace("    grads", "    print(x.shape)\n    grads") + LOOP,
     "list of its own": STEP.replace("    grads", "    seen = []\n    seen.append(loss)\n    grads") + LOOP,
 }
 MENDED["layer of the project"] = MENDED["layer of the project"].replace("model = Net()", "net = Net()")

@@ -117,7 +117,7 @@ class Traceability:
             return entry(traced)[1] in entries
 
         for effect in (one for group in assumed.side_effects.all for one in group):
-            if is_own(effect.traced):
+            if is_own(effect.traced) and effect.kind != "shape":
                 text = _EFFECTS[effect.kind].format(target=effect.target)
                 yield Obstacle(effect.traced.file, effect.node, text)
         for created in (one for group in assumed.created_state.in_every_call for one in group):
