@@ -62,11 +62,9 @@ MENDED = {
         "    grads", "    if len(x.shape) > 2 and model is not None:\n        loss = 2 * loss\n    grads"
     )
     + LOOP,
-    "shape that is shown": STEP.replace("    grads", "    print(x.shape)\n    grads") + LOOP,
     "list of its own": STEP.replace("    grads", "    seen = []\n    seen.append(loss)\n    grads") + LOOP,
 }
 MENDED["layer of the project"] = MENDED["layer of the project"].replace("model = Net()", "net = Net()")
-
 NOT_MENDED = {
     "print": (STEP + "    print(loss)\n" + LOOP, "`print` in it would run only while it is traced"),
     "list": ("seen = []\n" + STEP + "    seen.append(1)\n" + LOOP, "it changes `seen`"),
@@ -158,6 +156,14 @@ def test_step_of_another_file_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(HEAD + STEP)
     for one in (f for r, f in findings(HEAD + "import steps\n" + LOOP.replace("step(", "steps.step("), tmp_path)):
         assert one.fix is None or "step" not in one.fix.message
+
+
+def test_a_shape_that_is_shown_beside_the_step_is_no_obstacle(tmp_path: Path) -> None:
+    code = HEAD + "def rows():\n    print('shape', model.input.shape)\n    return dataset\n" + STEP
+    code += "def train():\n    for x, y in rows():\n        step(x, y)\ntrain()\n"
+    assert "TFG202" in {one for one, _ in found(code, tmp_path)}
+    inline = HEAD + "def show(x):\n    print(x.shape)\n" + STEP.replace("    grads", "    show(x)\n    grads", 1) + LOOP
+    assert "TFG202" in {one for one, _ in found(inline, tmp_path)}
 
 
 def test_notebook(tmp_path: Path) -> None:
