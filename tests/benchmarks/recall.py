@@ -4,8 +4,9 @@
 
 `tests/recall/*.toml` has the places: each was written down by somebody who read the code before the linter ran.
 FOLDER has a folder for each repository, called `owner+name`; places in repositories that are not there are left out.
-A finding of the same rule, or of the one in `found_as`, within three lines counts as the place. Places with `unsettled`
-say why it is not known whether anything costs time there; they are counted apart.
+A finding of the same rule, or of the one in `found_as`, within three lines counts as the place. What has one finding
+with another place, `told_with` its line, must stand in that finding's related places. Places with `unsettled` say why
+it is not known whether anything costs time there; they are counted apart.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ else:
 
 PLACES = Path(__file__).parents[1] / "recall"
 NEAR = 3
+_Place = tuple[str, int | None, int, str]
 
 
 def main() -> None:
@@ -44,10 +46,11 @@ def main() -> None:
         if not folder.is_dir():
             print(f"{repository} is not in {arguments.folder}: {len(places)} places are left out")
             continue
-        reported = _reported(folder)
+        reported, told = _reported(folder)
         for place in places:
             found = any(
-                (place["file"], place.get("cell"), place["line"] + by, code) in reported
+                (place["file"], place.get("cell"), place["line"] + by, code)
+                in (told if "told_with" in place else reported)
                 for by in range(-NEAR, NEAR + 1)
                 for code in (place["code"], place.get("found_as"))
             )
@@ -61,18 +64,20 @@ def main() -> None:
     print(f"counted apart: {', '.join(f'{n} of {code}' for code, n in unsettled.items()) or 'none'}")
 
 
-def _reported(folder: Path) -> set[tuple[str, int | None, int, str]]:
+def _reported(folder: Path) -> tuple[set[_Place], set[_Place]]:
+    """Where the findings of a repository are, and where their related places are."""
     command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--output-format", "json", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return {
-        (
-            Path(one["filename"]).relative_to(folder.resolve()).as_posix(),
-            one["cell"],
-            one["location"]["row"],
-            one["code"],
-        )
-        for one in json.loads(done.stdout)
-    }
+    findings = json.loads(done.stdout)
+    return (
+        {_place(folder, one, one["code"]) for one in findings},
+        {_place(folder, related, one["code"]) for one in findings for related in one["related"]},
+    )
+
+
+def _place(folder: Path, one: dict[str, Any], code: str) -> _Place:
+    name = Path(one["filename"]).relative_to(folder.resolve()).as_posix()
+    return name, one["cell"], one["location"]["row"], code
 
 
 def _print(counts: dict[bool, dict[str, Counter[bool]]]) -> None:
