@@ -149,6 +149,7 @@ SILENT = {
     + "with tf.GradientTape():\n    pass\nif hasattr(tf, 'contrib'):\n    class C(tf.contrib.rnn.RNNCell):\n        pass\n",
     "function under a flag": TF
     + "if IS_TF1:\n    def gpu():\n        return tf.test.is_gpu_available()\nelse:\n    gpu = None\n",
+    "put in its place": TF + "tf.config.experimental.list_physical_devices = lambda kind: []\n",
     "another tf": "from mine import tf\ntf.test.is_gpu_available()\ntf.data.experimental.AUTOTUNE\n",
     "own function": TF + "def is_gpu_available():\n    return True\nis_gpu_available()\n",
     "own method": TF
