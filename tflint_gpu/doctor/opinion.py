@@ -29,6 +29,8 @@ _CHECKS: tuple[Check, ...] = (
     machine.of_a_machine_without_cards,
 )
 _NO_REASON = "TFG923"  # TensorFlow lists no GPU, and nothing says why
+_NO_CARD = "TFG924"
+_AND_NO_CARD = " (and there is no NVIDIA card here: TensorFlow will compute on the CPU)"
 _RANKS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -81,7 +83,9 @@ class Opinion:
         first = self.diagnoses[0]
         what = first.command or first.remedy
         where = f" ({first.filename}:{first.row})" if first.filename else ""
-        return f"{what}{where}" if first.severity != "info" else f"nothing: {first.means[0].lower()}{first.means[1:]}"
+        if first.severity == "info":
+            return f"nothing: {first.means[0].lower()}{first.means[1:]}"
+        return f"{what}{where}{_AND_NO_CARD if any(one.code == _NO_CARD for one in self.diagnoses) else ''}"
 
 
 def opinion(facts: Facts) -> Opinion:
