@@ -17,7 +17,12 @@ _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", 
 _CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
 _NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build it for this one."
 _ROSETTA = "On a Mac with Apple's processor use a Python for arm64: one for Intel runs in Rosetta, without AVX there."
-_BRING_IT = (*_SAME_MODULE, "tensorflow-macos", "tensorflow-intel", "tensorflow-cpu-aws")  # what it depends on somewhere
+_BRING_IT = (
+    *_SAME_MODULE,
+    "tensorflow-macos",
+    "tensorflow-intel",
+    "tensorflow-cpu-aws",
+)  # what it depends on somewhere
 _METAL, _ITS_PLUGIN = "tensorflow-metal", "libmetal_plugin"
 _UNLOADED = re.compile(r"Could not load dynamic library '([^']+)'")
 _DRIVERS_OWN = "libcuda.so.1"

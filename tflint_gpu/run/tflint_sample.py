@@ -1,8 +1,8 @@
-"""Runs your program as Python would, and samples its stacks from a thread meanwhile: `tflint-gpu run` starts it.
+"""Samples the stacks of the process that it is in, from a thread: `tflint-gpu run` puts it into your program.
 
 Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
 your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
-and of the processes that `multiprocessing` starts, the line of yours that runs. Nothing of Keras or TensorFlow is
+and of the Python processes that your program starts, the line of yours that runs. Nothing of Keras or TensorFlow is
 imported or changed: all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a
 program crashes.
 
@@ -14,7 +14,6 @@ waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use
 
 from __future__ import annotations
 
-import importlib.machinery
 import json
 import os
 import signal
@@ -23,21 +22,13 @@ import sysconfig
 import threading
 import time
 import types
-from typing import Any, Callable
-
-Hook = Callable[..., Any]
+from typing import Any
 
 HERE = os.getcwd()  # a program may go elsewhere
 DEEPEST = 8  # lines of the user's on one stack
 MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
 PIPE_WIDTH = 4000  # what is written at once stays together, also beside forked processes: less than PIPE_BUF
-PASSED_ON = {
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCHLD")
-    if hasattr(signal, name)
-}
 MEMORY_EVERY = 1.0
-STARTS = ("from multiprocessing.spawn import spawn_main", "from multiprocessing.forkserver import main")
 STATES_EVERY = 0.1
 
 _LIBRARIES = tuple(
@@ -139,6 +130,15 @@ class Sampler:
         self.pipe_is = os.fstat(pipe)
         self.is_stopped = False
         self.restart(is_main)
+
+    @property
+    def has_pipe(self) -> bool:
+        """Whether the pipe is still there: a program may close it, and another file may get its number."""
+        try:
+            now = os.fstat(self.pipe)
+        except OSError:
+            return False
+        return (now.st_dev, now.st_ino) == (self.pipe_is.st_dev, self.pipe_is.st_ino)
 
     def restart(self, is_main: bool = False) -> None:
         """Begin in this process, which may be a forked one: a thread does not come along."""
@@ -299,8 +299,7 @@ class Sampler:
 
     def _flush(self) -> None:
         """Write whole lines, as many at once as a pipe keeps together."""
-        now = os.fstat(self.pipe)
-        if (now.st_dev, now.st_ino) != (self.pipe_is.st_dev, self.pipe_is.st_ino):
+        if not self.has_pipe:
             raise OSError("the program has closed the pipe, and its number is another file's now")
         lines, self.lines = self.lines, []
         part = b""
@@ -316,133 +315,3 @@ class Sampler:
 def _last_row(code: types.CodeType) -> int:
     rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else []
     return max([code.co_firstlineno, *rows])
-
-
-def _without_us(hook: Hook) -> Hook:
-    """An exception hook that shows no frames of this file."""
-
-    def shown(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
-        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>", _RUNPY):
-            trace = trace.tb_next
-        hook(kind, error.with_traceback(trace), trace)
-
-    return shown
-
-
-_RUNPY = os.path.join(os.path.dirname(os.__file__), "runpy.py")
-
-
-def main() -> None:
-    """Run the program that the command line names, with its own arguments."""
-    pipe, interval, asks_memory, kind, target = sys.argv[1:6]
-    if hasattr(signal, "pthread_sigmask"):
-        # Whoever started this holds back the signals that it passes on.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    os.set_inheritable(int(pipe), False)
-    module = types.ModuleType("__main__")
-    inherited: dict[str, Any] = {"__builtins__": __builtins__}
-    if "__annotations__" in globals():  # up to Python 3.13
-        inherited["__annotations__"] = {}
-    module.__dict__.update(inherited)
-    sys.modules["tflint_sample"] = sys.modules["__main__"]
-    sys.modules["__main__"] = module
-    sampler = Sampler(float(interval), asks_memory == "1")
-    sampler.begin(int(pipe))
-    follow(sampler)
-    try:
-        if kind == "module":
-            sys.argv[:] = [target, *sys.argv[6:]]
-            sys.path[0] = os.getcwd()
-            __import__("runpy")._run_module_as_main(target)
-        else:
-            sys.argv[:] = [target, *sys.argv[6:]]
-            _run_file(target, module)
-    except SystemExit:
-        raise
-    except BaseException:
-        sys.excepthook = _without_us(sys.excepthook)
-        raise
-
-
-def join(pipe: int, interval: float) -> None:
-    """Sample a process that the program has started anew; its own code starts this, see `_sampled`."""
-    os.set_inheritable(pipe, False)
-    sampler = Sampler(interval, False)
-    sampler.begin(pipe, is_main=False)
-    follow(sampler)
-
-
-def follow(sampler: Sampler) -> None:
-    """Sample the processes that `multiprocessing` will start, by whichever method, too."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=sampler.restart)
-    known = sys.modules.get("multiprocessing.util")
-    if known is not None:
-        _sample_spawned(known, sampler)
-    else:
-        sys.meta_path.insert(0, _Multiprocessing(sampler))
-
-
-class _Multiprocessing:
-    """Finds `multiprocessing.util` as Python does, and makes it start processes with the sampler."""
-
-    def __init__(self, sampler: Sampler) -> None:
-        self.sampler = sampler
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "multiprocessing.util":
-            return None
-        sys.meta_path.remove(self)
-        spec: Any = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            load = spec.loader.exec_module
-
-            def exec_module(module: types.ModuleType) -> None:
-                load(module)
-                _sample_spawned(module, self.sampler)
-
-            spec.loader.exec_module = exec_module
-        return spec
-
-
-def _sample_spawned(util: Any, sampler: Sampler) -> None:
-    """Let `multiprocessing` give its new interpreters the sampler and the pipe."""
-    start = getattr(util, "spawnv_passfds", None)
-    if start is None:
-        return
-
-    def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
-        sampled = None if sampler.is_stopped else _sampled(args, sampler)
-        return start(path, args, passfds) if sampled is None else start(path, sampled, [*passfds, sampler.pipe])
-
-    util.spawnv_passfds = spawnv_passfds
-
-
-def _sampled(args: Any, sampler: Sampler) -> list[Any] | None:
-    """The command of a new process with the sampler; None for what runs no code of the user's."""
-    at = next((number for number, one in enumerate(args) if isinstance(one, str) and one.startswith(STARTS)), None)
-    if at is None:
-        return None
-    names = {"__name__": "tflint_sample", "__file__": __file__}
-    load = f"t={names!r}; exec(compile(open({__file__!r}, 'rb').read(), {__file__!r}, 'exec'), t)"
-    program = f"{load}; t['join']({sampler.pipe}, {sampler.interval}); del t; {args[at]}"
-    return [*args[:at], program, *args[at + 1 :]]
-
-
-def _run_file(path: str, module: types.ModuleType) -> None:
-    """What `python path` does with a file; a folder or a zip archive with a `__main__.py` are left to `runpy`."""
-    if not os.path.isfile(path) or path.endswith((".pyc", ".zip", ".pyz")):
-        __import__("runpy").run_path(path, run_name="__main__")
-        return
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
-    if sys.version_info >= (3, 9):
-        path = os.path.abspath(path)
-    loader = importlib.machinery.SourceFileLoader("__main__", path)
-    module.__dict__.update(__file__=path, __loader__=loader, __cached__=None, __spec__=None)
-    with open(path, "rb") as file:
-        text = file.read()
-    exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
-
-
-if __name__ == "__main__":
-    main()
