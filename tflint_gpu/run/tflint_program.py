@@ -101,7 +101,7 @@ def follow(sampler: Sampler) -> None:
         return start(sampled, executables, close, tuple(sorted({*keep, sampler.pipe})), *rest)
 
     starter.fork_exec = fork_exec
-    known = sys.modules.get("subprocess")
+    known: Any = sys.modules.get("subprocess")
     if hasattr(known, "_fork_exec"):
         known._fork_exec = fork_exec
 
