@@ -305,7 +305,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
 def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -> None:
     write("""
-        import os, time
+        import json, os, time
 
         def sleeping(seconds):
             time.sleep(seconds)
@@ -315,17 +315,23 @@ def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -
             while time.monotonic() < end:
                 pass
 
-        os.chdir("/")
-        sleeping(1.5)
-        counting(1.5)
+        truth = {}
+        with open("truth.json", "w") as file:
+            os.chdir("/")
+            for one in (sleeping, counting):
+                began = time.monotonic()
+                one(1.5)
+                truth[one.__name__] = time.monotonic() - began
+            json.dump(truth, file)
     """)
     report = measured(tmp_path, "program.py")
+    truth = json.loads((tmp_path / "truth.json").read_text())
     seconds = {}
     for line in report["lines"]:
         assert line["filename"] in (None, str(tmp_path / "program.py"))
         seconds[line["function"]] = seconds.get(line["function"], 0.0) + line["seconds"]
     for name in ("sleeping", "counting"):
-        assert abs(seconds[name] - 1.5) < 0.05 * report["seconds"], seconds
+        assert abs(seconds[name] - truth[name]) < 0.05 * report["seconds"], (seconds, truth)
 
 
 def test_settings_that_are_broken_meanwhile_cost_the_findings_and_not_the_report(tmp_path: Path, write: Write) -> None:

@@ -14,6 +14,7 @@ waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -22,6 +23,8 @@ import sysconfig
 import threading
 import time
 import types
+from itertools import chain, starmap
+from operator import attrgetter, itemgetter
 from typing import Any
 
 HERE = os.getcwd()  # a program may go elsewhere
@@ -45,20 +48,59 @@ _AROUND = ("evaluate", "fit")
 _READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 
 
+_HAS_LINES = hasattr(types.CodeType, "co_lines")
+_LOOK = attrgetter("f_back", "f_code", "f_lasti" if _HAS_LINES else "f_lineno")
+_BACK = itemgetter(0)
+
+
 class Code:
     """What the stack sampler wants to know of a code object."""
 
-    __slots__ = ("code", "does", "feeds", "is_own", "phase")
+    __slots__ = ("code", "does", "feeds", "is_own", "phase", "rows")
 
     def __init__(self, code: types.CodeType) -> None:
         path, name = code.co_filename.replace("\\", "/"), code.co_name
         self.code = code  # keeps it alive, so that nothing else gets its id
+        self.rows: dict[int, int] = {}
         self.is_own = _is_own(code.co_filename)
         self.phase = "" if self.is_own else _phase(path, name)
         self.does = "" if self.is_own else _does(path, name)
         self.feeds = not self.is_own and (
             path.endswith("tensorflow/python/ops/script_ops.py") or "/data_adapters/" in path or "data_utils.py" in path
         )
+
+    def row(self, at: int) -> int:
+        """The row of what a frame tells of its place."""
+        if not _HAS_LINES:
+            return at
+        if at not in self.rows:
+            found = (row for start, end, row in self.code.co_lines() if start <= at < end)
+            self.rows[at] = next(found, None) or self.code.co_firstlineno
+        return self.rows[at]
+
+
+def _stacks() -> dict[int, list[tuple[types.CodeType, int]]]:
+    """The code and place of each frame of each thread, the innermost first.
+
+    All are read by one call that runs no Python: a frame that goes on, or ends, while another thread follows its links
+    has been seen to lead to memory that is something else by then.
+    """
+    threads: dict[int, types.FrameType] = {}
+    seen: list[tuple[types.FrameType | None, types.CodeType, int]] = []
+    begin: Any = filter(None, map(threads.update, starmap(sys._current_frames, ((),))))
+    # Round by round: first the frames that run, then those that called them, which are read off `seen` as it grows.
+    seen.extend(map(_LOOK, chain(begin, threads.values(), filter(None, map(_BACK, seen)))))
+    found: dict[int, list[tuple[types.CodeType, int]]] = {thread: [] for thread in threads}
+    this_round, told = list(threads), iter(seen)
+    threads.clear()
+    while this_round:
+        next_round = []
+        for thread, (back, code, at) in zip(this_round, told):
+            found[thread].append((code, at))
+            if back is not None:
+                next_round.append(thread)
+        this_round = next_round
+    return found
 
 
 def _is_own(path: str) -> bool:
@@ -174,7 +216,8 @@ class Sampler:
             while not self.is_stopped:
                 time.sleep(self.interval)
                 now = time.monotonic()
-                self._sample(now, now - last)
+                with contextlib.suppress(AttributeError, TypeError, ValueError, LookupError):
+                    self._sample(now, now - last)
                 last = now
         except OSError:  # the reader has gone
             return
@@ -183,14 +226,14 @@ class Sampler:
         stack, phase, waits = 0, "", ""
         feeding: list[int] = []
         at: list[tuple[int, int, int]] = []
-        for thread, frame in sys._current_frames().items():
+        for thread, frames in _stacks().items():
             if thread == self.main:
-                stack, phase, waits, feeds = self._read(frame)
+                stack, phase, waits, feeds = self._read(frames)
             elif thread != self.own:
-                number, _, _, feeds = self._read(frame)
+                number, _, _, feeds = self._read(frames)
                 if feeds and number:
                     feeding.append(number)
-                    at.append((thread, id(frame.f_code), frame.f_lasti))
+                    at.append((thread, id(frames[0][0]), frames[0][1]))
         if waits == "execute" and feeding and self._stands_still(now, at):
             waits = "feed"
         if self.is_main or stack:
@@ -200,23 +243,21 @@ class Sampler:
             self._ask_tensorflow()
         self._flush()
 
-    def _read(self, leaf: types.FrameType) -> tuple[int, str, str, bool]:
+    def _read(self, frames: list[tuple[types.CodeType, int]]) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""
-        does, phase, feeds = self._code(leaf.f_code).does, "", False
+        does, phase, feeds = self._code(frames[0][0]).does, "", False
         own: list[int] = []
-        frame: types.FrameType | None = leaf
-        while frame is not None:
-            code = self._code(frame.f_code)
+        for its_code, at in frames:
+            code = self._code(its_code)
             if code.is_own:
                 if len(own) < DEEPEST:
-                    own.append(self._place(frame))
+                    own.append(self._place(code, at))
             else:
                 feeds = feeds or code.feeds
                 if code.phase and not phase:
                     phase = code.phase
                 elif code.phase in _AROUND and (phase, code.phase) in _INSIDE:
                     phase = _INSIDE[phase, code.phase]
-            frame = frame.f_back
         waits = "data" if phase.startswith("data") and does == "execute" else does
         return self._stack(tuple(own)), phase, waits, feeds
 
@@ -228,9 +269,8 @@ class Sampler:
             known = self.codes[id(code)] = Code(code)
         return known
 
-    def _place(self, frame: types.FrameType) -> int:
-        code = frame.f_code
-        row = frame.f_lineno or code.co_firstlineno
+    def _place(self, known: Code, at: int) -> int:
+        code, row = known.code, known.row(at)
         key = (code.co_filename, row, code.co_firstlineno)
         number = self.places.get(key)
         if number is None:
