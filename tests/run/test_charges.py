@@ -72,7 +72,7 @@ def trained(folder: Path, *planted: str, with_card: bool) -> dict[str, Any]:
         patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         # What the real one sees has tests of its own.
         patch.setattr(absence, "examine", lambda *_, **__: Facts(tensorflow=TensorFlow("2.21.0")))
-        nvml = Card(told=mmap.mmap(file.fileno(), 1)) if with_card else FakeNvml(free=())
+        nvml = Card(told=mmap.mmap(file.fileno(), TOLD.size)) if with_card else FakeNvml(free=())
         code = Run("planted.py", planted, options(folder / "run.json"), folder, nvml).run()
     report = json.loads((folder / "run.json").read_text())
     truth = json.loads((folder / "truth.json").read_text())
@@ -120,6 +120,7 @@ def test_no_other_line_costs_more_than_a_planted_wait(training: dict[str, Any]) 
 def test_a_planted_mistake_comes_first(alone: dict[str, Any]) -> None:
     """Protects who mends the first line that the report names; five trainings, one for each wait."""
     report, name = alone["report"], alone["name"]
+    assert report["idle"]["measured_by"] == "NVML"
     assert alone["truth"].keys() <= {name, "sync"}  # one step waits for its result in any case
     first = the_dearest(alone)[0]
     assert planted_at(alone, first) == name

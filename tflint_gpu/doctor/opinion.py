@@ -30,7 +30,7 @@ _CHECKS: tuple[Check, ...] = (
 )
 _NO_REASON = "TFG923"  # TensorFlow lists no GPU, and nothing says why
 _NO_CARD = "TFG924"
-_AND_NO_CARD = " (and there is no NVIDIA card here: TensorFlow will compute on the CPU)"
+_AND_NO_CARD = "there is no NVIDIA card here: TensorFlow will compute on the CPU"
 _RANKS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -82,10 +82,15 @@ class Opinion:
             return "Nothing is to be done here; `tflint-gpu check` looks at the code."
         first = self.diagnoses[0]
         what = first.command or first.remedy
-        where = f" ({first.filename}:{first.row})" if first.filename else ""
         if first.severity == "info":
             return f"nothing: {first.means[0].lower()}{first.means[1:]}"
-        return f"{what}{where}{_AND_NO_CARD if any(one.code == _NO_CARD for one in self.diagnoses) else ''}"
+        place = f"{first.filename}:{first.row}" if first.filename else ""
+        besides = "; ".join(filter(None, [place, _AND_NO_CARD if self._lacks_cards else ""]))
+        return f"{what} ({besides})" if besides else what
+
+    @property
+    def _lacks_cards(self) -> bool:
+        return any(one.code == _NO_CARD for one in self.diagnoses)
 
 
 def opinion(facts: Facts) -> Opinion:
