@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import inspect
 import json
 import os
 import sys
@@ -43,6 +45,37 @@ def test_each_thread_has_the_stack_that_its_frames_have() -> None:
         assert threading.get_ident() in found
     finally:
         event.set()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_while_stacks_are_read(collects: bool) -> None:
+    """Protects from a program that stands still for ever: what is freed there may wait for what the reading holds."""
+    begun: list[str] = []
+    lines, first = inspect.getsourcelines(tflint_sample._stacks)
+
+    def tell(phase: str, _: object) -> None:
+        frame = sys._getframe(1)
+        if phase == "start" and frame.f_code is tflint_sample._stacks.__code__:
+            begun.append(lines[frame.f_lineno - first].strip())
+
+    before, was = gc.get_threshold(), gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        gc.callbacks.append(tell)
+        gc.set_threshold(1)
+        for _ in range(50):
+            deep(30)
+        assert gc.isenabled() is collects
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(tell)
+        (gc.enable if was else gc.disable)()
+    assert bool(begun) is collects
+    assert not any(line.startswith("seen.extend(") for line in begun)
+
+
+def deep(depth: int) -> int:
+    return deep(depth - 1) if depth else len(tflint_sample._stacks())
 
 
 def is_waiting(frame: FrameType | None) -> bool:

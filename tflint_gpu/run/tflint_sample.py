@@ -15,6 +15,7 @@ waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -23,7 +24,7 @@ import sysconfig
 import threading
 import time
 import types
-from itertools import chain, starmap
+from itertools import chain, compress, starmap
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -51,6 +52,7 @@ _READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 _HAS_LINES = hasattr(types.CodeType, "co_lines")
 _LOOK = attrgetter("f_back", "f_code", "f_lasti" if _HAS_LINES else "f_lineno")
 _BACK = itemgetter(0)
+_ONCE = ((),)  # a call without arguments
 
 
 class Code:
@@ -83,13 +85,26 @@ def _stacks() -> dict[int, list[tuple[types.CodeType, int]]]:
     """The code and place of each frame of each thread, the innermost first.
 
     All are read by one call that runs no Python: a frame that goes on, or ends, while another thread follows its links
-    has been seen to lead to memory that is something else by then.
+    has been seen to lead to memory that is something else by then. The garbage collector rests meanwhile: up to Python
+    3.11 it may begin in there, and what it frees may wait for the lock that is held for the list of threads: for ever.
     """
     threads: dict[int, types.FrameType] = {}
     seen: list[tuple[types.FrameType | None, types.CodeType, int]] = []
-    begin: Any = filter(None, map(threads.update, starmap(sys._current_frames, ((),))))
+    collects: list[bool] = []
+    begin: Any = chain(
+        map(collects.append, starmap(gc.isenabled, _ONCE)),
+        starmap(gc.disable, _ONCE),
+        map(threads.update, starmap(sys._current_frames, _ONCE)),
+    )
+    end: Any = starmap(gc.enable, compress(_ONCE, collects))
     # Round by round: first the frames that run, then those that called them, which are read off `seen` as it grows.
-    seen.extend(map(_LOOK, chain(begin, threads.values(), filter(None, map(_BACK, seen)))))
+    frames = chain(filter(None, begin), threads.values(), filter(None, map(_BACK, seen)), filter(None, end))
+    looks = map(_LOOK, frames)
+    try:
+        seen.extend(looks)
+    except BaseException:
+        list(end)
+        raise
     found: dict[int, list[tuple[types.CodeType, int]]] = {thread: [] for thread in threads}
     this_round, told = list(threads), iter(seen)
     threads.clear()
