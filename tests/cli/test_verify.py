@@ -263,11 +263,43 @@ def test_a_gpu_that_was_asked_for_and_is_not_used_is_exit_code_2_with_doctors_re
     command = [sys.executable, "driver.py", "verify", *options]
     done = run(tmp_path, "--yes", "train.py", command=command)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "TensorFlow does not use it: TFG9" in done.stderr
-    assert "confirmed" not in done.stdout
+    found = re.search(r"TensorFlow does not use it: (TFG9\d\d) ", done.stderr)
+    assert found and "confirmed" not in done.stdout
+    assert found[1] == code_of_run(tmp_path, command=[sys.executable, "driver.py", "run", "--isolated"])
 
 
 def test_a_gpu_that_is_asked_for_and_not_there_is_explained_by_doctors_codes(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(DEVICE)
     done = run(tmp_path, "--yes", "--device", "gpu", ".")
-    assert done.returncode == 2 and re.search(r"--device gpu: TFG9\d\d [a-z-]+: ", done.stderr), done.stderr
+    found = re.search(r"--device gpu: (TFG9\d\d) [a-z-]+: ", done.stderr)
+    assert done.returncode == 2 and found, done.stderr
+    assert found[1] == code_of_run(tmp_path, command=[sys.executable, "-m", "tflint_gpu", "run", "--isolated"])
+
+
+@pytest.mark.campaign
+def test_what_the_program_hides_has_the_same_code_in_verify_and_run(tmp_path: Path) -> None:
+    """Protects from looking for a fault of the machine where the program's own line is it."""
+    hiding = 'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "-1"\n'
+    (tmp_path / "train.py").write_text(hiding + LOOP)
+    (tmp_path / "driver.py").write_text(FAKE_CARD)
+    options = ["--device", "gpu", "--isolated", "--select", "TFG202", "--runs", "1"]
+    done = run(tmp_path, "--yes", "train.py", command=[sys.executable, "driver.py", "verify", *options])
+    assert done.returncode == 2 and "TFG922 hidden-by-program: train.py:2: " in done.stderr, done.stderr
+    command = [sys.executable, "driver.py", "run", "--isolated"]
+    assert code_of_run(tmp_path, hiding, command=command) == "TFG922"
+
+
+STARTED = """
+import sys, time, types
+module = sys.modules["tensorflow.python.eager.context"] = types.ModuleType("context")
+module._context = types.SimpleNamespace(_logical_devices=[], _context_handle=1)
+time.sleep(0.3)
+"""
+
+
+def code_of_run(folder: Path, text: str = "", *, command: list[str]) -> str:
+    """The first code that `run` names for a program in which a TensorFlow has started without a GPU."""
+    (folder / "started.py").write_text(text + STARTED)
+    run(folder, "--output-format", "json", "-o", "run.json", "started.py", command=command)
+    found = json.loads((folder / "run.json").read_text())["gpu_unused"]["diagnoses"]
+    return str(found[0]["code"])

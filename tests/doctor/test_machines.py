@@ -36,6 +36,8 @@ DONE = tuple(
     Operation("/GPU:0", name, ran_on="/job:localhost/replica:0/task:0/device:GPU:0")
     for name in ("matmul", "convolution", "LSTM", "XLA")
 )
+MAC = Surroundings(system="Darwin", machine="arm64")
+METAL = replace(PYTHON, packages={"tensorflow": "2.18.0", "tensorflow-metal": "1.1.0"})
 GOOD = Facts(Survey("ready", (CARD,)), AROUND, PYTHON, TF, LIBRARIES, DONE)
 BLIND = replace(GOOD, tensorflow=replace(TF, gpus=()), operations=())  # TensorFlow lists none
 
@@ -322,6 +324,49 @@ MACHINES = {
               silent=(("the packages", "failed"), ("TensorFlow", "out of time"))),
         ("TFG930", "TFG930", "TFG924"), 2, "Run the command by itself",
     ),
+    "a Mac whose own GPU works": Machine(
+        Facts(NO_LIBRARY, MAC, METAL, replace(CPU_TF, gpus=("/physical_device:GPU:0",)), (), DONE[:3]), (), 0, "tflint-gpu check",
+    ),
+    "a Mac whose own GPU fails": Machine(
+        Facts(NO_LIBRARY, MAC, METAL, replace(CPU_TF, gpus=("/physical_device:GPU:0",)), (),
+              (*DONE[:2], Operation("/GPU:0", "LSTM", "failed", message="InvalidArgumentError: Cannot assign a device"))),
+        ("TFG920",), 1, "The message says",
+    ),
+    "a Mac without Apple's plugin": Machine(
+        Facts(NO_LIBRARY, MAC, replace(PYTHON, packages={"tensorflow": "2.18.0"}), CPU_TF), ("TFG924",), 3, "no NVIDIA card"
+    ),
+    "a Mac with a plugin for another TensorFlow": Machine(
+        Facts(NO_LIBRARY, MAC, METAL, TensorFlow(
+            error="NotFoundError: dlopen(/venv/lib/tensorflow-plugins/libmetal_plugin.dylib, 0x0006): Symbol not found: _TF_X")),
+        ("TFG909", "TFG924"), 1, "pip uninstall -y tensorflow-metal",
+    ),
+    "a Mac with a Python for Intel": Machine(
+        Facts(NO_LIBRARY, replace(MAC, machine="x86_64"), replace(PYTHON, packages={"tensorflow": "2.16.2"}),
+              TensorFlow(error="the process that imports it was ended by SIGILL")),
+        ("TFG909", "TFG924"), 1, "arm64",
+    ),
+    "a Mac with the package for Macs": Machine(
+        Facts(NO_LIBRARY, MAC, replace(PYTHON, packages={"tensorflow-macos": "2.12.0"}),
+              TensorFlow(error="ImportError: numpy.core.multiarray failed to import")),
+        ("TFG909", "TFG924"), 1, "--python",
+    ),
+    "an AMD card": Machine(
+        Facts(NO_LIBRARY, NO_CARD, replace(PYTHON, packages={"tensorflow-rocm": "2.14.0"}),
+              replace(CPU_TF, gpus=("/physical_device:GPU:0",)), (), DONE),
+        (), 0, "tflint-gpu check",
+    ),
+    "an ARM server without TensorFlow": Machine(
+        Facts(Survey("ready", (CARD,)), around(machine="aarch64"), Installation("/usr/bin/python3", "3.11"),
+              TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")),
+        ("TFG908",), 1, "container",
+    ),
+    "an ARM server in NVIDIA's container": Machine(
+        replace(GOOD, surroundings=around(machine="aarch64", container="docker")), (), 0, "tflint-gpu check"
+    ),
+    "an ARM machine without a card": Machine(
+        Facts(NO_LIBRARY, replace(NO_CARD, machine="aarch64"), replace(PYTHON, packages={"tensorflow": "2.21.0"}), CPU_TF),
+        ("TFG924",), 3, "no NVIDIA card",
+    ),
     "a look that took too long": Machine(
         replace(GOOD, silent=(("the cards", "out of time"),)), ("TFG930",), 0, "Run the command by itself"
     ),
@@ -348,6 +393,18 @@ def test_the_verdict_names_what_ran_where() -> None:
     elsewhere = replace(GOOD, operations=(replace(DONE[0], ran_on="/job:localhost/replica:0/task:0/device:CPU:0"),))
     assert opinion(elsewhere).verdict == "TensorFlow 2.21.0 computes on the CPU."
     assert [one.code for one in opinion(elsewhere).diagnoses] == ["TFG920"]
+
+
+def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> None:
+    """Protects who installs TensorFlow, or mends the program, and then looks for the GPU again."""
+    absent = TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")
+    without = Facts(NO_LIBRARY, NO_CARD, replace(PYTHON, packages={}), absent)
+    hidden = Facts(
+        NO_LIBRARY, NO_CARD, PYTHON, CPU_TF, settings=(Setting("tf.config.set_visible_devices", "[]", "train.py", 3),)
+    )
+    for facts in (without, hidden):
+        last = as_text(opinion(facts)).splitlines()[-1]
+        assert last.startswith("Next: ") and "there is no NVIDIA card here" in last
 
 
 @pytest.mark.parametrize(

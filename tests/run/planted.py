@@ -1,10 +1,13 @@
-"""A training with planted waits, each of which takes its own time: the truth that a report is compared with."""
+"""A training with planted waits, each of which takes its own time: the truth that a report is compared with.
+
+The arguments name those that are planted; without any all are.
+"""
 
 import sys
 
 import numpy as np
 import tensorflow as tf
-from waits import many, plant, timed, wait, write_truth
+from waits import is_planted, many, plant, timed, wait, write_truth
 
 plant(np, "median", "map", 0.02)
 
@@ -67,7 +70,7 @@ def step(variable, optimizer):
 def learn():
     tf.config.experimental.set_synchronous_execution(False)
     variable, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.01)
-    for _ in range(10):
+    for _ in range(20 if is_planted("sync") else 1):
         loss = step(variable, optimizer)
         with timed("sync"):
             print("loss", loss.numpy())  # planted: sync  # mistake: TFG209

@@ -6,8 +6,9 @@ import json
 import mmap
 import os
 import shutil
+import struct
 import sys
-from collections.abc import Iterator
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.doctor.facts import Facts, TensorFlow
 
 HERE = Path(__file__).parent
+TOLD = struct.Struct("ddd")  # as `waits.py` writes it
 PLANTED = ("map", "validation", "generator", "callback", "sync")
 MISTAKES = {"TFG207": "validation", "TFG305": "map", "TFG209": "sync"}
 FIVE_POINTS = 0.05
@@ -32,22 +34,36 @@ NOT_SEEN = (
 
 @dataclass
 class Card(FakeNvml):
-    """A card whose utilisation the program tells."""
+    """A card that does what the program tells; as a real one, it says how much it was used since it was asked."""
 
     told: Any = field(default=None)
+    asked: tuple[float, float] = (0.0, 0.0)
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
-        return SimpleNamespace(gpu=self.told[0], memory=0)
+        idle, since, is_idle = TOLD.unpack(self.told[:])
+        now = time.monotonic()
+        idle += now - since if is_idle else 0.0
+        (before, was_idle), self.asked = self.asked, (now, idle)
+        return SimpleNamespace(gpu=90 * (1 - min(1.0, (idle - was_idle) / (now - before))), memory=0)
 
 
 @pytest.fixture(scope="module", params=["with a card", "without one"])
-def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The report on `planted.py`, and how long its waits were, as it says itself."""
-    folder = tmp_path_factory.mktemp("training")
+    return trained(tmp_path_factory.mktemp("training"), with_card=request.param == "with a card")
+
+
+@pytest.fixture(params=PLANTED)
+def alone(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """The same of one wait alone, beside a card."""
+    return {"name": request.param, **trained(tmp_path, request.param, with_card=True)}
+
+
+def trained(folder: Path, *planted: str, with_card: bool) -> dict[str, Any]:
     (folder / "site-packages").mkdir()
     shutil.copy(HERE / "waits.py", folder / "site-packages")
     shutil.copy(HERE / "planted.py", folder)
-    (folder / "card").write_bytes(b"\0")
+    (folder / "card").write_bytes(TOLD.pack(0.0, 0.0, True))
     with pytest.MonkeyPatch.context() as patch, (folder / "card").open("r+b") as file:
         patch.chdir(folder)
         patch.setenv("PYTHONPATH", str(folder / "site-packages"))
@@ -56,13 +72,12 @@ def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         # What the real one sees has tests of its own.
         patch.setattr(absence, "examine", lambda *_, **__: Facts(tensorflow=TensorFlow("2.21.0")))
-        with_card = request.param == "with a card"
-        nvml = Card(told=mmap.mmap(file.fileno(), 1)) if with_card else FakeNvml(free=())
-        code = Run("planted.py", (), options(folder / "run.json"), folder, nvml).run()
+        nvml = Card(told=mmap.mmap(file.fileno(), TOLD.size)) if with_card else FakeNvml(free=())
+        code = Run("planted.py", planted, options(folder / "run.json"), folder, nvml).run()
     report = json.loads((folder / "run.json").read_text())
     truth = json.loads((folder / "truth.json").read_text())
     text = (folder / "planted.py").read_text().splitlines()
-    yield {"code": code, "report": report, "truth": truth, "text": text, "with_card": with_card}
+    return {"code": code, "report": report, "truth": truth, "text": text, "with_card": with_card}
 
 
 def options(output: Path) -> dict[str, Any]:
@@ -90,6 +105,39 @@ def test_each_wait_is_charged_to_its_line(training: dict[str, Any], name: str) -
     assert len(rows) == 1
     charged = sum(line["idle"] for line in report["lines"] if line["row"] in rows)
     assert abs(charged - training["truth"][name]) / report["seconds"] < FIVE_POINTS, report["lines"][:12]
+
+
+def test_no_other_line_costs_more_than_a_planted_wait(training: dict[str, Any]) -> None:
+    """Protects the first lines of a report, imports apart: they are the waits, and what is close is told as close."""
+    report, lines = training["report"], the_dearest(training)
+    names = [name for name in PLANTED if name != "map" or training["with_card"]]
+    others = max(one["idle"] for one in lines if not planted_at(training, one))
+    least = min(training["truth"][name] for name in names)
+    assert (others - least) / report["seconds"] < FIVE_POINTS, lines[:12]
+
+
+@pytest.mark.campaign
+def test_a_planted_mistake_comes_first(alone: dict[str, Any]) -> None:
+    """Protects who mends the first line that the report names; five trainings, one for each wait."""
+    report, name = alone["report"], alone["name"]
+    assert report["idle"]["measured_by"] == "NVML"
+    assert alone["truth"].keys() <= {name, "sync"}  # one step waits for its result in any case
+    first = the_dearest(alone)[0]
+    assert planted_at(alone, first) == name
+    assert abs(first["idle"] - alone["truth"][name]) / report["seconds"] < FIVE_POINTS
+    mistakes = [code for code, of in MISTAKES.items() if of == name]
+    assert [one["code"] for one in report["findings"]][: len(mistakes)] == mistakes
+
+
+def the_dearest(training: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of the report, without those that import or are traced: nobody plants these."""
+    return [one for one in training["report"]["lines"] if one["ways"][0]["phase"] not in ("import", "trace")]
+
+
+def planted_at(training: dict[str, Any], line: dict[str, Any]) -> str:
+    """The wait that is planted on a line of the report; empty for none."""
+    text = training["text"][line["row"] - 1] if line["row"] else ""
+    return text.partition("# planted: ")[2].split()[0] if "# planted: " in text else ""
 
 
 def test_the_findings_are_ranked_by_what_they_cost(training: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -191,6 +192,87 @@ def test_a_spawned_process_sees_what_it_would_see_without(tmp_path: Path, write:
     assert watched.stderr.startswith(alone.stderr)
 
 
+CHILDREN = """
+    import subprocess, sys
+    def start(*words, **options):
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, **options)
+        print(words[:3], done.returncode, done.stdout, done.stderr)
+    start("worker.py", "a", "-m", "b")
+    start("-u", "-Wignore", "-X", "dev", "folder/worker.py", close_fds=False)
+    start("worker.py", cwd="folder")
+    start("-m", "folder.worker", "--process-name", "x")
+    start("package", "x")
+    start("package.zip")
+    start("-c", "from __future__ import annotations\\nimport sys\\nfor one in [1]: print(sys.argv, __name__, sys.path[0])", "x")
+    start("-c", "class A: pass\\nprint(sorted(globals()), A.__module__, sys.path)")
+    start("-c", "import sys; sys.exit('bad')")
+    start("-I", "worker.py")
+    start("-m")
+    start("nothing.py")
+    start("-", input="print('from standard input')")
+    start("-c", "import os; print(os.environ.get('PYTHONPATH'), 3)", env={"PYTHONPATH": "x"})
+    print(subprocess.run("echo of a shell", shell=True, capture_output=True).stdout)
+"""
+WORKER = """
+    import sys, time
+    print(sys.argv, __name__, __file__, sys.path[0], __spec__ and __spec__.name, __package__, sys.flags)
+    print(sorted(globals()), sorted(name for name in sys.modules if "tflint" not in name) == 0)
+    raise ValueError("of the worker")
+"""
+
+
+def test_the_programs_that_it_starts_see_what_they_would_see_without(tmp_path: Path, write: Write) -> None:
+    """Protects programs that start Python in any way from being run otherwise than they are written."""
+    write(CHILDREN)
+    write(WORKER, "worker.py")
+    write(WORKER, "folder/worker.py")
+    write(WORKER, "package/__main__.py")
+    shutil.make_archive(str(tmp_path / "package"), "zip", tmp_path / "package")
+    alone, watched = plainly(tmp_path, "program.py"), run(tmp_path, "program.py")
+    assert watched.stdout == alone.stdout
+    assert alone.stdout.count("ValueError: of the worker") >= 6 and "from standard input" in alone.stdout
+
+
+STARTED = """
+    import subprocess, sys
+    ways = (["worker.py"], ["-m", "worker"], ["-c", "import worker; worker.working()"])
+    for process in [subprocess.Popen([sys.executable, *words]) for words in ways]:
+        assert process.wait() == 0
+"""
+WORKING = """
+    import time
+
+    def working():
+        time.sleep(0.7)
+
+    if __name__ == "__main__":
+        working()
+"""
+
+
+def test_python_programs_that_it_starts_are_sampled_too(tmp_path: Path, write: Write) -> None:
+    """Protects joblib's workers and those of a `subprocess` from being overlooked."""
+    write(STARTED)
+    write(WORKING, "worker.py")
+    report = measured(tmp_path, "program.py")
+    assert report["exit_code"] == 0 and report["processes"] == 4
+    work = [line for line in report["workers"] if line["function"] == "working"]
+    assert sum(line["seconds"] for line in work) > 1.5
+    assert not any(line["function"] == "working" for line in report["lines"])
+
+
+def test_a_folder_that_python_is_not_to_look_in_is_not_looked_in(tmp_path: Path, write: Write) -> None:
+    """Protects programs under PYTHONSAFEPATH from modules beside them."""
+    write("import sys\nprint(sys.path)\nprint(sys.argv)\n")
+    environment = {**PLAIN, "PYTHONSAFEPATH": "1"}
+    for words in (["program.py"], ["-m", "program"]):
+        alone, watched = (
+            subprocess.run([*start, *words], cwd=tmp_path, capture_output=True, text=True, timeout=600, env=environment)
+            for start in ([sys.executable], command())
+        )
+        assert (alone.stdout, alone.returncode) == (watched.stdout, watched.returncode)
+
+
 def test_a_file_that_gets_the_pipes_number_is_not_written_to(tmp_path: Path, write: Write) -> None:
     """Protects files of programs that close everything that they inherited, as a daemon does."""
     write("""
@@ -223,7 +305,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
 def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -> None:
     write("""
-        import os, time
+        import json, os, time
 
         def sleeping(seconds):
             time.sleep(seconds)
@@ -233,17 +315,23 @@ def test_the_shares_of_a_plain_program_are_right(tmp_path: Path, write: Write) -
             while time.monotonic() < end:
                 pass
 
-        os.chdir("/")
-        sleeping(1.5)
-        counting(1.5)
+        truth = {}
+        with open("truth.json", "w") as file:
+            os.chdir("/")
+            for one in (sleeping, counting):
+                began = time.monotonic()
+                one(1.5)
+                truth[one.__name__] = time.monotonic() - began
+            json.dump(truth, file)
     """)
     report = measured(tmp_path, "program.py")
+    truth = json.loads((tmp_path / "truth.json").read_text())
     seconds = {}
     for line in report["lines"]:
         assert line["filename"] in (None, str(tmp_path / "program.py"))
         seconds[line["function"]] = seconds.get(line["function"], 0.0) + line["seconds"]
     for name in ("sleeping", "counting"):
-        assert abs(seconds[name] - 1.5) < 0.05 * report["seconds"], seconds
+        assert abs(seconds[name] - truth[name]) < 0.05 * report["seconds"], (seconds, truth)
 
 
 def test_settings_that_are_broken_meanwhile_cost_the_findings_and_not_the_report(tmp_path: Path, write: Write) -> None:
@@ -290,7 +378,7 @@ def test_ctrl_c_on_a_terminal_ends_the_program_once_and_gives_the_report(tmp_pat
     seen = b""
     with contextlib.suppress(OSError):  # the terminal is gone with the last process on it
         while data := os.read(terminal, 1 << 16):
-            if b"ready" in data:
+            if b"ready\r\n" not in seen and b"ready\r\n" in seen + data:  # a traceback may show the word again
                 os.write(terminal, b"\x03")
             seen += data
     os.close(terminal)

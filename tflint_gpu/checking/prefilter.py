@@ -23,8 +23,10 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     """
     from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
-    mentions = Mentioned(data)
-    found = [rule for rule in rules if _may_fire(rule, mentions, source.path, project)]
+    mentions, is_test = Mentioned(data), is_test_path(source.path)
+    found = [
+        rule for rule in rules if not (is_test and rule.skips_tests) and _may_fire(rule, mentions, source.path, project)
+    ]
     is_in_doubt = not source.refusals and perhaps_runs_in_graphs(source.code)
     # A sketch pays where it may spare the parse: not where a rule without a question needs it anyway.
     if not found or not (is_in_doubt or all(rule.questions for rule in found)):
@@ -63,12 +65,13 @@ def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> 
     """Whether the target and the file are the rule's, and each group of its byte strings has a member there or near."""
     if project.target.tensorflow < rule.least_tensorflow:
         return False
-    if rule.skips_tests and is_test_path(path):
-        return False
     if rule.needs_gpu_memory and project.target.gpu_memory is None:
         return False
     for group in rule.markers:
-        if not mentions.any_of(group):
+        for marker in group:  # asked a hundred times a file: a call or a generator costs more than the rest
+            if mentions[marker]:
+                break
+        else:
             return False
     wanted = rule.near_markers
     if not wanted or mentions.any_of(wanted):

@@ -172,7 +172,8 @@ class Verify:
         if not is_written:
             return FAILED
         if any(result.gpu_unused for result in report.results):
-            why = _why_unused(self.given["python"])
+            unused = {result.case.diagnostic.filename for result in report.results if result.gpu_unused}
+            why = _why_unused(self.given["python"], [self.here / name for name in sorted(unused)])
             tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report.results)
@@ -401,12 +402,18 @@ def _tensorflow_version(python: str) -> str:
     return version
 
 
-def _why_unused(python: str) -> str:
-    """What `doctor` finds first, and what to do about it."""
+def _why_unused(python: str, programs: Sequence[Path] = ()) -> str:
+    """What `doctor` finds first, and what to do about it.
+
+    Arguments:
+        programs: those that used none, of which each may hide the cards by itself.
+    """
     from tflint_gpu.doctor.absence import in_a_sentence, why_unused
     from tflint_gpu.doctor.cards import survey
+    from tflint_gpu.doctor.program import read_settings
 
-    return in_a_sentence(why_unused(survey(), python))
+    settings = [setting for one in programs if one.is_file() for setting in read_settings(one, Path.cwd())]
+    return in_a_sentence(why_unused(survey(), python, settings))
 
 
 def _exit_code(results: Sequence[Verification]) -> int:

@@ -153,7 +153,9 @@ def _of_the_mode(gpu: Gpu, name: str, facts: Facts) -> Iterator[Diagnosis]:
 
 
 def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
-    """None at all."""
+    """None at all; what TensorFlow lists all the same is another maker's."""
+    if facts.tensorflow is not None and facts.tensorflow.gpus:
+        return
     if not (has_card(facts) or facts.surroundings.kernel_driver or facts.surroundings.wsl):
         seen = facts.survey.note or "neither the driver nor the PCI bus shows a card"
         if facts.surroundings.system == "Darwin":

@@ -29,6 +29,8 @@ _CHECKS: tuple[Check, ...] = (
     machine.of_a_machine_without_cards,
 )
 _NO_REASON = "TFG923"  # TensorFlow lists no GPU, and nothing says why
+_NO_CARD = "TFG924"
+_AND_NO_CARD = "there is no NVIDIA card here: TensorFlow will compute on the CPU"
 _RANKS = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -80,8 +82,15 @@ class Opinion:
             return "Nothing is to be done here; `tflint-gpu check` looks at the code."
         first = self.diagnoses[0]
         what = first.command or first.remedy
-        where = f" ({first.filename}:{first.row})" if first.filename else ""
-        return f"{what}{where}" if first.severity != "info" else f"nothing: {first.means[0].lower()}{first.means[1:]}"
+        if first.severity == "info":
+            return f"nothing: {first.means[0].lower()}{first.means[1:]}"
+        place = f"{first.filename}:{first.row}" if first.filename else ""
+        besides = "; ".join(filter(None, [place, _AND_NO_CARD if self._lacks_cards else ""]))
+        return f"{what} ({besides})" if besides else what
+
+    @property
+    def _lacks_cards(self) -> bool:
+        return any(one.code == _NO_CARD for one in self.diagnoses)
 
 
 def opinion(facts: Facts) -> Opinion:

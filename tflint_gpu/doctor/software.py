@@ -10,12 +10,20 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tflint_gpu.doctor.compatibility import Build, builds, last_for_windows, newest_for, release
 from tflint_gpu.doctor.diagnosis import Diagnosis
-from tflint_gpu.doctor.facts import Facts, Library, Setting, TensorFlow
+from tflint_gpu.doctor.facts import Facts, Library, Setting, Surroundings, TensorFlow
 from tflint_gpu.doctor.machine import has_card
 
 _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
 _CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
 _NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build it for this one."
+_ROSETTA = "On a Mac with Apple's processor use a Python for arm64: one for Intel runs in Rosetta, without AVX there."
+_BRING_IT = (
+    *_SAME_MODULE,
+    "tensorflow-macos",
+    "tensorflow-intel",
+    "tensorflow-cpu-aws",
+)  # what it depends on somewhere
+_METAL, _ITS_PLUGIN = "tensorflow-metal", "libmetal_plugin"
 _UNLOADED = re.compile(r"Could not load dynamic library '([^']+)'")
 _DRIVERS_OWN = "libcuda.so.1"
 _LEGACY_SINCE = (2, 16)  # from then on tf.keras is Keras 3, and TF_USE_LEGACY_KERAS asks for the package tf-keras
@@ -29,21 +37,36 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
     if found is not None and found.error and not found.version:
         if not python:
             return  # this Python answered nothing
-        if not installed:
-            newest = newest_for(python)
-            if newest:
-                yield Diagnosis("TFG909", f"{_python(facts)} has no TensorFlow", _install(facts, newest))
-            else:
-                yield Diagnosis("TFG921", f"no TensorFlow has a package for Python {python}")
+        if not any(name in packages for name in _BRING_IT):
+            yield _of_none(facts, newest_for(python))
+        elif _METAL in packages and _ITS_PLUGIN in found.error:
+            seen = f"{_METAL} {packages[_METAL]} is for another TensorFlow: {found.error}"
+            yield Diagnosis("TFG909", seen, f"{_pip(facts)} uninstall -y {_METAL}")
         else:
-            todo = _NO_AVX if found.error.endswith("SIGILL") else ""
-            yield Diagnosis("TFG909", f"importing TensorFlow fails: {found.error}", todo=todo)
+            seen = f"importing TensorFlow fails: {found.error}"
+            is_mac = facts.surroundings.system == "Darwin"
+            no_avx = _ROSETTA if is_mac else _NO_AVX
+            yield Diagnosis("TFG909", seen, todo=no_avx if found.error.endswith("SIGILL") else "")
     if len(installed) > 1:
         names = " and ".join(f"{name} {packages[name]}" for name in installed)
         command = f"{_pip(facts)} uninstall -y {' '.join(installed)}"
         yield Diagnosis("TFG910", f"{names} are installed", command)
     elif installed == ["tensorflow-gpu"] and release(packages["tensorflow-gpu"]) >= (2, 12):
         yield Diagnosis("TFG928", f"tensorflow-gpu {packages['tensorflow-gpu']} is installed", _install(facts, ""))
+
+
+def _of_none(facts: Facts, newest: str) -> Diagnosis:
+    around = facts.surroundings
+    if not newest:
+        return Diagnosis("TFG921", f"no TensorFlow has a package for Python {facts.installation.python}")
+    if has_card(facts) and not _has_builds_with_cuda(around):
+        seen = f"{_python(facts)} has no TensorFlow, and no package for {around.system} on {around.machine} has CUDA"
+        return Diagnosis("TFG908", seen)
+    return Diagnosis("TFG909", f"{_python(facts)} has no TensorFlow", _install(facts, newest))
+
+
+def _has_builds_with_cuda(around: Surroundings) -> bool:
+    return around.system == "Linux" and around.machine not in ("aarch64", "arm64")
 
 
 def of_the_build(facts: Facts) -> Iterator[Diagnosis]:

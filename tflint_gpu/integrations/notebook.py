@@ -32,7 +32,8 @@ from tflint_gpu.run.program import INTERVAL, read_samples
 from tflint_gpu.run.recording import Recording
 from tflint_gpu.run.reports import MissingLibrary, renderer
 from tflint_gpu.run.samples import Decoder, Place
-from tflint_gpu.run.tflint_sample import Sampler, follow
+from tflint_gpu.run.tflint_program import follow
+from tflint_gpu.run.tflint_sample import Sampler
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-SAMPLER = Path(__file__).with_name("tflint_sample.py")
+SAMPLER = Path(__file__).resolve().with_name("tflint_program.py")
 INTERVAL = 0.02
 _PASSED_ON = frozenset(
     {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD}

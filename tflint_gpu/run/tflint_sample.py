@@ -1,8 +1,8 @@
-"""Runs your program as Python would, and samples its stacks from a thread meanwhile: `tflint-gpu run` starts it.
+"""Samples the stacks of the process that it is in, from a thread: `tflint-gpu run` puts it into your program.
 
 Every 20 ms (at most) the thread looks at the stacks of all Python threads and writes, for the main thread, the lines of
 your own files on its stack, what Keras or TensorFlow does there (the phase), and what it waits for; of other threads
-and of the processes that `multiprocessing` starts, the line of yours that runs. Nothing of Keras or TensorFlow is
+and of the Python processes that your program starts, the line of yours that runs. Nothing of Keras or TensorFlow is
 imported or changed: all is read off the stacks. What was seen goes through a pipe at once, so nothing is lost when a
 program crashes.
 
@@ -14,7 +14,8 @@ waits, feeding stacks], a sample; ["M", process, bytes in use, most bytes in use
 
 from __future__ import annotations
 
-import importlib.machinery
+import contextlib
+import gc
 import json
 import os
 import signal
@@ -23,21 +24,15 @@ import sysconfig
 import threading
 import time
 import types
-from typing import Any, Callable
-
-Hook = Callable[..., Any]
+from itertools import chain, compress, starmap
+from operator import attrgetter, itemgetter
+from typing import Any
 
 HERE = os.getcwd()  # a program may go elsewhere
 DEEPEST = 8  # lines of the user's on one stack
 MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
 PIPE_WIDTH = 4000  # what is written at once stays together, also beside forked processes: less than PIPE_BUF
-PASSED_ON = {
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCHLD")
-    if hasattr(signal, name)
-}
 MEMORY_EVERY = 1.0
-STARTS = ("from multiprocessing.spawn import spawn_main", "from multiprocessing.forkserver import main")
 STATES_EVERY = 0.1
 
 _LIBRARIES = tuple(
@@ -54,20 +49,73 @@ _AROUND = ("evaluate", "fit")
 _READS = ("_numpy", "numpy", "__array__", "_numpy_internal")
 
 
+_HAS_LINES = hasattr(types.CodeType, "co_lines")
+_LOOK = attrgetter("f_back", "f_code", "f_lasti" if _HAS_LINES else "f_lineno")
+_BACK = itemgetter(0)
+_ONCE = ((),)  # a call without arguments
+
+
 class Code:
     """What the stack sampler wants to know of a code object."""
 
-    __slots__ = ("code", "does", "feeds", "is_own", "phase")
+    __slots__ = ("code", "does", "feeds", "is_own", "phase", "rows")
 
     def __init__(self, code: types.CodeType) -> None:
         path, name = code.co_filename.replace("\\", "/"), code.co_name
         self.code = code  # keeps it alive, so that nothing else gets its id
+        self.rows: dict[int, int] = {}
         self.is_own = _is_own(code.co_filename)
         self.phase = "" if self.is_own else _phase(path, name)
         self.does = "" if self.is_own else _does(path, name)
         self.feeds = not self.is_own and (
             path.endswith("tensorflow/python/ops/script_ops.py") or "/data_adapters/" in path or "data_utils.py" in path
         )
+
+    def row(self, at: int) -> int:
+        """The row of what a frame tells of its place."""
+        if not _HAS_LINES:
+            return at
+        if at not in self.rows:
+            found = (row for start, end, row in self.code.co_lines() if start <= at < end)
+            self.rows[at] = next(found, None) or self.code.co_firstlineno
+        return self.rows[at]
+
+
+def _stacks() -> dict[int, list[tuple[types.CodeType, int]]]:
+    """The code and place of each frame of each thread, the innermost first.
+
+    All are read by one call that runs no Python: a frame that goes on, or ends, while another thread follows its links
+    has been seen to lead to memory that is something else by then. The garbage collector rests meanwhile: up to Python
+    3.11 it may begin in there, and what it frees may wait for the lock that is held for the list of threads: for ever.
+    """
+    threads: dict[int, types.FrameType] = {}
+    seen: list[tuple[types.FrameType | None, types.CodeType, int]] = []
+    collects: list[bool] = []
+    begin: Any = chain(
+        map(collects.append, starmap(gc.isenabled, _ONCE)),
+        starmap(gc.disable, _ONCE),
+        map(threads.update, starmap(sys._current_frames, _ONCE)),
+    )
+    end: Any = starmap(gc.enable, compress(_ONCE, collects))
+    # Round by round: first the frames that run, then those that called them, which are read off `seen` as it grows.
+    frames = chain(filter(None, begin), threads.values(), filter(None, map(_BACK, seen)), filter(None, end))
+    looks = map(_LOOK, frames)
+    try:
+        seen.extend(looks)
+    except BaseException:
+        list(end)
+        raise
+    found: dict[int, list[tuple[types.CodeType, int]]] = {thread: [] for thread in threads}
+    this_round, told = list(threads), iter(seen)
+    threads.clear()
+    while this_round:
+        next_round = []
+        for thread, (back, code, at) in zip(this_round, told):
+            found[thread].append((code, at))
+            if back is not None:
+                next_round.append(thread)
+        this_round = next_round
+    return found
 
 
 def _is_own(path: str) -> bool:
@@ -140,6 +188,15 @@ class Sampler:
         self.is_stopped = False
         self.restart(is_main)
 
+    @property
+    def has_pipe(self) -> bool:
+        """Whether the pipe is still there: a program may close it, and another file may get its number."""
+        try:
+            now = os.fstat(self.pipe)
+        except OSError:
+            return False
+        return (now.st_dev, now.st_ino) == (self.pipe_is.st_dev, self.pipe_is.st_ino)
+
     def restart(self, is_main: bool = False) -> None:
         """Begin in this process, which may be a forked one: a thread does not come along."""
         if self.is_stopped:
@@ -174,7 +231,8 @@ class Sampler:
             while not self.is_stopped:
                 time.sleep(self.interval)
                 now = time.monotonic()
-                self._sample(now, now - last)
+                with contextlib.suppress(AttributeError, TypeError, ValueError, LookupError):
+                    self._sample(now, now - last)
                 last = now
         except OSError:  # the reader has gone
             return
@@ -183,14 +241,14 @@ class Sampler:
         stack, phase, waits = 0, "", ""
         feeding: list[int] = []
         at: list[tuple[int, int, int]] = []
-        for thread, frame in sys._current_frames().items():
+        for thread, frames in _stacks().items():
             if thread == self.main:
-                stack, phase, waits, feeds = self._read(frame)
+                stack, phase, waits, feeds = self._read(frames)
             elif thread != self.own:
-                number, _, _, feeds = self._read(frame)
+                number, _, _, feeds = self._read(frames)
                 if feeds and number:
                     feeding.append(number)
-                    at.append((thread, id(frame.f_code), frame.f_lasti))
+                    at.append((thread, id(frames[0][0]), frames[0][1]))
         if waits == "execute" and feeding and self._stands_still(now, at):
             waits = "feed"
         if self.is_main or stack:
@@ -200,23 +258,21 @@ class Sampler:
             self._ask_tensorflow()
         self._flush()
 
-    def _read(self, leaf: types.FrameType) -> tuple[int, str, str, bool]:
+    def _read(self, frames: list[tuple[types.CodeType, int]]) -> tuple[int, str, str, bool]:
         """The stack's number, its phase, what the thread waits for, and whether it works for an input pipeline."""
-        does, phase, feeds = self._code(leaf.f_code).does, "", False
+        does, phase, feeds = self._code(frames[0][0]).does, "", False
         own: list[int] = []
-        frame: types.FrameType | None = leaf
-        while frame is not None:
-            code = self._code(frame.f_code)
+        for its_code, at in frames:
+            code = self._code(its_code)
             if code.is_own:
                 if len(own) < DEEPEST:
-                    own.append(self._place(frame))
+                    own.append(self._place(code, at))
             else:
                 feeds = feeds or code.feeds
                 if code.phase and not phase:
                     phase = code.phase
                 elif code.phase in _AROUND and (phase, code.phase) in _INSIDE:
                     phase = _INSIDE[phase, code.phase]
-            frame = frame.f_back
         waits = "data" if phase.startswith("data") and does == "execute" else does
         return self._stack(tuple(own)), phase, waits, feeds
 
@@ -228,9 +284,8 @@ class Sampler:
             known = self.codes[id(code)] = Code(code)
         return known
 
-    def _place(self, frame: types.FrameType) -> int:
-        code = frame.f_code
-        row = frame.f_lineno or code.co_firstlineno
+    def _place(self, known: Code, at: int) -> int:
+        code, row = known.code, known.row(at)
         key = (code.co_filename, row, code.co_firstlineno)
         number = self.places.get(key)
         if number is None:
@@ -299,8 +354,7 @@ class Sampler:
 
     def _flush(self) -> None:
         """Write whole lines, as many at once as a pipe keeps together."""
-        now = os.fstat(self.pipe)
-        if (now.st_dev, now.st_ino) != (self.pipe_is.st_dev, self.pipe_is.st_ino):
+        if not self.has_pipe:
             raise OSError("the program has closed the pipe, and its number is another file's now")
         lines, self.lines = self.lines, []
         part = b""
@@ -316,133 +370,3 @@ class Sampler:
 def _last_row(code: types.CodeType) -> int:
     rows = [at[2] for at in code.co_lines() if at[2]] if hasattr(code, "co_lines") else []
     return max([code.co_firstlineno, *rows])
-
-
-def _without_us(hook: Hook) -> Hook:
-    """An exception hook that shows no frames of this file."""
-
-    def shown(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
-        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>", _RUNPY):
-            trace = trace.tb_next
-        hook(kind, error.with_traceback(trace), trace)
-
-    return shown
-
-
-_RUNPY = os.path.join(os.path.dirname(os.__file__), "runpy.py")
-
-
-def main() -> None:
-    """Run the program that the command line names, with its own arguments."""
-    pipe, interval, asks_memory, kind, target = sys.argv[1:6]
-    if hasattr(signal, "pthread_sigmask"):
-        # Whoever started this holds back the signals that it passes on.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    os.set_inheritable(int(pipe), False)
-    module = types.ModuleType("__main__")
-    inherited: dict[str, Any] = {"__builtins__": __builtins__}
-    if "__annotations__" in globals():  # up to Python 3.13
-        inherited["__annotations__"] = {}
-    module.__dict__.update(inherited)
-    sys.modules["tflint_sample"] = sys.modules["__main__"]
-    sys.modules["__main__"] = module
-    sampler = Sampler(float(interval), asks_memory == "1")
-    sampler.begin(int(pipe))
-    follow(sampler)
-    try:
-        if kind == "module":
-            sys.argv[:] = [target, *sys.argv[6:]]
-            sys.path[0] = os.getcwd()
-            __import__("runpy")._run_module_as_main(target)
-        else:
-            sys.argv[:] = [target, *sys.argv[6:]]
-            _run_file(target, module)
-    except SystemExit:
-        raise
-    except BaseException:
-        sys.excepthook = _without_us(sys.excepthook)
-        raise
-
-
-def join(pipe: int, interval: float) -> None:
-    """Sample a process that the program has started anew; its own code starts this, see `_sampled`."""
-    os.set_inheritable(pipe, False)
-    sampler = Sampler(interval, False)
-    sampler.begin(pipe, is_main=False)
-    follow(sampler)
-
-
-def follow(sampler: Sampler) -> None:
-    """Sample the processes that `multiprocessing` will start, by whichever method, too."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=sampler.restart)
-    known = sys.modules.get("multiprocessing.util")
-    if known is not None:
-        _sample_spawned(known, sampler)
-    else:
-        sys.meta_path.insert(0, _Multiprocessing(sampler))
-
-
-class _Multiprocessing:
-    """Finds `multiprocessing.util` as Python does, and makes it start processes with the sampler."""
-
-    def __init__(self, sampler: Sampler) -> None:
-        self.sampler = sampler
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "multiprocessing.util":
-            return None
-        sys.meta_path.remove(self)
-        spec: Any = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            load = spec.loader.exec_module
-
-            def exec_module(module: types.ModuleType) -> None:
-                load(module)
-                _sample_spawned(module, self.sampler)
-
-            spec.loader.exec_module = exec_module
-        return spec
-
-
-def _sample_spawned(util: Any, sampler: Sampler) -> None:
-    """Let `multiprocessing` give its new interpreters the sampler and the pipe."""
-    start = getattr(util, "spawnv_passfds", None)
-    if start is None:
-        return
-
-    def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
-        sampled = None if sampler.is_stopped else _sampled(args, sampler)
-        return start(path, args, passfds) if sampled is None else start(path, sampled, [*passfds, sampler.pipe])
-
-    util.spawnv_passfds = spawnv_passfds
-
-
-def _sampled(args: Any, sampler: Sampler) -> list[Any] | None:
-    """The command of a new process with the sampler; None for what runs no code of the user's."""
-    at = next((number for number, one in enumerate(args) if isinstance(one, str) and one.startswith(STARTS)), None)
-    if at is None:
-        return None
-    names = {"__name__": "tflint_sample", "__file__": __file__}
-    load = f"t={names!r}; exec(compile(open({__file__!r}, 'rb').read(), {__file__!r}, 'exec'), t)"
-    program = f"{load}; t['join']({sampler.pipe}, {sampler.interval}); del t; {args[at]}"
-    return [*args[:at], program, *args[at + 1 :]]
-
-
-def _run_file(path: str, module: types.ModuleType) -> None:
-    """What `python path` does with a file; a folder or a zip archive with a `__main__.py` are left to `runpy`."""
-    if not os.path.isfile(path) or path.endswith((".pyc", ".zip", ".pyz")):
-        __import__("runpy").run_path(path, run_name="__main__")
-        return
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
-    if sys.version_info >= (3, 9):
-        path = os.path.abspath(path)
-    loader = importlib.machinery.SourceFileLoader("__main__", path)
-    module.__dict__.update(__file__=path, __loader__=loader, __cached__=None, __spec__=None)
-    with open(path, "rb") as file:
-        text = file.read()
-    exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
-
-
-if __name__ == "__main__":
-    main()

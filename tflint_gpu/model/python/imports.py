@@ -94,7 +94,7 @@ class Imports:
 
     @cached_property
     def _used(self) -> frozenset[str]:
-        return frozenset(node.value for node in self.tree.parents if node.__class__ is cst.Name)
+        return frozenset(self.tree.uses)
 
     def _is_setting(self, statement: cst.SimpleStatementLine) -> bool:
         """`os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"`, `sys.path.append(...)`, `warnings.filterwarnings("ignore")`."""

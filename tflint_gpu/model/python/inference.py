@@ -204,24 +204,27 @@ class Inference:
 
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that an expression means when it is called; none where one is not known."""
-        if not self.may_be_called(file, func):
-            return ()
         if context is not None:
             context = self._relevant(file, func, context)
         key = (func, context)
-        if key not in self._callees:
+        known = self._callees.get(key)
+        if known is None:
             self._callees[key] = ()
-            found: list[Callee] = []
-            for origin in self.of(file, func, context):
-                if origin.is_none:
-                    continue
-                means = self._callee(origin)
-                if not means:
-                    found = []
-                    break
-                found.extend(means)
-            self._callees[key] = tuple(dict.fromkeys(found))
-        return self._callees[key]
+            known = self._callees[key] = self._callees_of(file, func, context)
+        return known
+
+    def _callees_of(self, file: File, func: Expression, context: Context | None) -> tuple[Callee, ...]:
+        if not self.may_be_called(file, func):
+            return ()
+        found: list[Callee] = []
+        for origin in self.of(file, func, context):
+            if origin.is_none:
+                continue
+            means = self._callee(origin)
+            if not means:
+                return ()
+            found.extend(means)
+        return tuple(dict.fromkeys(found))
 
     def may_be_called(self, file: File, func: Expression) -> bool:
         """Whether an expression may mean something of the project when it is called: by its name alone, at no cost."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from tflint_gpu.model.python.sketches import Region, Sketch
+from tflint_gpu.model.python.sketches import Region, Sketch, SketchedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +44,24 @@ class Look:
 
     Arguments:
         own: the sketch of the file.
-        near: gives the sketches of the others.
+        near: the sketches of the others; each is asked for when it is needed.
     """
 
-    def __init__(self, own: Sketch, near: Callable[[], Collection[Sketch]]) -> None:
+    def __init__(self, own: Sketch, near: Iterable[Sketch] = ()) -> None:
         self.own = own
-        self._near = near
+        self.near: Iterable[Sketch] = Found(iter(near))
         self._found: dict[str, Found[Any]] = {}
 
-    @cached_property
-    def near(self) -> Collection[Sketch]:
-        """The sketches of the files that its imports reach."""
-        return self._near()
+    @property
+    def all(self) -> Iterator[Sketch]:
+        """Its sketch, then theirs: a question that is answered by the first asks for no other."""
+        yield self.own
+        yield from self.near
 
-    @cached_property
-    def all(self) -> list[Sketch]:
-        """Its sketch and theirs."""
-        return [self.own, *self.near]
+    @property
+    def calls(self) -> Iterator[tuple[Sketch, SketchedCall]]:
+        """All calls in them."""
+        return ((sketch, call) for sketch in self.all for call in sketch.calls())
 
     def found(self, what: str, search: Callable[[], Iterator[_T]]) -> Found[_T]:
         """What a search finds, which several questions ask for: it goes on from where the last one had enough."""

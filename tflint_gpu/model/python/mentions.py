@@ -76,8 +76,9 @@ class Mentions:
         """Expressions `anything.last`, outside of imports."""
         if self._attributes is None:
             self._attributes = {}
-            for node, parent in self.file.tree.parents.items():
-                if node.__class__ is cst.Attribute and parent.__class__ not in (cst.ImportFrom, cst.ImportAlias):
+            parents = self.file.tree.parents
+            for node in self.file.tree.nodes(cst.Attribute):
+                if parents[node].__class__ not in (cst.ImportFrom, cst.ImportAlias):
                     self._attributes.setdefault(node.attr.value, []).append(node)
         return self._attributes.get(last, [])
 
@@ -125,10 +126,9 @@ class Mentions:
         return tuple(edits)
 
     def _uses(self, name: str, written: str) -> Iterable[cst.Name]:
-        for node, parent in self.file.tree.parents.items():
-            if isinstance(parent, cst.ImportAlias | cst.AsName) or not isinstance(node, cst.Name):
-                continue
-            if node.value == name and self.file.names.written(node) == written:
+        for node in self.file.tree.uses.get(name, ()):
+            is_import = isinstance(self.file.tree.parents[node], cst.ImportAlias | cst.AsName)
+            if not is_import and self.file.names.written(node) == written:
                 yield node
 
     def _use_renamed(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
     (
@@ -14,6 +16,10 @@ OUTSIDE = frozenset(sys.stdlib_module_names) | frozenset(
 )
 
 
+Located: TypeAlias = tuple[Path, str]
+"""The file that the longest prefix of a dotted name means, and the rest of the name."""
+
+
 class ModuleFiles:
     """The modules and packages below one root, as importers in its folders see them.
 
@@ -22,78 +28,95 @@ class ModuleFiles:
     """
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self._asked: dict[Path, set[Path]] = {}
-        self._new: dict[Path, set[Path]] = {}
-        self._modules: dict[tuple[Path, str], tuple[tuple[Path, Path], Path | None]] = {}
-        self._folders: dict[tuple[Path, str], bool] = {}
+        self._root = str(root)
+        self._inside = os.path.join(self._root, "")
+        self._answers: dict[tuple[str, str], tuple[Located | None, frozenset[str]]] = {}
+        self._paths: dict[str, Path] = {}  # one object a file: it is a key in many places
+        self._files: dict[str, bool] = {}
+        self._folders: dict[str, bool] = {}
+        self._asked: dict[str, set[str]] = {}
+        self._new: dict[str, set[str]] = {}
 
-    def locate(self, path: Path, dotted: str) -> tuple[Path, str] | None:
-        """The file that the longest prefix of `dotted` means, and the rest of the name."""
-        if dotted.startswith("."):
-            name = dotted.lstrip(".")
-            folder = path.parent
-            for _ in range(len(dotted) - len(name) - 1):
-                folder = folder.parent
-            return self._descend(path, folder, name) if self._is_inside(folder) else None
+    def locate(self, path: Path, dotted: str) -> Located | None:
+        """The file that the longest prefix of `dotted` means to a file at `path`, and the rest of the name."""
         top = dotted.partition(".")[0]
-        if not top or top in OUTSIDE:
+        if not dotted or top in OUTSIDE:
             return None
-        folder = path.parent
-        while self._is_inside(folder):
-            if self._module_file(path, folder, top) is not None or self._is_folder(path, folder, top):
-                return self._descend(path, folder, dotted)
-            if folder == self.root:
-                break
-            folder = folder.parent
-        source_folder = self.root / "src"
-        return self._descend(path, source_folder, dotted) if self._is_folder(path, source_folder, top) else None
-
-    def _descend(self, asker: Path, folder: Path, dotted: str) -> tuple[Path, str] | None:
-        parts = dotted.split(".") if dotted else []
-        found: tuple[Path, str] | None = None
-        initial = folder / "__init__.py"
-        if not parts or self._module_file(asker, folder, parts[0]) is None:
-            self._note(asker, (initial,))
-            found = (initial, dotted) if initial.is_file() else None
-        for index, part in enumerate(parts):
-            file = self._module_file(asker, folder, part)
-            if file is not None:
-                found = (file, ".".join(parts[index + 1 :]))
-            if not self._is_folder(asker, folder, part):
-                break
-            folder = folder / part
-        return found
-
-    def _module_file(self, asker: Path, folder: Path, name: str) -> Path | None:
-        """`folder/name/__init__.py` or `folder/name.py`, whichever is there."""
-        key = (folder, name)
-        known = self._modules.get(key)
+        asker = str(path)
+        key = (os.path.dirname(asker), dotted)
+        known = self._answers.get(key)
         if known is None:
-            candidates = (folder / name / "__init__.py", folder / f"{name}.py")
-            found = next((path for path in candidates if path.is_file()), None)
-            known = self._modules[key] = (candidates, found)
-        self._note(asker, known[0])
-        return known[1]
+            looked_for: set[str] = set()
+            known = self._answers[key] = self._search(*key, looked_for), frozenset(looked_for)
+        self._note(asker, known[1])
+        return known[0]
 
-    def newly_asked(self) -> dict[Path, set[Path]]:
+    def newly_asked(self) -> dict[str, set[str]]:
         """By the asking file, the paths that it asked for since the last time, whether a file was there or not."""
         new, self._new = self._new, {}
         return new
 
-    def _note(self, asker: Path, paths: tuple[Path, ...]) -> None:
+    def _note(self, asker: str, paths: frozenset[str]) -> None:
         asked = self._asked.setdefault(asker, set())
-        for path in paths:
-            if path not in asked:
-                asked.add(path)
-                self._new.setdefault(asker, set()).add(path)
+        if not paths <= asked:
+            self._new.setdefault(asker, set()).update(paths - asked)
+            asked |= paths
 
-    def _is_folder(self, asker: Path, folder: Path, name: str) -> bool:
-        key = (folder, name)
-        self._note(asker, (folder / name,))
-        if key not in self._folders:
-            self._folders[key] = (folder / name).is_dir()
-        return self._folders[key]
+    def _search(self, folder: str, dotted: str, looked_for: set[str]) -> Located | None:
+        if dotted.startswith("."):
+            name = dotted.lstrip(".")
+            for _ in range(len(dotted) - len(name) - 1):
+                folder = os.path.dirname(folder)
+            return self._descend(folder, name, looked_for) if self._is_inside(folder) else None
+        top = dotted.partition(".")[0]
+        while self._is_inside(folder):
+            is_here = self._module_file(folder, top, looked_for) is not None
+            if is_here or self._is_folder(os.path.join(folder, top), looked_for):
+                return self._descend(folder, dotted, looked_for)
+            if folder == self._root:
+                break
+            folder = os.path.dirname(folder)
+        source_folder = os.path.join(self._root, "src")
+        if self._is_folder(os.path.join(source_folder, top), looked_for):
+            return self._descend(source_folder, dotted, looked_for)
+        return None
 
-    def _is_inside(self, folder: Path) -> bool:
-        return folder == self.root or self.root in folder.parents
+    def _descend(self, folder: str, dotted: str, looked_for: set[str]) -> Located | None:
+        parts = dotted.split(".") if dotted else []
+        found: Located | None = None
+        initial = os.path.join(folder, "__init__.py")
+        is_module = bool(parts) and self._module_file(folder, parts[0], looked_for) is not None
+        if not is_module and self._is_file(initial, looked_for):
+            found = self._path(initial), dotted
+        for index, part in enumerate(parts):
+            file = self._module_file(folder, part, looked_for)
+            if file is not None:
+                found = (self._path(file), ".".join(parts[index + 1 :]))
+            folder = os.path.join(folder, part)
+            if not self._is_folder(folder, looked_for):
+                break
+        return found
+
+    def _module_file(self, folder: str, name: str, looked_for: set[str]) -> str | None:
+        """`folder/name/__init__.py` or `folder/name.py`, whichever is there."""
+        package, module = os.path.join(folder, name, "__init__.py"), os.path.join(folder, f"{name}.py")
+        is_package, is_module = self._is_file(package, looked_for), self._is_file(module, looked_for)
+        return package if is_package else module if is_module else None
+
+    def _is_file(self, path: str, looked_for: set[str]) -> bool:
+        looked_for.add(path)
+        if path not in self._files:
+            self._files[path] = os.path.isfile(path)
+        return self._files[path]
+
+    def _is_folder(self, path: str, looked_for: set[str]) -> bool:
+        looked_for.add(path)
+        if path not in self._folders:
+            self._folders[path] = os.path.isdir(path)
+        return self._folders[path]
+
+    def _is_inside(self, folder: str) -> bool:
+        return folder == self._root or folder.startswith(self._inside)
+
+    def _path(self, path: str) -> Path:
+        return self._paths.setdefault(path, Path(path))

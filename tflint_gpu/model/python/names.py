@@ -136,8 +136,7 @@ class Names:
 
     def free(self, *candidates: str) -> str:
         """The first of some names that the file does not use; the last where it uses all."""
-        used = {node.value for node in self.tree.parents if node.__class__ is cst.Name}
-        return next((name for name in candidates if name not in used), candidates[-1])
+        return next((name for name in candidates if name not in self.tree.uses), candidates[-1])
 
     def is_builtin(self, node: Node | None, name: str) -> bool:
         """Whether an expression is Python's own `name` (`len`, `zip`, `print`), not shadowed."""

@@ -76,7 +76,7 @@ class Project:
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._stamps: dict[Path, Stamp | None] = {}
-        self._told: set[Path] = set()
+        self._told: set[str] = set()
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
         self._given: dict[Path, frozenset[str]] = {}
@@ -112,13 +112,14 @@ class Project:
         """What the answers of this project rest on, as far as that was not told before."""
         asked = self._places.newly_asked()
         states: dict[str, State] = {}
-        for path in set(asked).union(*asked.values()):
-            if path not in self._told:
-                self._told.add(path)
+        for name in set(asked).union(*asked.values()):
+            if name not in self._told:
+                self._told.add(name)
+                path = Path(name)
                 data = self._read(path)
                 known = None if data is None else State(digest_of(data), self._stamps.get(path))
-                states[str(path)] = known or state_of(str(path))
-        return Consulted({str(asker): [str(path) for path in paths] for asker, paths in asked.items()}, states)
+                states[name] = known or state_of(name)
+        return Consulted({asker: list(paths) for asker, paths in asked.items()}, states)
 
     def look(self, source: SourceFile, data: bytes) -> Look | None:
         """A first look at a file, which parses nothing with libcst; None where Python cannot parse it.
@@ -127,13 +128,14 @@ class Project:
             data: the bytes of its code.
         """
         own = self._sketch(source.path, data if source.code is source.text else source.code.encode("utf-8", "replace"))
-        return None if own is None else Look(own, lambda: self._sketches_near(source))
+        return None if own is None else Look(own, self._sketches_near(source))
 
-    def _sketches_near(self, source: SourceFile) -> list[Sketch]:
+    def _sketches_near(self, source: SourceFile) -> Iterator[Sketch]:
         """The sketches of the files that a file's imports reach and that a rule may look into."""
-        paths = (path for path in self.reached(source) if self._may_matter(path))
-        found = (self._sketch(path, self._read(path) or b"") for path in paths)
-        return [sketch for sketch in found if sketch is not None]
+        for path in self.reached(source):
+            sketch = self._sketch(path, self._read(path) or b"") if self._may_matter(path) else None
+            if sketch is not None:
+                yield sketch
 
     def _sketch(self, path: Path, data: bytes) -> Sketch | None:
         known = self._sketches.get(path)
@@ -255,7 +257,7 @@ class Project:
         """
         marker = word.encode("utf-8", "replace")
         for path in self.reached(source) if importing is None else self._reached_importing(source, importing):
-            if marker in (self._read(path) or b"") and self._may_matter(path):
+            if self._mentioned(path)[marker] and self._may_matter(path):
                 file = self.file_at(path)
                 if file is not None:
                     yield file

@@ -12,18 +12,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 UNNAMED = "?"
 """What stands for something that has no dotted name: `make().fit()` is a call of "?.fit"."""
 
 
-@dataclass(frozen=True, slots=True)
-class SketchedCall:
-    """A call.
+class SketchedCall(NamedTuple):
+    """A call: a tuple, since every call of every file that is looked at is one.
 
     Arguments:
         name: of the function, as it is written: "np.sin", "?.fit".
+        root: the first part of its name. last: the last one.
         size: how many arguments it gets.
         loops: how many loops and comprehensions of the same function are around it.
         given: the last parts of the names among its arguments, also in lists and the like; literals are left out.
@@ -33,22 +33,14 @@ class SketchedCall:
     """
 
     name: str
+    root: str
+    last: str
     size: int
     loops: int
     given: tuple[str, ...]
     keywords: tuple[str, ...]
     texts: tuple[str, ...]
-    renews: bool = False
-
-    @property
-    def root(self) -> str:
-        """The first part of its name."""
-        return self.name.partition(".")[0]
-
-    @property
-    def last(self) -> str:
-        """The last part of its name."""
-        return self.name.rpartition(".")[2]
+    renews: bool
 
     @property
     def is_method(self) -> bool:
@@ -156,7 +148,7 @@ class Sketch:
 
     def _walk(self, tree: ast.Module) -> None:
         stack: list[_Visit] = [(one, self.module, 0, "") for one in tree.body]
-        pop, push, handlers = stack.pop, stack.append, _HANDLERS
+        pop, push, handlers, parts = stack.pop, stack.append, _HANDLERS, _PARTS
         while stack:
             node, region, loops, owner = pop()
             kind = node.__class__
@@ -169,13 +161,13 @@ class Sketch:
             elif kind in _COUNTED:
                 region.syntax.add(kind)
                 loops += kind in _LOOPS
-            for name in node._fields:
+            for name in parts[kind]:
                 child = getattr(node, name, None)
                 if child.__class__ is list:
                     for one in child:
                         if isinstance(one, ast.AST):
                             push((one, region, loops, owner))
-                elif isinstance(child, ast.AST) and child.__class__ not in _EMPTY:
+                elif isinstance(child, ast.AST):
                     push((child, region, loops, owner))
 
     # One handler a node class; it returns the children that are to be visited, if not all in the same way.
@@ -201,19 +193,25 @@ class Sketch:
         texts: list[str] = []
         for one in values:
             _name_given(one, given, texts)
+        function = node.func
+        if function.__class__ is ast.Name:
+            name = root = last = function.id
+            children = values
+        elif function.__class__ is ast.Attribute:
+            name, last = dotted(function), function.attr
+            root = name.partition(".")[0]
+            children = [function.value, *values]
+        else:
+            name = root = last = UNNAMED
+            children = [function, *values]
+        if last is not UNNAMED:
+            region.words.add(last)
+            if loops:
+                region.in_loops.add(last)
         renews = node in self._renewing
         region.calls.append(
-            SketchedCall(dotted(node.func), len(values), loops, tuple(given), keywords, tuple(texts), renews)
+            SketchedCall(name, root, last, len(values), loops, tuple(given), keywords, tuple(texts), renews)
         )
-        function: ast.expr = node.func
-        words = [function.id] if isinstance(function, ast.Name) else []
-        if isinstance(function, ast.Attribute):
-            words.append(function.attr)
-            function = function.value
-        region.words.update(words)
-        if loops:
-            region.in_loops.update(words)
-        children = values if words and isinstance(node.func, ast.Name) else [function, *values]
         return [(one, region, loops, owner) for one in children]
 
     def _on_assign(self, node: ast.Assign | ast.AnnAssign, region: Region, loops: int, owner: str) -> None:
@@ -289,7 +287,9 @@ _Handler: TypeAlias = Callable[[Sketch, Any, Region, int, str], "Iterable[_Visit
 _LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp])
 _SHORT = 20
 _COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
-_EMPTY = frozenset([ast.Load, ast.Store, ast.Del])
+_NO_NODES = frozenset(
+    "attr arg asname conversion ctx id is_async kind kwd_attrs level module op ops simple type_comment".split()
+)
 _HANDLERS: dict[type, _Handler] = {
     ast.Name: Sketch._on_name,
     ast.Attribute: Sketch._on_attribute,
@@ -305,6 +305,17 @@ _HANDLERS: dict[type, _Handler] = {
     ast.Subscript: Sketch._on_subscript,
     ast.Constant: Sketch._on_constant,
 }
+
+
+class _Parts(dict[type, tuple[str, ...]]):
+    """The fields of a class of nodes that may hold other nodes, operators and the like left out."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = found = tuple(name for name in kind._fields if name not in _NO_NODES)
+        return found
+
+
+_PARTS = _Parts()
 
 
 def dotted(node: ast.expr) -> str:

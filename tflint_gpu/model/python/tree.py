@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
 
 from tflint_gpu.model.python.children import CHILD_FIELDS, IS_NODE
 from tflint_gpu.model.python.scopes import AttributeAssignment, Binding, BindingKind, Path, Scope
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, parameters
+
+_N = TypeVar("_N", bound=Node)
 
 
 class Tree:
@@ -112,10 +114,13 @@ class Tree:
         known = self._places.get(node)
         if known is not None:
             return known
-        child, parents, scopes = node, self.parents, self.scopes
+        child, parents, scopes, places = node, self.parents, self.scopes, self._places
         while (parent := parents.get(child)) is not None:
             if parent in scopes and _is_inside(parent, child):
                 return scopes[parent]
+            known = places.get(parent)
+            if known is not None:
+                return known
             child = parent
         return self.root
 
@@ -133,9 +138,23 @@ class Tree:
     def uses(self) -> dict[str, list[cst.Name]]:
         """The places where each name stands, in the order of the code."""
         found: dict[str, list[cst.Name]] = {}
+        for node in self.nodes(cst.Name):
+            found.setdefault(node.value, []).append(node)
+        return found
+
+    def nodes(self, kind: type[_N]) -> list[_N]:
+        """The nodes of one class, in the order of the code."""
+        return self._by_class.get(kind, [])
+
+    @cached_property
+    def _by_class(self) -> dict[type, list[Any]]:
+        found: dict[type, list[Any]] = {}
         for node in self.parents:
-            if node.__class__ is cst.Name:
-                found.setdefault(node.value, []).append(node)
+            kind = node.__class__
+            if kind in found:
+                found[kind].append(node)
+            else:
+                found[kind] = [node]
         return found
 
     def _walk(self) -> None:
@@ -312,6 +331,9 @@ class Tree:
         self.yields.append(node)
         self._places[node] = scope
 
+    def _on_line(self, node: cst.SimpleStatementLine, scope: Scope) -> None:
+        self._places[node] = scope
+
     def _on_expression_statement(self, node: cst.Expr, scope: Scope) -> None:
         self.expression_statements.append(node)
 
@@ -346,6 +368,7 @@ _HANDLERS: dict[type, Callable[[Tree, Any, Scope], Scope | None]] = {
     cst.Return: Tree._on_return,
     cst.Yield: Tree._on_yield,
     cst.Expr: Tree._on_expression_statement,
+    cst.SimpleStatementLine: Tree._on_line,
 }
 
 

@@ -184,8 +184,8 @@ class Consumers:
             return
         read = {
             node.value
-            for node, parent in file.tree.parents.items()
-            if node.__class__ is cst.Name and parent.__class__ not in (cst.AssignTarget, cst.AnnAssign)
+            for node in file.tree.nodes(cst.Name)
+            if file.tree.parents[node].__class__ not in (cst.AssignTarget, cst.AnnAssign)
         }
         for name, statement in assigned:
             if name not in read:

@@ -97,8 +97,8 @@ def _found(file: File) -> Iterator[tuple[str, Evidence]]:
             method == "prefetch" and call.args and (file.name(call.args[0].value) or "").endswith("AUTOTUNE")
         ):
             yield receiver, Evidence("dataset", call)
-    for node in file.tree.parents:
-        if node.__class__ is cst.Attribute and node.attr.value in _WEIGHTS:
+    for node in file.tree.nodes(cst.Attribute):
+        if node.attr.value in _WEIGHTS:
             holder = dotted_name(node.value)
             if holder is not None and _reaches_gradient(file, node):
                 yield holder, Evidence("model", node)

@@ -281,10 +281,8 @@ class Execution:
         """(function, name) for each `x.shape` or `x.dtype`: what tf.function makes a tensor of."""
         return frozenset(
             (self.file.tree.function(node), node.value.value)
-            for node in self.file.tree.parents
-            if node.__class__ is cst.Attribute
-            and node.attr.value in ("shape", "dtype", "get_shape")
-            and isinstance(node.value, cst.Name)
+            for node in self.file.tree.nodes(cst.Attribute)
+            if node.attr.value in ("shape", "dtype", "get_shape") and isinstance(node.value, cst.Name)
         )
 
     def _called_from(self, trace: Trace) -> Iterator[Trace]:

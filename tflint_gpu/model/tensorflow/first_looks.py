@@ -56,13 +56,14 @@ def _traced(look: Look, *, by_keras: bool = True) -> Iterable[Place]:
 def _roots(own: Sketch, *, by_keras: bool) -> Iterator[Region]:
     named: set[str] = set()
     for region in own.functions:
-        is_keras = by_keras and bool(region.owner) and region.name in _KERAS_METHODS
-        if is_keras or any(one.rpartition(".")[2] not in _UNTRACING for one in region.decorators):
+        if (by_keras and _is_models(region)) or any(
+            one.rpartition(".")[2] not in _UNTRACING for one in region.decorators
+        ):
             yield region
     for region in own.regions:
         for call in region.calls:
             is_compile = call.last == "compile" or "loss" in call.keywords or "metrics" in call.keywords
-            if call.last in _MAKERS or "function" in call.given or (by_keras and is_compile):
+            if _makes_function(call) or (by_keras and is_compile):
                 named.update(call.given)
                 if UNNAMED in call.given:
                     yield region
@@ -72,10 +73,22 @@ def _roots(own: Sketch, *, by_keras: bool) -> Iterator[Region]:
         yield from own.by_name[name]
 
 
-def _numpy_call(sketch: Sketch, call: SketchedCall) -> bool:
-    if call.last not in _RAISING or not call.given:
-        return False
+def _is_models(region: Region) -> bool:
+    """Whether it is a method that Keras traces."""
+    return bool(region.owner) and region.name in _KERAS_METHODS
+
+
+def _makes_function(call: SketchedCall) -> bool:
+    """Whether a call may make a `tf.function` of something."""
+    return call.last in _MAKERS or "function" in call.given
+
+
+def _is_numpys(sketch: Sketch, call: SketchedCall) -> bool:
     return call.root in ("np", "numpy") or sketch.library(call.name) in ("numpy", UNNAMED)
+
+
+def _numpy_call(sketch: Sketch, call: SketchedCall) -> bool:
+    return call.last in _RAISING and bool(call.given) and _is_numpys(sketch, call)
 
 
 def gives_numpy_tensors(look: Look) -> bool:
@@ -91,7 +104,7 @@ def draws_while_traced(look: Look) -> bool:
     drawn = [(place.sketch, call) for place in _traced(look) for call in place.region.calls if call.last in DRAWING]
     if any(call.root == "np" or sketch.library(call.name) in _DRAWING_LIBRARIES for sketch, call in drawn):
         return True
-    return bool(drawn) and any(call.last in GENERATORS for sketch in look.all for call in sketch.calls())
+    return bool(drawn) and any(call.last in GENERATORS for _, call in look.calls)
 
 
 def has_effects_while_traced(look: Look) -> bool:
@@ -177,7 +190,7 @@ def _makes_functions_inside(sketch: Sketch) -> bool:
     if any(region.is_inner and region.decorators for region in sketch.functions):
         return True
     return any(
-        (region is not sketch.module or call.loops > 0) and (call.last in _MAKERS or "function" in call.given)
+        (region is not sketch.module or call.loops > 0) and _makes_function(call)
         for region in sketch.regions
         for call in region.calls
     )
@@ -185,9 +198,9 @@ def _makes_functions_inside(sketch: Sketch) -> bool:
 
 def hands_values_to_functions(look: Look) -> bool:
     """Whether a loop may call a function that is under `tf.function` with something else than literals."""
-    traced = {region.name for sketch in look.all for region in sketch.functions if region.decorators}
-    if any(call.last in _MAKERS or "function" in call.given for sketch in look.all for call in sketch.calls()):
+    if any(_makes_function(call) for _, call in look.calls):
         return True
+    traced = {region.name for sketch in look.all for region in sketch.functions if region.decorators}
     return any(call.given and call.last in traced for _, call in _repeated(look))
 
 
@@ -197,10 +210,6 @@ def joins_again(look: Look) -> bool:
         call.renews and call.last in _JOINING and (call.last != "append" or _is_numpys(sketch, call))
         for sketch, call in _repeated(look)
     )
-
-
-def _is_numpys(sketch: Sketch, call: SketchedCall) -> bool:
-    return call.root in ("np", "numpy") or sketch.library(call.name) in ("numpy", UNNAMED)
 
 
 def predicts_again(look: Look) -> bool:
@@ -215,19 +224,15 @@ def takes_gradients_again(look: Look) -> bool:
     return any(
         call.last == "GradientTape"
         for sketch in look.all
-        for place in Look(sketch, lambda: ()).reached(_methods_of_models(sketch))
+        for place in Look(sketch).reached(filter(_is_models, sketch.functions))
         for call in place.region.calls
     )
-
-
-def _methods_of_models(sketch: Sketch) -> list[Region]:
-    return [region for region in sketch.functions if region.owner and region.name in _KERAS_METHODS]
 
 
 def runs_models_again(look: Look) -> bool:
     """Whether a loop outside of models repeats a call that may be one of a model."""
     stored = {name for sketch in look.all for name in sketch.stored}
-    stored.update(name for sketch in look.all for call in sketch.calls() for name in call.keywords)
+    stored.update(name for _, call in look.calls for name in call.keywords)
     bound = {name for sketch in look.near for name in sketch.bound}
     return any(_may_be_model(sketch, call, stored, bound) for sketch, call in _repetitions(look, _MODEL_METHODS))
 
@@ -256,7 +261,7 @@ def _may_be_model(sketch: Sketch, call: SketchedCall, stored: set[str], bound: s
 
 def prepares_elements(look: Look) -> bool:
     """Whether something is computed that a loop may do to single elements, itself or by a function of the project."""
-    return any(call.last in WORK for sketch in look.all for call in sketch.calls())
+    return any(call.last in WORK for _, call in look.calls)
 
 
 # Pipelines.
@@ -264,7 +269,7 @@ def prepares_elements(look: Look) -> bool:
 
 def has_datasets(look: Look) -> bool:
     """Whether something makes a dataset, or shows that a value is one."""
-    return any(_shows_dataset(sketch, call) for sketch in look.all for call in sketch.calls())
+    return any(_shows_dataset(sketch, call) for sketch, call in look.calls)
 
 
 def _shows_dataset(sketch: Sketch, call: SketchedCall) -> bool:
@@ -287,8 +292,7 @@ def gives_batch_size(look: Look) -> bool:
             or UNNAMED in call.keywords
             or call.size - len(call.keywords) >= _FITTING[call.last]
         )
-        for sketch in look.all
-        for call in sketch.calls()
+        for _, call in look.calls
     )
 
 
@@ -299,11 +303,7 @@ def trains_when_run(look: Look) -> bool:
 
 def calls_python_functions(look: Look) -> bool:
     """Whether something is run by `tf.py_function` and the like."""
-    return any(
-        call.last in _PYTHON_FUNCTIONS or not _PYTHON_FUNCTIONS.isdisjoint(call.given)
-        for sketch in look.all
-        for call in sketch.calls()
-    )
+    return any(call.last in _PYTHON_FUNCTIONS or not _PYTHON_FUNCTIONS.isdisjoint(call.given) for _, call in look.calls)
 
 
 def maps_rows(look: Look) -> bool:

@@ -169,10 +169,8 @@ class FittedModels:
     def _is_kept(self, file: File, binding: Binding, name: str, one: Repeated) -> bool:
         """Whether something outlives the turn with the model in it: a list, a dictionary, an object, the caller."""
         function = file.tree.function(binding.node)
-        for node, parent in file.tree.parents.items():
-            if node.__class__ is not cst.Name or node.value != name or file.tree.function(node) is not function:
-                continue
-            if isinstance(parent, cst.AssignTarget):
+        for node in file.tree.uses.get(name, ()):
+            if isinstance(file.tree.parents[node], cst.AssignTarget) or file.tree.function(node) is not function:
                 continue
             if _outlives(file, node) and not (one.path and self._is_returned_to_nobody(file, node, one)):
                 return True
@@ -190,9 +188,9 @@ class FittedModels:
             return True
         names = {n.value for t in getattr(parent, "targets", ()) for n in walk(t.target) if isinstance(n, cst.Name)}
         return bool(names) and not any(
-            isinstance(n, cst.Name) and n.value in names and _outlives(step.file, n)
-            for n in step.file.tree.parents
-            if step.file.tree.within(n, one.loop)
+            step.file.tree.within(node, one.loop) and _outlives(step.file, node)
+            for name in names
+            for node in step.file.tree.uses.get(name, ())
         )
 
 

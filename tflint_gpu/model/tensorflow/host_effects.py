@@ -251,8 +251,8 @@ class HostEffects:
                 function = file.tree.function(assignment.statement)
                 if not isinstance(function, cst.FunctionDef) or function.name.value not in _PREPARING:
                     found.add(assignment.target.attr.value)
-            augmented = (node for node in file.tree.parents if isinstance(node, cst.AugAssign))
-            found.update(one.target.attr.value for one in augmented if isinstance(one.target, cst.Attribute))
+            augmented = (node.target for node in file.tree.nodes(cst.AugAssign))
+            found.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
             self._written[file] = frozenset(found)
         return self._written[file]
 

@@ -123,9 +123,9 @@ class HostReads:
         """The calls, `%` operations and parts of f-strings in a loop's body, inner functions apart."""
         tree = self.file.tree
         function = tree.function(loop)
-        for node in tree.parents:
-            if node.__class__ in _READING and tree.within(node, loop.body) and tree.function(node) is function:
-                yield node
+        reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
+        inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
+        yield from sorted(inside, key=tree.order.__getitem__)
 
     def is_result(self, expr: Expression, results: TurnFlow) -> bool:
         """Whether an expression is what a step computed: not its shape, nor what was read from it."""
@@ -164,8 +164,9 @@ class HostReads:
 
     def _tests(self, loop: cst.For | cst.While) -> list[Expression]:
         tree = self.file.tree
-        deciding = [n for n in tree.parents if isinstance(n, cst.If | cst.IfExp | cst.While | cst.Assert)]
-        return [node.test for node in deciding if tree.within(node, loop)]
+        tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.IfExp)]
+        tests += [one.test for one in tree.nodes(cst.While)] + [one.test for one in tree.nodes(cst.Assert)]
+        return [test for test in tests if tree.within(test, loop)]
 
     def _tested(self, loop: cst.For | cst.While) -> Iterator[Node]:
         for test in self._tests(loop):
@@ -176,9 +177,6 @@ class HostReads:
         return any(
             self.is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)
         ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
-
-
-_READING = frozenset([cst.Call, cst.BinaryOperation, cst.FormattedStringExpression])
 
 
 def _is_read(file: File, node: Node) -> bool:

@@ -213,7 +213,7 @@ class InferenceSteps:
         answer = TurnFlow(run.file, region, frozenset([run.call]), ends)
         if any(any(answer.holds(one) for one in _read_by(run.file, c)) for c in calls):
             return True
-        tests = (node.test for node in tree.parents if isinstance(node, cst.If | cst.While))
+        tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.While)]
         return any(tree.within(test, region) and answer.holds(test) for test in tests)
 
     def _changes(self, file: File, loop: LoopNode, run: Run) -> bool:
@@ -245,7 +245,7 @@ def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
     if not calls:
         return False
     names = names_of(loop) | _counted(file, loop)
-    turns = [n for n in file.tree.parents if isinstance(n, cst.Name) and n.value in names and file.tree.within(n, loop)]
+    turns = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
     sizes = TurnFlow(file, loop, frozenset(turns))
     resized = frozenset(
         call

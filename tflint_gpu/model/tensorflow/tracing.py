@@ -16,6 +16,7 @@ from tflint_gpu.model.tensorflow.kinds import Kinds
 TF_FUNCTIONS = frozenset(
     ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
 )
+_WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)
 _ASSUMED = cst.Decorator(cst.Name("function"))
 _TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 
@@ -38,6 +39,7 @@ class Tracing:
         self._searched: set[File] = set()
         self._wrapping: dict[File, frozenset[Node]] = {}
         self._named: dict[File, frozenset[str]] = {}
+        self._naming: dict[File, bool] = {}
         self._wraps: dict[File, list[tuple[Function, Node]]] = {}
 
     def is_traced(self, file: File, function: FunctionNode) -> bool:
@@ -83,6 +85,8 @@ class Tracing:
 
     def is_tf_function(self, file: File, expr: Expression) -> bool:
         """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
+        if not self._names_it(file):
+            return expr in self._wrappers(file)
         name = file.name(expr)
         if name is not None and name.partition(".")[0] in ("tf", "keras", "numpy", "functools"):
             return name in TF_FUNCTIONS
@@ -104,6 +108,12 @@ class Tracing:
                 for b in file.flow.lookup(expr.value, expr)
             )
         return self._known[expr]
+
+    def _names_it(self, file: File) -> bool:
+        """Whether a file's text has one of the words, so that something in it may be called that."""
+        if file not in self._naming:
+            self._naming[file] = any(word in file.source.code for word in _WORDS)
+        return self._naming[file]
 
     def _aliases(self, file: File) -> frozenset[str]:
         """The names that may be ones for it: `maybe_compile = tf.function if FLAGS.graph else lambda f: f`."""
