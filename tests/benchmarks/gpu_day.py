@@ -39,7 +39,7 @@ from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.extract import HARNESS, harness_text
 from tflint_gpu.verify.gpu import Watch
 from tflint_gpu.verify.sandbox import Limits, Sandbox, choose_sandbox
-from tflint_gpu.verify.worker import run_program
+from tflint_gpu.verify.worker import Place, run_program
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = Path(__file__).with_name("evidence")
@@ -172,10 +172,8 @@ class Bench:
             script.with_name(f"{HARNESS}.py").write_text(self.harness, "utf-8")
             limits = Limits(seconds=limit, memory_bytes=None)
             with Watch(self.gpu) as watch:
-                outcome = run_program(
-                    script, limits, python=self.python, device=f"gpu:{self.gpu.uuid}", sandbox=self.sandbox,
-                    on_start=lambda pid: watch.follow([pid]),
-                )  # fmt: skip
+                place = Place(self.python, f"gpu:{self.gpu.uuid}", self.sandbox)
+                outcome = run_program(script, limits, place, on_start=lambda pid: watch.follow([pid]))
         seen = watch.recording
         told = {} if outcome.result is None else outcome.result.notes.get("memory", {})
         peaks = [held["peak"] for held in told.values()]

@@ -171,7 +171,9 @@ def test_a_repair_that_changes_the_results_is_withheld_with_the_numbers(tmp_path
     assert isinstance(found, Withheld) and "1.0 before, 2.0 after" in found.reason
 
 
-@pytest.mark.parametrize(("code", "program"), [("TFG201", MODEL_AND_DATA + SINGLE), ("TFG303", MODEL_AND_DATA + RANDOM_MAP)])
+@pytest.mark.parametrize(
+    ("code", "program"), [("TFG201", MODEL_AND_DATA + SINGLE), ("TFG303", MODEL_AND_DATA + RANDOM_MAP)]
+)
 def test_where_the_results_may_be_others_they_are_not_compared(tmp_path: Path, code: str, program: str) -> None:
     """A larger batch is another training, and random numbers come in another order."""
     path = tmp_path / "train.py"
@@ -258,7 +260,9 @@ def test_a_repair_that_would_bring_another_finding_is_not_offered(tmp_path: Path
 def test_repairs_that_meet_are_offered_one_after_the_other(tmp_path: Path) -> None:
     """Two functions of one name, or two edits of one line, would not be what was measured."""
     path = tmp_path / "train.py"
-    path.write_text(MODEL_AND_DATA + VALIDATION + VALIDATION.replace("validate", "test").replace("training=False", "None"))
+    path.write_text(
+        MODEL_AND_DATA + VALIDATION + VALIDATION.replace("validate", "test").replace("training=False", "None")
+    )
     one, other = repairs(measured(path, "TFG207"))
     assert isinstance(one, Repair) and isinstance(other, Repair)
     patches = patches_for(path)
@@ -283,7 +287,13 @@ def test_a_notebooks_cell_is_mended_and_its_json_stays(tmp_path: Path) -> None:
     path = tmp_path / "train.ipynb"
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
-        {"cell_type": "code", "metadata": {"tags": ["a"]}, "execution_count": 7, "outputs": [], "source": [MODEL_AND_DATA]},
+        {
+            "cell_type": "code",
+            "metadata": {"tags": ["a"]},
+            "execution_count": 7,
+            "outputs": [],
+            "source": [MODEL_AND_DATA],
+        },
         {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": [EAGER_STEP]},
     ]
     document = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -297,7 +307,9 @@ def test_a_notebooks_cell_is_mended_and_its_json_stays(tmp_path: Path) -> None:
 
 def test_line_ends_and_encoding_stay_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_bytes(("# coding: latin-1\n# Größe\n" + MODEL_AND_DATA + EAGER_STEP).replace("\n", "\r\n").encode("latin-1"))
+    path.write_bytes(
+        ("# coding: latin-1\n# Größe\n" + MODEL_AND_DATA + EAGER_STEP).replace("\n", "\r\n").encode("latin-1")
+    )
     (repair,) = repairs(measured(path, "TFG202"))
     assert isinstance(repair, Repair)
     patches = patches_for(path)

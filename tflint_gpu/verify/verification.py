@@ -26,10 +26,11 @@ from tflint_gpu.verify.gpu import Recording, Watch
 from tflint_gpu.verify.inputs import InputError
 from tflint_gpu.verify.modules import missing_modules, needed_modules
 from tflint_gpu.verify.outputs import Outputs
+from tflint_gpu.verify.rounds import Round, run_rounds
 from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, MINIMUM_REPEATS, Verdict, judge
 from tflint_gpu.verify.turns import run_in_turns
-from tflint_gpu.verify.worker import Outcome, Round, Running, run_program, run_rounds, running
+from tflint_gpu.verify.worker import Outcome, Place, Running, run_program, running
 
 ROUNDS_OF_MEMORY = 5
 MOST_ROUNDS = 40
@@ -376,7 +377,7 @@ class _Bench:
 
     def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
         self.on_run(script.relative_to(self.folder).parts[0])
-        return running(script, limits, python=self.setup.python, sandbox=self.setup.sandbox, takes_turns=True)
+        return running(script, limits, self._place("cpu"), takes_turns=True)
 
     def _cut(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         """What is known when the budget ends."""
@@ -447,18 +448,15 @@ class _Bench:
         self.on_run(script.relative_to(self.folder).parts[0])
         gpu = self.setup.gpu if self.device != "cpu" else None
         if gpu is None or self.case.experiment is None:
-            return run_program(script, limits, python=self.setup.python, sandbox=self.setup.sandbox)
+            return run_program(script, limits, self._place("cpu"))
+        place = self._place(self.setup.shown_for(self.case.experiment.requires))
         with Watch(gpu) as watch:
-            outcome = run_program(
-                script,
-                limits,
-                python=self.setup.python,
-                device=self.setup.shown_for(self.case.experiment.requires),
-                sandbox=self.setup.sandbox,
-                on_start=lambda pid: watch.follow([pid]),
-            )
+            outcome = run_program(script, limits, place, on_start=lambda pid: watch.follow([pid]))
         self.recordings[id(outcome)] = _windowed(watch.recording, outcome)
         return outcome
+
+    def _place(self, device: str) -> Place:
+        return Place(self.setup.python, device, self.setup.sandbox)
 
     def _sampled(self, outcome: Outcome) -> Sample:
         sample = self._with_place(_sample(outcome, self.recordings.pop(id(outcome), None)), outcome)
