@@ -10,8 +10,10 @@ from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.verify.bench import verify
 from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.verification import Case, Setup, Verification, plan, verify
+from tflint_gpu.verify.planning import plan
+from tflint_gpu.verify.verification import Case, Setup, Verification
 
 MODEL_AND_DATA = """import tensorflow as tf
 

@@ -31,7 +31,9 @@ from tflint_gpu.checking.workers import with_large_stack
 from tflint_gpu.cli.verify import _findings
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.verify.verification import Case, Setup, plan, verify, without_missing_modules
+from tflint_gpu.verify.bench import verify
+from tflint_gpu.verify.planning import plan, without_missing_modules
+from tflint_gpu.verify.verification import Case, Setup
 
 NOT_FOR_A_CPU = ("a GPU", "two GPUs")
 NOTHING_TO_SEE = "the old name still works"

@@ -20,7 +20,7 @@ STEP = MODEL_AND_DATA + EAGER_STEP
 DRIVER = """
 import sys, time
 from pathlib import Path
-from tflint_gpu.verify import scheduling, verification
+from tflint_gpu.verify import bench, scheduling, verification
 from tflint_gpu.verify.outcomes import Run
 from tflint_gpu.verify.statistics import Verdict
 from tflint_gpu.cli import consent
@@ -32,8 +32,8 @@ def measure(cases, setup, seconds):
         verdict = Verdict("confirmed", f"seed {setup.sandbox.variables}, {setup.limits}", 2.0, 1.5, 3.0)
         result = verification.Verification(case, verdict, "cpu", (sample,) * 3, (sample,) * 3)
         if setup.keep is not None:
-            bench = verification._Bench(case, setup, "cpu", Path("."), print)
-            bench._keep(case.pair)
+            one = bench.Bench(case, setup, "cpu", Path("."), print)
+            one._keep(case.pair)
         yield scheduling.Known(number, result, number + 1)
         if Path("wait").exists():
             Path("waiting").touch()

@@ -137,8 +137,8 @@ class Verify:
     def run(self) -> int:
         """Do what the options say and return the exit code."""
         from tflint_gpu.checking.stack import with_large_stack
+        from tflint_gpu.verify.planning import plan, without_missing_modules
         from tflint_gpu.verify.reports import MissingLibrary, renderer
-        from tflint_gpu.verify.verification import plan, without_missing_modules
 
         try:
             render = renderer(self.given["output_format"])

@@ -107,13 +107,19 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
 
 
 def extract(
-    experiment: Experiment, entries: Sequence[Model], opening: str = "", readings: Readings | None = None
+    experiment: Experiment,
+    entries: Sequence[Model],
+    opening: str = "",
+    readings: Readings | None = None,
+    *,
+    old_keras: str = "",
 ) -> Pair:
     """Cut both programs out of the project.
 
     Arguments:
         entries: the files that may be run, best first.
         readings: of files that were cut before.
+        old_keras: why the programs are to run with Keras 2, if they are to whatever the code says.
 
     Raises:
         NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
@@ -124,7 +130,7 @@ def extract(
     try:
         for entry, start in _starts(experiment, entries):
             try:
-                cut = _Cut(entry, start, experiment, opening, readings)
+                cut = _Cut(entry, start, experiment, opening, readings, old_keras)
                 return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
             except NotExtractable as refusal:
                 refusals.append(refusal)
@@ -166,7 +172,15 @@ def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[
 class _Cut:
     """The files of one program."""
 
-    def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings) -> None:
+    def __init__(
+        self,
+        entry: Model,
+        start: _Start,
+        experiment: Experiment,
+        opening: str,
+        readings: Readings,
+        old_keras: str,
+    ) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
         self.files: dict[Path, Part] = {}
@@ -180,7 +194,7 @@ class _Cut:
             self._check_change(change)
         for part in self.files.values():
             check_sources(part)
-        self.old_keras = self._sign_of_old_keras()
+        self.old_keras = old_keras or self._sign_of_old_keras()
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
