@@ -311,7 +311,7 @@ def test_nothing_runs_the_place(tmp_path: Path) -> None:
 
 DOWNLOADS = {
     "import tensorflow_datasets as tfds\nx = tfds.load('wikipedia')": "tfds.load",
-    "import tensorflow_datasets as tfds\nx = tfds.load(name)": "tfds.load",
+    "import tensorflow_datasets as tfds\nx = tfds.load('voc')": "tfds.load",
     "from urllib.request import urlopen\ndef get(): return urlopen('http://a')\nx = get()": "urlopen",
     "import other\nurl = 'https://example.org/a.csv'\nx = other.read(url)": "https://example.org/a.csv",
 }
@@ -344,7 +344,8 @@ def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
     assert (
-        "args = tflint_files.arguments(p.parse_args)()" in Files(tmp_path, main=code).extract().before.files["main.py"]
+        "args = tflint_surroundings.arguments(p.parse_args)()"
+        in Files(tmp_path, main=code).extract().before.files["main.py"]
     )
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"
 

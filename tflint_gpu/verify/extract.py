@@ -43,7 +43,7 @@ from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.standins.readers import FILES, VALUES
+from tflint_gpu.verify.standins.readers import FILES, MODULES, VALUES
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
@@ -173,13 +173,7 @@ class _Cut:
     """The files of one program."""
 
     def __init__(
-        self,
-        entry: Model,
-        start: _Start,
-        experiment: Experiment,
-        opening: str,
-        readings: Readings,
-        old_keras: str,
+        self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
     ) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
@@ -192,8 +186,9 @@ class _Cut:
         self.undefined = undefined_names(entry_part.tree, entry_part.dropped, replaced)
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
+        reads = any(one.reads for part in self.files.values() for one in part.readers)
         for part in self.files.values():
-            check_sources(part)
+            check_sources(part, is_answered=reads)
         self.old_keras = old_keras or self._sign_of_old_keras()
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
@@ -282,7 +277,7 @@ class _Cut:
     @property
     def _modules(self) -> tuple[str, ...]:
         """What is laid beside the program."""
-        more = (FILES, VALUES) if self._makes_up else ()
+        more = MODULES if self._makes_up else ()
         return (HARNESS, *((OLD_KERAS,) if self.old_keras else ()), *more)
 
     @property
@@ -348,7 +343,7 @@ class _Cut:
         """What the modules that make something up are told: where files may be, and what the code says of them."""
         if self._makes_up:
             folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
-            yield from (f"import {FILES}", f"import {VALUES}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
+            yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
             yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
 
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
@@ -357,7 +352,7 @@ class _Cut:
         pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
         pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
         for one in part.readers:
-            pieces += wrapping(*file.span(one.call.func), f"{FILES}.{one.function}(", ")")
+            pieces += wrapping(*file.span(one.call.func), one.opening, ")")
         pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
         pieces += [of_change(one, measures=False) for one in edits if one.file is file]
         probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
@@ -366,7 +361,7 @@ class _Cut:
         if file is self.entry.file and self.call.lines:
             text = "\n".join([text.rstrip(), *self.call.lines, ""])
         try:
-            is_opened = file is self.entry.file or any(module in text for module in (HARNESS, FILES, VALUES))
+            is_opened = file is self.entry.file or any(module in text for module in (HARNESS, *MODULES))
             return tidy(with_opening(text, opening) if is_opened else text)
         except SyntaxError as error:
             where = f"{file.source.name}, line {error.lineno} of what is left"

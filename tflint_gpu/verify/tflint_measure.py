@@ -41,7 +41,7 @@ import numpy
 import tensorflow as tf
 
 SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
-WARM_UP = 5
+WARM_UP, FEWEST_WARM = 5, 2  # the second where steps take so long that caches and branches do not matter
 LEAST_FALL = 0.95  # of the steps before: as long as steps become faster than that, the program warms up
 MOST_SECONDS_OF_WARM_UP, MOST_SECONDS_OF_SHAPES = 6.0, 20.0
 BLOCK_SECONDS, MOST_SECONDS_OF_PASS = 0.05, 4.0
@@ -164,7 +164,7 @@ class _Clock:
     """
 
     def __init__(self, samples: int = 1, least: int = 0) -> None:
-        self.samples, self.least = samples, max(least, WARM_UP)
+        self.samples, self.least = samples, least
         self.alternates = 1  # steps until the same shapes come again
         self.warm: list[float] = []
         self.dropped: list[float] = []
@@ -227,8 +227,8 @@ class _Clock:
     def _is_warm(self) -> bool:
         """Whether all that must be seen was seen, and steps take no less time than those before them."""
         spent, seen = sum(self.warm) + sum(self.dropped), len(self.warm)
-        window = max(WARM_UP, self.alternates)
-        if seen + len(self.dropped) < self.least or self.since_new < window:
+        window = max(WARM_UP if spent < MOST_SECONDS_OF_WARM_UP else FEWEST_WARM, self.alternates)
+        if seen + len(self.dropped) < max(self.least, window) or self.since_new < window:
             return spent > MOST_SECONDS_OF_SHAPES
         if spent > MOST_SECONDS_OF_WARM_UP or seen < 2 * window:
             return spent > MOST_SECONDS_OF_WARM_UP

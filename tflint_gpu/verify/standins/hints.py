@@ -49,6 +49,7 @@ class Hints:
         vocabulary: how many tokens the first layer knows.
         ending: of image files.
         separator: of the fields in a text's lines.
+        fields: how many a line has.
     """
 
     inputs: Shape = ()
@@ -59,6 +60,7 @@ class Hints:
     vocabulary: int = 0
     ending: str = ""
     separator: str = ""
+    fields: int = 0
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules beside the program."""
@@ -69,6 +71,7 @@ class Hints:
             (FILES, "CLASSES", self.classes),
             (FILES, "COLUMNS", self.columns),
             (FILES, "SEPARATOR", self.separator),
+            (FILES, "FIELDS", self.fields),
             (FILES, "ENDING", self.ending),
             (VALUES, "LABELS", self.labels),
             (VALUES, "VOCABULARY", self.vocabulary),
@@ -81,6 +84,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     """What the files of a program say, the one that is run first."""
     reader = _Reader(entry)
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
+    separator, fields = next((found for file in files for found in _fields(file)), ("", 0))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
     return Hints(
         inputs=next((shape for file in files for shape in reader.input_shapes(file)), ()),
@@ -90,7 +94,9 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
         ending=next((ending for ending in _ENDINGS if any(ending in file.source.code for file in files)), ""),
-        separator="\t" if any('"\\t"' in f.source.code or "'\\t'" in f.source.code for f in files) else "",
+        separator=separator
+        or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
+        fields=fields,
     )
 
 
@@ -168,6 +174,17 @@ def _columns(file: File) -> Iterator[str]:
             yield from _texts(node.slice[0].slice.value)
     for call in file.method_calls("pop", "drop"):
         yield from (text for arg in call.args[:1] for text in _texts(arg.value))
+
+
+def _fields(file: File) -> Iterator[tuple[str, int]]:
+    """What stands between the fields of a line, and how many there are: `a, b = line.split(";")`."""
+    for call in file.method_calls("split"):
+        given = argument(call, 0, "sep")
+        between = given.evaluated_value if isinstance(given, cst.SimpleString) else None
+        parent = file.tree.parents[call]
+        target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+        if isinstance(between, str) and isinstance(target, cst.Tuple):
+            yield between, len(target.elements)
 
 
 def _texts(value: cst.BaseExpression) -> Iterator[str]:
