@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tflint_gpu.verify.extract import harness_text
 from tflint_gpu.verify.standins.readers import MODULES
+from tflint_gpu.verify.worker import run_program
 
 BESIDE = Path(__file__).parents[2] / "tflint_gpu" / "verify"
 
@@ -160,3 +162,88 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     parser.add_argument("--optional")
     given = beside.surroundings.arguments(parser.parse_args)()
     assert (given.path, given.count, given.optional) == ("made_up", 1, None)
+
+
+def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects `read_csv`: columns of `usecols` and `names` come first, then those that the code takes."""
+    frames = types.SimpleNamespace(DataFrame=lambda rows, columns: (rows.shape, columns))
+    monkeypatch.setitem(sys.modules, "pandas", frames)
+    beside.files.COLUMNS = ("age", "height")
+    assert beside.files.table(fail)("a.csv") == ((256, 2), ["age", "height"])
+    assert beside.files.table(fail)("b.csv", names=["x"])[1] == ["x"]
+    assert "a table with the columns x (b.csv)" in beside.told
+    beside.files.COLUMNS = ()
+    with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
+        beside.files.table(fail)("a.csv")
+
+
+def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
+    """Protects what lists or reads a folder: as many classes as the model tells apart, files of the ending asked for."""
+    import glob
+    import os
+
+    beside.files.CLASSES = 3
+    assert len(beside.files.listing(glob.glob)("photos/*.jpg")) == 12
+    assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
+    place = beside.files.image_folder(lambda directory: directory)("train")
+    assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]
+    (tmp_path / "mine").mkdir()
+    assert beside.files.listing(os.listdir)("mine") == [], "a folder that is there is what it is"
+
+
+def test_nothing_is_fetched(beside: Beside) -> None:
+    """Protects the network: addresses give files that are made up, weights that are not here are left out."""
+    assert Path(beside.files.fetched(fail)("words.txt", "https://a.b/words.txt")).is_file()
+    path, _ = beside.files.retrieved(fail)("https://a.b/c.txt")
+    assert Path(path).is_file()
+    assert beside.surroundings.weights(fail)("best.h5") is None and beside.surroundings.left_out(fail)("wget x") == 0
+    assert "trained weights: the model has its first ones" in beside.told
+
+
+VALUES = """
+import os
+import tflint_measure
+import tensorflow as tf
+import tflint_files, tflint_values
+
+tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
+for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
+    tflint_values.LABELS, tflint_values.VOCABULARY = labels, vocabulary
+    tflint_values.model().fit(tflint_values.batches(), verbose=0)
+    x, y = tflint_values.tensor(), tflint_values.targets()
+    tflint_values.loss()(y, tflint_values.model()(x))
+
+train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
+image, label = next(iter(train.batch(4)))
+assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
+try:
+    tflint_values.catalogued("voc")
+except FileNotFoundError as error:
+    assert "voc" in str(error)
+(words, _), _ = tflint_values.keras_numbers("imdb")(num_words=50)
+assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0][0].shape[1] == 13
+
+features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64),
+            "box": tf.io.FixedLenFeature([4], tf.float32)}
+def parse(record):
+    one = tflint_files.parsed(tf.io.parse_single_example)(record, features)
+    return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
+tflint_files.IMAGE = (5, 7, 3)
+records = tflint_files.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
+image, label, box = next(iter(records))
+assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
+tflint_measure.finish()
+"""
+
+
+def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
+    """Protects programs from stand-ins that do not fit together: with TensorFlow itself, all in one process."""
+    for name in ("tflint_measure", *MODULES):
+        (tmp_path / f"{name}.py").write_text(harness_text(name))
+    (tmp_path / "program.py").write_text(VALUES)
+    outcome = run_program(tmp_path / "program.py")
+    assert outcome.status == "finished", outcome.stderr
+    told = outcome.result.notes["made_up"] if outcome.result else ()
+    assert (
+        "the data set mnist, of 28x28x1 in 10 classes" in told and "records with the features image, label, box" in told
+    )

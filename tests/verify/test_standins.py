@@ -163,6 +163,7 @@ READERS = {
     "import h5py\nf = h5py.File('a.h5', 'r')": "archive",
     "import tensorflow as tf\nx = tf.io.read_file('a.jpg')": "read_bytes",
     "import cv2\ncv2.imwrite('out/a.jpg', x)": "writing",
+    "import os\nos.mkdir('../out')": "writing",
     "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
     "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",

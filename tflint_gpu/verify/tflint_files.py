@@ -356,10 +356,12 @@ def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
     def parse(serialized: Any, features: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         for place in _MISSING:
             if not os.path.exists(place):
-                _write_records(place, features)
+                with tf.init_scope():  # `map` traces this, and a file is written now
+                    _write_records(place, features)
         return function(serialized, features, *args, **kwargs)
 
-    return parse
+    converted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(parse)
+    return converted
 
 
 def _write_records(place: str, features: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ _AROUND = {
     "writing": (
         "cv2.imwrite skimage.io.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite matplotlib.pyplot.imsave "
         "matplotlib.image.imsave matplotlib.pyplot.savefig keras.utils.save_img keras.preprocessing.image.save_img "
-        "numpy.save numpy.savez numpy.savetxt"
+        "numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
     ),
     "loading": "numpy.load numpy.loadtxt numpy.genfromtxt",
     "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
