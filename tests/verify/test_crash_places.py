@@ -18,7 +18,7 @@ TRACEBACK = """Traceback (most recent call last):
   File "/tmp/programs/before/pkg/train.py", line {row}, in <module>
     {code}
     ^^^^^^
-  File "/tmp/programs/before/tflint_measure.py", line 70, in steps
+  File "/tmp/programs/before/tflint_outcome.py", line 70, in steps
     yield
   File "/usr/lib/python3/numpy.py", line 3, in load
     raise

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflint_gpu.verify.extract import harness_text
+from tflint_gpu.verify.extract import Program
+from tflint_gpu.verify.extract import beside as modules_beside
 from tflint_gpu.verify.standins.readers import MODULES
 from tflint_gpu.verify.worker import run_program
 
@@ -238,10 +239,8 @@ tflint_measure.finish()
 
 def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
     """Protects programs from stand-ins that do not fit together: with TensorFlow itself, all in one process."""
-    for name in ("tflint_measure", *MODULES):
-        (tmp_path / f"{name}.py").write_text(harness_text(name))
-    (tmp_path / "program.py").write_text(VALUES)
-    outcome = run_program(tmp_path / "program.py")
+    program = Program("program.py", {"program.py": VALUES, **modules_beside(*MODULES)})
+    outcome = run_program(program.write(tmp_path))
     assert outcome.status == "finished", outcome.stderr
     told = outcome.result.notes["made_up"] if outcome.result else ()
     assert (

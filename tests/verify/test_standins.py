@@ -192,6 +192,13 @@ def test_an_address_for_what_another_file_reads(tmp_path: Path) -> None:
     assert "rows('http://a.b/c.csv')" in text
 
 
+def test_the_ending_of_images_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    """Protects loops that pass over all other files, and would find none."""
+    code = "a = [one for one in names if one.split('.')[1] == 'tif']\nb = 'x.tif'\nc = 'plot.png'"
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).ending == ".tif"
+
+
 def test_fields_of_lines_that_are_taken_apart(tmp_path: Path) -> None:
     hints = hints_of(model := model_of("a, b, c = line.strip().split(';')", tmp_path), [model.file])
     assert {"tflint_files.SEPARATOR = ';'", "tflint_files.FIELDS = 3"} <= set(hints.settings())

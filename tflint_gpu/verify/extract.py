@@ -1,7 +1,7 @@
 """Two runnable programs from a finding: what the flagged code needs, as it stands, and the same repaired.
 
 A program is a folder: the file that is run and the project's files that it imports, each cut down to what is needed
-(`slices`), with the rule's probes put in, and `tflint_measure.py`, which the probes call.
+(`slices`), with the rule's probes put in, and `tflint_measure.py` with its parts, which the probes call.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from tflint_gpu.verify.standins.readers import FILES, MODULES, VALUES
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MAX_FILES = 60
+_MEASURING = (HARNESS, "tflint_outcome", "tflint_data", "tflint_devices", "tflint_examine")
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
@@ -85,9 +86,14 @@ class Pair:
     remarks: tuple[str, ...] = ()
 
 
-def harness_text(name: str = HARNESS) -> str:
-    """The source of a module that is laid beside programs."""
-    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+def beside(*more: str) -> dict[str, str]:
+    """The modules that are laid beside a program, by the names of their files.
+
+    Arguments:
+        more: modules besides those that each program measures with.
+    """
+    here = Path(__file__).parent
+    return {f"{name}.py": (here / f"{name}.py").read_text(encoding="utf-8") for name in (*_MEASURING, *more)}
 
 
 def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
@@ -102,7 +108,7 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
     for repaired in (False, True):
         lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
         code = "\n".join(line for line in lines if line)
-        programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
+        programs.append(Program("workload.py", {"workload.py": code, **beside()}))
     return Pair(programs[0], programs[1])
 
 
@@ -247,7 +253,9 @@ class _Cut:
 
     def _check_change(self, change: Change) -> None:
         part = self.files.get(change.file.source.path)
-        if not change.optional and (part is None or not (part.holds(change.node) or _is_import(change.node))):
+        if not change.optional and (
+            part is None or not (part.holds(change.node) or isinstance(change.node, cst.Import | cst.ImportFrom))
+        ):
             row = change.file.source.locate(change.file.span(change.node)[0])
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
@@ -276,7 +284,7 @@ class _Cut:
 
     @property
     def _modules(self) -> tuple[str, ...]:
-        """What is laid beside the program."""
+        """What is laid beside the program and imported by it."""
         more = MODULES if self._makes_up else ()
         return (HARNESS, *((OLD_KERAS,) if self.old_keras else ()), *more)
 
@@ -295,7 +303,7 @@ class _Cut:
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
-        texts = {f"{name}.py": harness_text(name) for name in self._modules}
+        texts = beside(*(name for name in self._modules if name != HARNESS))
         for path, part in self.files.items():
             name = self._name(path)
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
@@ -370,10 +378,6 @@ class _Cut:
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
-
-
-def _is_import(node: Node) -> bool:
-    return isinstance(node, cst.Import | cst.ImportFrom)
 
 
 def _shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:

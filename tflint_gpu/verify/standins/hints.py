@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +19,7 @@ _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE = 2048
-_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff")
+_ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
 _LABELS = {
     "categorical_crossentropy": "one-hot",
     "CategoricalCrossentropy": "one-hot",
@@ -93,7 +95,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
-        ending=next((ending for ending in _ENDINGS if any(ending in file.source.code for file in files)), ""),
+        ending=_ending(files),
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
@@ -165,6 +167,12 @@ class _Reader:
 
     def _value(self, file: File, expr: Any) -> Any:
         return None if expr is None else self._entry.value(expr, file)
+
+
+def _ending(files: Sequence[File]) -> str:
+    """Of image files: the one that the code names most often; empty where it names none."""
+    named = Counter(ending for file in files for ending in _ENDINGS.findall(file.source.code))
+    return f".{named.most_common(1)[0][0]}" if named else ""
 
 
 def _columns(file: File) -> Iterator[str]:
