@@ -185,6 +185,9 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
 
     beside.files.CLASSES = 3
     assert len(beside.files.listing(glob.glob)("photos/*.jpg")) == 12
+    beside.files.BATCH, beside.files.IMAGE = 64, (8, 8, 3)
+    assert len(beside.files.listing(glob.glob)("small/*.jpg")) == 128, "two whole batches"
+    beside.files.BATCH = 0
     assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
     place = beside.files.image_folder(lambda directory: directory)("train")
     assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]

@@ -192,6 +192,15 @@ def test_an_address_for_what_another_file_reads(tmp_path: Path) -> None:
     assert "rows('http://a.b/c.csv')" in text
 
 
+@pytest.mark.parametrize(
+    "code", ["batch_size = 512", "BATCHSZ=512", "ds = ds.shuffle(9).batch(512)", "f(batch_size=512)"]
+)
+def test_batches_that_must_be_filled(code: str, tmp_path: Path) -> None:
+    """Protects programs that drop a batch which is not whole, and would get none."""
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).batch == 512
+
+
 def test_the_ending_of_images_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
     """Protects loops that pass over all other files, and would find none."""
     code = "a = [one for one in names if one.split('.')[1] == 'tif']\nb = 'x.tif'\nc = 'plot.png'"

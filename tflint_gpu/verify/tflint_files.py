@@ -28,11 +28,12 @@ CLASSES = 2
 COLUMNS: tuple[str, ...] = ()
 SEPARATOR = " "
 FIELDS = 0
+BATCH = 0
 ENDING = ".png"
 
 _HERE = os.getcwd()
 _ROWS = 256
-_FILES = 12
+_FILES, _MOST_PIXELS = 12, 10_000_000
 _LINES = 600
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
@@ -299,7 +300,8 @@ def _filled(pattern: str) -> str:
             return place
     place = _place(os.path.join(pattern, "x"))[:-2] if not has_wildcards else _place(pattern)
     endings = [one for one in _IMAGES if pattern.lower().endswith(one)]
-    for number in range(_FILES):
+    count = _count()
+    for number in range(count):
         name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, f"*{ENDING}")
         folder, last = os.path.split(name)
         folder = folder.replace("*", f"class_{number % CLASSES}")
@@ -310,8 +312,14 @@ def _filled(pattern: str) -> str:
             _write_image(path, os.path.splitext(path)[1].lower())
         elif _made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
-    tell(f"{_FILES} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({pattern})")
+    tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({pattern})")
     return place
+
+
+def _count() -> int:
+    """How many images there are: two whole batches, if that is not too much to write."""
+    sides = IMAGE[0] * IMAGE[1]
+    return max(_FILES, min(2 * BATCH, _MOST_PIXELS // sides))
 
 
 def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -321,7 +329,7 @@ def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
         place = existing(directory) if is_path(directory) else directory
         if place is None:
             place = os.path.dirname(_place(os.path.join(os.fsdecode(directory), "x")))
-            for number in range(max(CLASSES, 1) * 4):
+            for number in range(max(_count(), max(CLASSES, 1) * 4)):
                 path = os.path.join(place, f"class_{number % max(CLASSES, 1):02d}", f"{number:03d}.png")
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 _write_image(path, ".png")

@@ -20,6 +20,7 @@ _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE = 2048
 _ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
+_BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECASE)
 _LABELS = {
     "categorical_crossentropy": "one-hot",
     "CategoricalCrossentropy": "one-hot",
@@ -52,6 +53,7 @@ class Hints:
         ending: of image files.
         separator: of the fields in a text's lines.
         fields: how many a line has.
+        batch: rows of the largest batch.
     """
 
     inputs: Shape = ()
@@ -63,6 +65,7 @@ class Hints:
     ending: str = ""
     separator: str = ""
     fields: int = 0
+    batch: int = 0
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules beside the program."""
@@ -74,6 +77,7 @@ class Hints:
             (FILES, "COLUMNS", self.columns),
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
+            (FILES, "BATCH", self.batch),
             (FILES, "ENDING", self.ending),
             (VALUES, "LABELS", self.labels),
             (VALUES, "VOCABULARY", self.vocabulary),
@@ -99,6 +103,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         separator=separator
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
+        batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
     )
 
 
