@@ -135,6 +135,21 @@ def test_an_environment_that_is_not_installed(beside: Beside) -> None:
     assert any("BreakoutDeterministic-v4, with observations of 210x160x3" in one for one in beside.told)
 
 
+def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
+    """Protects `lr=`, which later versions of Keras 2 pass over, and `decay=`, at which they end the program."""
+
+    class Adam:
+        pass
+
+    old = type("OldAdam", (), {})
+    keras = sys.modules["tensorflow"].keras = types.SimpleNamespace(  # type: ignore[attr-defined]
+        __version__="2.21.0", optimizers=types.SimpleNamespace(legacy=types.SimpleNamespace(Adam=old))
+    )
+    assert beside.surroundings.old_optimizer(Adam) is old
+    keras.__version__ = "3.15.1"
+    assert beside.surroundings.old_optimizer(Adam) is Adam
+
+
 def test_flags_that_must_be_given(beside: Beside) -> None:
     """Protects programs of absl, which end at once without them: each gets a value of its type."""
     flags = pytest.importorskip("absl.flags")
@@ -191,6 +206,10 @@ def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
     assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
     place = beside.files.image_folder(lambda directory: directory)("train")
     assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]
+    beside.files.HAS_FOLDERS = True
+    assert beside.files.listing(os.listdir)("sorted")[0].startswith("class_"), (
+        "what is asked whether it is a folder is one"
+    )
     (tmp_path / "mine").mkdir()
     assert beside.files.listing(os.listdir)("mine") == [], "a folder that is there is what it is"
 

@@ -164,6 +164,7 @@ READERS = {
     "import tensorflow as tf\nx = tf.io.read_file('a.jpg')": "read_bytes",
     "import cv2\ncv2.imwrite('out/a.jpg', x)": "writing",
     "import os\nos.mkdir('../out')": "writing",
+    "import keras\no = keras.optimizers.Adam(lr=0.1, decay=0.01)": "old_optimizer",
     "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
     "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
@@ -182,6 +183,13 @@ def test_data_sets_whose_name_shows_when_it_runs(tmp_path: Path) -> None:
     replaced = replaced_functions(model_of(f"{load}    return tfds.load(name)\n", tmp_path).file)
     assert [text for _, text in replaced] == ["tflint_values.catalogued"] * 2
     assert list(replaced_functions(model_of(load, tmp_path).file)) == []
+
+
+def test_an_environment_is_not_filmed(tmp_path: Path) -> None:
+    """Protects from what a later gym has no more, and from films that nobody looks at."""
+    code = "import gym\ne = gym.wrappers.Monitor(gym.make('A'), 'films', force=True)"
+    replaced = replaced_functions(model_of(code, tmp_path).file)
+    assert [text for _, text in replaced] == ["tflint_surroundings.unrecorded"]
 
 
 def test_an_address_for_what_another_file_reads(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
 from tflint_gpu.verify.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.standins.readers import FILES, MODULES, VALUES
+from tflint_gpu.verify.standins.readers import FILES, MODULES
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
@@ -280,7 +280,8 @@ class _Cut:
         """Whether something of the program may have to be made up."""
         if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
             return True
-        return any(VALUES in one.text for part in self.files.values() for one in part.stands)
+        texts = [one.text for part in self.files.values() for one in part.stands]
+        return any(module in text for text in texts for module in MODULES)
 
     @property
     def _modules(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ COLUMNS: tuple[str, ...] = ()
 SEPARATOR = " "
 FIELDS = 0
 BATCH = 0
+HAS_FOLDERS = False
 ENDING = ".png"
 
 _HERE = os.getcwd()
@@ -302,7 +303,8 @@ def _filled(pattern: str) -> str:
     endings = [one for one in _IMAGES if pattern.lower().endswith(one)]
     count = _count()
     for number in range(count):
-        name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, f"*{ENDING}")
+        within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
+        name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
         folder, last = os.path.split(name)
         folder = folder.replace("*", f"class_{number % CLASSES}")
         path = os.path.join(folder, last.replace("*", f"{number:03d}"))

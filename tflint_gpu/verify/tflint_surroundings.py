@@ -112,6 +112,18 @@ def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
+def unrecorded(environment: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stand for `gym.wrappers.Monitor` and its kin, which film an environment: it is not filmed."""
+    return environment
+
+
+def old_optimizer(function: Any) -> Any:
+    """Stand for an optimizer that is given `lr` or `decay`: the one of Keras 2 that heeds them, where Keras is that."""
+    is_keras_2 = str(getattr(tf.keras, "__version__", "3")).startswith("2.")
+    legacy = getattr(tf.keras.optimizers, "legacy", None) if is_keras_2 else None
+    return getattr(legacy, getattr(function, "__name__", ""), function)
+
+
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for a function that starts other programs or loads weights: nothing happens."""
     return lambda *args, **kwargs: 0

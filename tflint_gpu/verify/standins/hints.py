@@ -54,6 +54,7 @@ class Hints:
         separator: of the fields in a text's lines.
         fields: how many a line has.
         batch: rows of the largest batch.
+        has_folders: folders hold one for each class, which the program asks for.
     """
 
     inputs: Shape = ()
@@ -66,6 +67,7 @@ class Hints:
     separator: str = ""
     fields: int = 0
     batch: int = 0
+    has_folders: bool = False
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules beside the program."""
@@ -78,6 +80,7 @@ class Hints:
             (FILES, "SEPARATOR", self.separator),
             (FILES, "FIELDS", self.fields),
             (FILES, "BATCH", self.batch),
+            (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
             (VALUES, "LABELS", self.labels),
             (VALUES, "VOCABULARY", self.vocabulary),
@@ -104,6 +107,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
         fields=fields,
         batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
+        has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
     )
 
 

@@ -53,8 +53,11 @@ _METHODS_AROUND = {
     "image_folder": ("flow_from_directory",),
     "weights": ("load_weights",),
 }
-_OF_SURROUNDINGS = frozenset(("left_out", "weights", "loaded", "environment", "old_environment", "arguments", "flags"))
+_OF_SURROUNDINGS = frozenset(
+    ("left_out", "weights", "loaded", "environment", "old_environment", "arguments", "flags", "old_optimizer")
+)
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
+_RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
 _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
@@ -98,6 +101,9 @@ def read_elsewhere(file: File) -> Iterator[Around]:
         for method in methods:
             for call in file.method_calls(method):
                 yield Around(call, function)
+    for call in file.calls("keras.optimizers.*"):
+        if any(arg.keyword is not None and arg.keyword.value in ("lr", "decay") for arg in call.args):
+            yield Around(call, "old_optimizer")
     is_old = any(_is_step_of_four(node) for node in file.tree.parents) or _takes_one_from_reset(file)
     for call in file.calls("gym.make", "gymnasium.make"):
         yield Around(call, "old_environment" if is_old else "environment")
@@ -151,6 +157,8 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
     for name in _KERAS_TABLES:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
             yield call, f'{VALUES}.keras_numbers("{name}")'
+    for call in file.calls(*_RECORDERS):
+        yield call, f"{SURROUNDINGS}.unrecorded"
     names = [(call, _literal(argument(call, 0, "name"))) for call in file.calls("tensorflow_datasets.load")]
     is_known = [name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE for _, name in names]
     for call, _ in names if any(is_known) else ():  # which of them is reached, and with which name, shows when it runs
