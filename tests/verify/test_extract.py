@@ -384,6 +384,17 @@ def test_training_on_the_way_is_short(tmp_path: Path) -> None:
     assert f"history = {HARNESS}.brief(model.fit)(1, epochs=99)" in pair.before.files["main.py"]
 
 
+def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
+    """Protects the user's time where weights are needed; the loop that leads to the place runs as it is."""
+    code = (
+        "w = [1]\nfor epoch in range(99):\n    for x in data:\n        w = opt.apply_gradients(w)\n"
+        "for step in range(7):\n    w = opt.apply_gradients(w)\n    place(w)\n"
+    )
+    text = Files(tmp_path, main=f"data, opt = load(w := 0)\n{code}").extract().before.files["main.py"]
+    assert f"for epoch in {HARNESS}.few(range(99)):" in text and f"for x in {HARNESS}.few(data):" in text
+    assert "for step in range(7):" in text
+
+
 def test_repair_that_does_not_parse(tmp_path: Path) -> None:
     """Protects from programs that stop with SyntaxError, which would look like a crash that was predicted."""
     project = Files(tmp_path, main="x = 7\nplace(x)")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,6 @@ from tflint_gpu.experiment import HARNESS as HARNESS
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
@@ -30,7 +29,6 @@ from tflint_gpu.verify.parts import NotExtractable as NotExtractable
 from tflint_gpu.verify.parts import Part, check_sources
 from tflint_gpu.verify.parts import Readings as Readings
 from tflint_gpu.verify.pieces import (
-    Piece,
     of_change,
     put_in,
     replacing,
@@ -40,6 +38,7 @@ from tflint_gpu.verify.pieces import (
     wrapping,
 )
 from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
+from tflint_gpu.verify.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
@@ -359,7 +358,9 @@ class _Cut:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
-        pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
+        changed = {change.node for change in (*experiment.probes, *edits)}
+        pieces += shortened_fits(self.entry, file, changed)
+        pieces += shortened_loops(file, {*changed, *experiment.keeps, *(stop.node for stop in self.route)})
         for one in part.readers:
             pieces += wrapping(*file.span(one.call.func), one.opening, ")")
         pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
@@ -379,13 +380,6 @@ class _Cut:
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
-
-
-def _shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
-    """A training that only lies on the way to what is looked at is kept short."""
-    for call in file.method_calls("fit"):
-        if call.func not in changed and entry.kinds.receiver(file, call, "fit") is not None:
-            yield from wrapping(*file.span(call.func), f"{HARNESS}.brief(", ")")
 
 
 def _relative(path: PurePosixPath, start: PurePosixPath) -> str:
