@@ -15,8 +15,9 @@ from verified import case, program
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.doctor.cards import Gpu, choose, survey
 from tflint_gpu.verify import gpu as gpu_module
-from tflint_gpu.verify.bench import verify
+from tflint_gpu.verify.bench import Bench, verify
 from tflint_gpu.verify.extract import Pair, Program
+from tflint_gpu.verify.statistics import Verdict
 from tflint_gpu.verify.verification import Case, Setup, Verification
 
 
@@ -123,6 +124,18 @@ def test_what_no_keras_runs_is_told_as_keras_3_has_it(monkeypatch: pytest.Monkey
     assert result.verdict.verdict == "not run" and "no such argument" in result.verdict.reason
     other = verdict(case(program(line="1 / 0"), program()), Setup(runs=3))
     assert "ZeroDivisionError" in other.verdict.reason and not other.case.old_keras
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_second_keras_that_got_no_time_is_asked_again(is_cut: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects old code on a busy machine: it was not refused but cut short, and the budget may have more for it."""
+    one = case(program(), program())
+    attempts = iter(
+        [Verification(one, Verdict("not run", reason), "cpu", is_cut=is_cut) for reason in ("refused", "the second")]
+    )
+    monkeypatch.setattr(Bench, "_attempt", lambda *_: iter([next(attempts)]))
+    monkeypatch.setattr(Bench, "_turns_to_keras_2", lambda _: True)
+    assert verdict(one).verdict.reason == ("the second" if is_cut else "refused")
 
 
 @pytest.mark.parametrize(
