@@ -141,12 +141,12 @@ def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
     class Adam:
         pass
 
-    old = type("OldAdam", (), {})
-    keras = sys.modules["tensorflow"].keras = types.SimpleNamespace(  # type: ignore[attr-defined]
-        __version__="2.21.0", optimizers=types.SimpleNamespace(legacy=types.SimpleNamespace(Adam=old))
-    )
+    old, gone = type("OldAdam", (), {"get_config": None}), type("Gone", (), {})
+    legacy = types.SimpleNamespace(Adam=old)
+    keras = types.SimpleNamespace(optimizers=types.SimpleNamespace(legacy=legacy))
+    sys.modules["tensorflow"].keras = keras  # type: ignore[attr-defined]
     assert beside.surroundings.old_optimizer(Adam) is old
-    keras.__version__ = "3.15.1"
+    legacy.Adam = gone
     assert beside.surroundings.old_optimizer(Adam) is Adam
 
 

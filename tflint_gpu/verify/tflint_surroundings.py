@@ -119,9 +119,8 @@ def unrecorded(environment: Any, *args: Any, **kwargs: Any) -> Any:
 
 def old_optimizer(function: Any) -> Any:
     """Stand for an optimizer that is given `lr` or `decay`: the one of Keras 2 that heeds them, where Keras is that."""
-    is_keras_2 = str(getattr(tf.keras, "__version__", "3")).startswith("2.")
-    legacy = getattr(tf.keras.optimizers, "legacy", None) if is_keras_2 else None
-    return getattr(legacy, getattr(function, "__name__", ""), function)
+    old = getattr(getattr(tf.keras.optimizers, "legacy", None), getattr(function, "__name__", ""), None)
+    return old if hasattr(old, "get_config") else function  # in Keras 3 it only tells that it is gone
 
 
 def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
