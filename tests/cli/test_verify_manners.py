@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from verified import EAGER_STEP, MODEL_AND_DATA
 
 from tflint_gpu.cli.verify import command as verify_command
+from tflint_gpu.verify.extract import beside
 
 STEP = MODEL_AND_DATA + EAGER_STEP
 DRIVER = """
@@ -141,7 +142,7 @@ def test_a_kept_experiment_has_all_that_is_needed_to_repeat_it(train: Path) -> N
     (folder,) = (train.parent / "kept" / "train.py").iterdir()
     assert folder.name == "9_14_TFG202"
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    programs = {f"{variant}/{file}" for variant in ("before", "after") for file in ("train.py", "tflint_measure.py")}
+    programs = {f"{variant}/{file}" for variant in ("before", "after") for file in ("train.py", *beside())}
     assert names == {*programs, "README.txt", "result.json", "environment.json"}
     assert len(json.loads((folder / "result.json").read_text())["samples"]["before"]) == 3
     environment = json.loads((folder / "environment.json").read_text())
