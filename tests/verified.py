@@ -10,8 +10,25 @@ from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.verify.bench import verify
 from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.verification import Case, Setup, Verification, plan, verify
+from tflint_gpu.verify.planning import plan
+from tflint_gpu.verify.verification import Case, Setup, Verification
+
+MODEL_AND_DATA = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.Adam()
+data = tf.data.Dataset.from_tensors((tf.ones((16, 4)), tf.ones((16, 1)))).repeat(50)
+"""
+EAGER_STEP = """
+for epoch in range(3):
+    for x, y in data:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
 
 SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)
 

@@ -36,10 +36,10 @@ from gpu_day_page import page
 
 from tflint_gpu.doctor.cards import Gpu, choose, shown_devices, survey
 from tflint_gpu.text.replacement import replace_file
-from tflint_gpu.verify.extract import HARNESS, harness_text
+from tflint_gpu.verify.extract import HARNESS, Program, beside
 from tflint_gpu.verify.gpu import Watch
 from tflint_gpu.verify.sandbox import Limits, Sandbox, choose_sandbox
-from tflint_gpu.verify.worker import run_program
+from tflint_gpu.verify.worker import Place, run_program
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = Path(__file__).with_name("evidence")
@@ -144,7 +144,7 @@ class Bench:
 
     Arguments:
         python: the interpreter that has TensorFlow without any variable of the environment.
-        harness: the text of the module that programs measure with.
+        harness: the modules that programs measure with, by the names of their files.
     """
 
     gpu: Gpu
@@ -152,7 +152,7 @@ class Bench:
     device: str
     budget: float
     sandbox: Sandbox
-    harness: str
+    harness: dict[str, str]
 
     def do(self, piece: Piece) -> Found:
         """What came of a piece; never an exception of its own making."""
@@ -167,15 +167,11 @@ class Bench:
             f"held = tf.ones(({size // 4},), tf.float32)\n{HARNESS}.reached(hold=2.0)\n"
         )
         with tempfile.TemporaryDirectory(prefix="tflint-gpu-day-") as folder:
-            script = Path(folder) / "hold.py"
-            script.write_text(code, "utf-8")
-            script.with_name(f"{HARNESS}.py").write_text(self.harness, "utf-8")
+            script = Program("hold.py", {"hold.py": code, **self.harness}).write(Path(folder))
             limits = Limits(seconds=limit, memory_bytes=None)
             with Watch(self.gpu) as watch:
-                outcome = run_program(
-                    script, limits, python=self.python, device=f"gpu:{self.gpu.uuid}", sandbox=self.sandbox,
-                    on_start=lambda pid: watch.follow([pid]),
-                )  # fmt: skip
+                place = Place(self.python, f"gpu:{self.gpu.uuid}", self.sandbox)
+                outcome = run_program(script, limits, place, on_start=lambda pid: watch.follow([pid]))
         seen = watch.recording
         told = {} if outcome.result is None else outcome.result.notes.get("memory", {})
         peaks = [held["peak"] for held in told.values()]
@@ -296,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(choice.note)
     results.mkdir(parents=True, exist_ok=True)
     python = interpreter(results)
-    bench = Bench(choice.gpu, python, given.device, given.budget, choose_sandbox("auto"), harness_text())
+    bench = Bench(choice.gpu, python, given.device, given.budget, choose_sandbox("auto"), beside())
     try:
         day.work(60 * given.minutes, bench.do)
     finally:

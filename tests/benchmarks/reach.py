@@ -1,11 +1,15 @@
 """How many findings in public code `verify` brings to a verdict on a CPU, and why not the others.
 
     python tests/benchmarks/reach.py FOLDER [--run] [--budget 60] [--runs N] [--python PATH] [--repository NAME]...
-                                     [--records FILE] [--reasons N]
+                                     [--every K] [--seed N] [--records FILE] [--reasons N]
 
 FOLDER has a folder for each repository, called `owner+name`. Without `--run` the programs are only planned, which costs
 little more than a check; with it each finding gets its budget, equal programs are run once, and what came of each is
 added to the records (JSON lines), so that a run that was stopped goes on where it was.
+
+With `--every K` it is every K-th finding: those of each repository are sorted by their rule (in an order of the seed
+within a rule), the first is one of the seed, and what is left over at the end of a repository counts for the next one.
+So each rule and each repository has its share.
 
 A finding is one that a CPU can show unless its rule says that nothing is to be seen by running it, or that it takes a
 GPU. It has a verdict when one of its experiments has one.
@@ -15,10 +19,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +31,9 @@ from tflint_gpu.checking.workers import with_large_stack
 from tflint_gpu.cli.verify import _findings
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.verify.verification import Case, Setup, plan, verify, without_missing_modules
+from tflint_gpu.verify.bench import verify
+from tflint_gpu.verify.planning import plan, without_missing_modules
+from tflint_gpu.verify.verification import Case, Setup
 
 NOT_FOR_A_CPU = ("a GPU", "two GPUs")
 NOTHING_TO_SEE = "the old name still works"
@@ -37,11 +44,12 @@ def main() -> None:
     """Plan, or run, and print a table by repository and one of reasons."""
     arguments = _arguments()
     records = _known(arguments.records)
+    sample = _Sample(arguments.every, arguments.seed)
     for folder in sorted(arguments.folder.iterdir()):
         name = folder.name.replace("+", "/", 1)
         if not folder.is_dir() or (arguments.repository and name not in arguments.repository):
             continue
-        for case in with_large_stack(lambda folder=folder: _cases(folder, arguments.python)):
+        for case in sample.of(name, with_large_stack(lambda folder=folder: _cases(folder, arguments.python))):
             key = _key(name, case)
             if key not in records:
                 records[key] = _record(name, case, arguments)
@@ -58,6 +66,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="rounds of each experiment; by default as many as verify takes")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has TensorFlow")
     parser.add_argument("--repository", action="append", default=[], help="owner/name; by default all")
+    parser.add_argument("--every", type=int, default=1, help="of how many findings one is taken; by default all")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--records", type=Path, help="keep what came of each experiment here")
     parser.add_argument("--reasons", type=int, default=30, help="how many reasons to print")
     return parser.parse_args()
@@ -70,13 +80,38 @@ def _cases(folder: Path, python: str) -> list[Case]:
     return without_missing_modules(list(plan(*_findings(resolver, files, folder))), python)
 
 
-def _key(repository: str, case: Case) -> str:
+class _Sample:
+    """Every so many of the findings that a CPU can show, evenly over repositories and rules."""
+
+    def __init__(self, every: int, seed: int) -> None:
+        self._every, self._random = every, random.Random(seed)
+        self._until_next = self._random.randrange(every)
+
+    def of(self, repository: str, cases: Sequence[Case]) -> Iterator[Case]:
+        """The cases of those findings of a repository that are taken."""
+        findings: dict[str, list[Case]] = defaultdict(list)
+        for case in cases:
+            if _requirement(case) not in NOT_FOR_A_CPU and case.reason != NOTHING_TO_SEE:
+                findings[_finding(repository, case)].append(case)
+        ranked = sorted(findings, key=lambda key: (key.rpartition(" ")[2], self._random.random()))
+        for finding in ranked:
+            self._until_next -= 1
+            if self._until_next < 0:
+                self._until_next = self._every - 1
+                yield from findings[finding]
+
+
+def _finding(repository: str, case: Case) -> str:
     one = case.diagnostic
-    return f"{repository} {one.filename}:{one.location} {one.code} {case.variant}"
+    return f"{repository} {one.filename}:{one.location} {one.code}"
+
+
+def _key(repository: str, case: Case) -> str:
+    return f"{_finding(repository, case)} {case.variant}"
 
 
 def _record(repository: str, case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
-    requires = case.experiment.requires if case.experiment is not None else ""
+    requires = _requirement(case)
     verdict, reason = PLANNED if case.pair is not None else "not run", case.reason
     if arguments.run and case.pair is not None and requires not in NOT_FOR_A_CPU:
         text = json.dumps([dict(case.pair.before.files), dict(case.pair.after.files)], sort_keys=True)
@@ -86,13 +121,17 @@ def _record(repository: str, case: Case, arguments: argparse.Namespace) -> dict[
         verdict, reason = _SEEN[text].verdict, _SEEN[text].reason
     return {
         "key": _key(repository, case),
-        "finding": _key(repository, case).rpartition(" ")[0],
+        "finding": _finding(repository, case),
         "repository": repository,
         "code": case.diagnostic.code,
         "requires": requires,
         "verdict": verdict,
         "reason": reason,
     }
+
+
+def _requirement(case: Case) -> str:
+    return case.experiment.requires if case.experiment is not None else ""
 
 
 _SEEN: dict[str, Any] = {}

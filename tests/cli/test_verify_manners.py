@@ -12,25 +12,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from verified import EAGER_STEP, MODEL_AND_DATA
 
 from tflint_gpu.cli.verify import command as verify_command
+from tflint_gpu.verify.extract import beside
 
-STEP = """
-import tensorflow as tf
-
-model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
-optimizer = tf.keras.optimizers.Adam()
-data = tf.data.Dataset.from_tensors((tf.ones((16, 4)), tf.ones((16, 1)))).repeat(50)
-for x, y in data:
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-"""
+STEP = MODEL_AND_DATA + EAGER_STEP
 DRIVER = """
 import sys, time
 from pathlib import Path
-from tflint_gpu.verify import scheduling, verification
+from tflint_gpu.verify import bench, scheduling, verification
 from tflint_gpu.verify.outcomes import Run
 from tflint_gpu.verify.statistics import Verdict
 from tflint_gpu.cli import consent
@@ -42,8 +33,8 @@ def measure(cases, setup, seconds):
         verdict = Verdict("confirmed", f"seed {setup.sandbox.variables}, {setup.limits}", 2.0, 1.5, 3.0)
         result = verification.Verification(case, verdict, "cpu", (sample,) * 3, (sample,) * 3)
         if setup.keep is not None:
-            bench = verification._Bench(case, setup, "cpu", Path("."), print)
-            bench._keep(case.pair)
+            one = bench.Bench(case, setup, "cpu", Path("."), print)
+            one._keep(case.pair)
         yield scheduling.Known(number, result, number + 1)
         if Path("wait").exists():
             Path("waiting").touch()
@@ -149,9 +140,9 @@ def test_a_kept_experiment_has_all_that_is_needed_to_repeat_it(train: Path) -> N
     told = " ".join(done.stdout.split())
     assert "seconds=120.0" in told and f"memory_bytes={2 << 30}" in told
     (folder,) = (train.parent / "kept" / "train.py").iterdir()
-    assert folder.name == "8_10_TFG202"
+    assert folder.name == "9_14_TFG202"
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    programs = {f"{variant}/{file}" for variant in ("before", "after") for file in ("train.py", "tflint_measure.py")}
+    programs = {f"{variant}/{file}" for variant in ("before", "after") for file in ("train.py", *beside())}
     assert names == {*programs, "README.txt", "result.json", "environment.json"}
     assert len(json.loads((folder / "result.json").read_text())["samples"]["before"]) == 3
     environment = json.loads((folder / "environment.json").read_text())

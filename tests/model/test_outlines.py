@@ -115,6 +115,28 @@ def test_what_is_returned(before: str, loop: str, behind: str, after: str, names
     assert any(line.startswith(f"{names} = train_step" if names else "train_step") for line in lines)
 
 
+PRINTED = {
+    "in the tape": ("    loss = f(x)\n    print(loss.numpy())  # each\n", "print(loss.numpy())  # each"),
+    "on several rows": ("    loss = f(x)\n    print(\n        loss.numpy(),\n    )\n", "print("),
+    "bound again": ("    loss = f(x)\n    print(loss)\n    loss = 2 * loss\n", ""),
+    "beside another statement": ("    loss = f(x); print(loss)\n", ""),
+    "all that there is": ("    print(x)\n", ""),
+    "under a condition": ("    loss = f(x)\n    if step:\n        print(loss)\n", ""),
+}
+
+
+@pytest.mark.parametrize(("body", "behind"), PRINTED.values(), ids=PRINTED.keys())
+def test_what_is_printed_stays_outside(body: str, behind: str, tmp_path: Path) -> None:
+    """Protects what a user sees: a traced function prints once, and cannot read a value; elsewhere it stays."""
+    code = around("", "for x in ds:", "", "").replace(
+        textwrap.indent("    loss = f(x)\n", "    "), textwrap.indent(body, "    ")
+    )
+    text = moved(code, tmp_path) or ""
+    definition, _, loop = text.partition("\nfor x")
+    assert text and ("print" in definition) == (not behind) and (f"\n    {behind}" in loop or not behind)
+    assert "loss = train_step" in loop or not behind
+
+
 def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:
     """Protects the values: what the loop binds is a parameter, what stands before it is read as it is."""
     code = around("k = 1\ntotal = 0", "for step, (x, y) in enumerate(ds):\n    scale = k * step", "", "print(total)")

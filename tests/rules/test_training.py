@@ -524,6 +524,36 @@ def test_path_to_the_step_is_told(tmp_path: Path) -> None:
     assert [note.message for note in finding.notes] == ["the loop that runs it", "calls `step`"]
 
 
+HOST_READS = {
+    "behind the step": ("for x, y in dataset:" + STEP + "    print(loss.numpy())\n", 0),
+    "behind the loop": (
+        "def main():\n    for x, y in dataset:"
+        + STEP.replace("    ", "        ")
+        + "    print(loss.numpy())\nmain()\n",
+        0,
+    ),
+    "printed in the tape": (
+        "for x, y in dataset:" + STEP.replace("    optimizer", "        print(loss.numpy())\n    optimizer"),
+        0,
+    ),
+    "in the tape": (
+        "for x, y in dataset:" + STEP.replace("    optimizer", "        total = loss.numpy()\n    optimizer"),
+        1,
+    ),
+    "in its function": (
+        "def step(x, y):" + STEP + "    return loss.numpy()\nfor x, y in dataset:\n    step(x, y)\n",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "count"), HOST_READS.values(), ids=HOST_READS.keys())
+def test_what_a_step_reads_on_the_host(code: str, count: int, tmp_path: Path) -> None:
+    """Protects the remedy, and the experiment: only what would be traced with the step stands in its way."""
+    (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG202"]
+    assert [note.message for note in finding.notes].count("this needs a value on the host") == count
+
+
 def test_dataset_handed_to_an_object_of_another_file(tmp_path: Path) -> None:
     """Protects the way of a dataset into a method of a class of another file."""
     (tmp_path / "trainer.py").write_text(

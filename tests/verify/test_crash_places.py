@@ -9,15 +9,16 @@ from verified import case, program
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.text.source import SourceFile
+from tflint_gpu.verify.bench import verify
 from tflint_gpu.verify.crash_places import crash_place
-from tflint_gpu.verify.verification import Setup, verify
+from tflint_gpu.verify.verification import Setup
 
 CODE = "import numpy\n\n\nwidth = load()\n\nfirst = None\nfirst = None\nmodel(width)\n"
 TRACEBACK = """Traceback (most recent call last):
   File "/tmp/programs/before/pkg/train.py", line {row}, in <module>
     {code}
     ^^^^^^
-  File "/tmp/programs/before/tflint_measure.py", line 70, in steps
+  File "/tmp/programs/before/tflint_outcome.py", line 70, in steps
     yield
   File "/usr/lib/python3/numpy.py", line 3, in load
     raise

@@ -311,7 +311,7 @@ def test_nothing_runs_the_place(tmp_path: Path) -> None:
 
 DOWNLOADS = {
     "import tensorflow_datasets as tfds\nx = tfds.load('wikipedia')": "tfds.load",
-    "import tensorflow_datasets as tfds\nx = tfds.load(name)": "tfds.load",
+    "import tensorflow_datasets as tfds\nx = tfds.load('voc')": "tfds.load",
     "from urllib.request import urlopen\ndef get(): return urlopen('http://a')\nx = get()": "urlopen",
     "import other\nurl = 'https://example.org/a.csv'\nx = other.read(url)": "https://example.org/a.csv",
 }
@@ -344,7 +344,8 @@ def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
     assert (
-        "args = tflint_files.arguments(p.parse_args)()" in Files(tmp_path, main=code).extract().before.files["main.py"]
+        "args = tflint_surroundings.arguments(p.parse_args)()"
+        in Files(tmp_path, main=code).extract().before.files["main.py"]
     )
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"
 
@@ -381,6 +382,17 @@ def test_training_on_the_way_is_short(tmp_path: Path) -> None:
     code = "import tensorflow as tf\nmodel = tf.keras.Sequential()\nhistory = model.fit(1, epochs=99)\nplace(history)"
     pair = Files(tmp_path, main=code).extract()
     assert f"history = {HARNESS}.brief(model.fit)(1, epochs=99)" in pair.before.files["main.py"]
+
+
+def test_loops_that_train_on_the_way_are_short(tmp_path: Path) -> None:
+    """Protects the user's time where weights are needed; the loop that leads to the place runs as it is."""
+    code = (
+        "w = [1]\nfor epoch in range(99):\n    for x in data:\n        w = opt.apply_gradients(w)\n"
+        "for step in range(7):\n    w = opt.apply_gradients(w)\n    place(w)\n"
+    )
+    text = Files(tmp_path, main=f"data, opt = load(w := 0)\n{code}").extract().before.files["main.py"]
+    assert f"for epoch in {HARNESS}.few(range(99)):" in text and f"for x in {HARNESS}.few(data):" in text
+    assert "for step in range(7):" in text
 
 
 def test_repair_that_does_not_parse(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_what_nvml_tells_is_compared_with_what_tensorflow_holds(agrees: bool, mo
     """A process of 1 and one of 4 GiB: CUDA's own share is the same in both, or the page says that it is not."""
     nvml = Holding()
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
-    bench = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, HARNESS)
+    bench = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, {"tflint_measure.py": HARNESS})
     known = []
     for size in (GIB, 4 * GIB):
         nvml.size = size if agrees else GIB
@@ -152,7 +152,7 @@ def test_a_piece_that_fails_is_told_and_the_day_goes_on(monkeypatch: pytest.Monk
     }
     known = []
     for piece, python in pieces.items():
-        found = Bench(CARD, python, "gpu:0", 9.0, NO_SANDBOX, "raise SystemExit(7)").do(piece)
+        found = Bench(CARD, python, "gpu:0", 9.0, NO_SANDBOX, {"tflint_measure.py": "raise SystemExit(7)"}).do(piece)
         known.append({"kind": piece.kind, "what": piece.what, "date": "2026-01-02", "found": found})
     text = page(known, CARD, 2)
     assert "## What did not run" in text and "exit code 7" in text and "| evidence | tfg0_x.py | exit code 1" in text

@@ -72,7 +72,8 @@ LIBRARY = {
     "import tensorflow as tf\na = tf.keras.datasets.cifar10.load_data()": 'a = t.keras_dataset("cifar10")',
     "from keras.datasets import mnist\na = mnist.load_data()  # tflint-gpu: input=(8, 28)": "a = t.synthetic",
     "import keras\na = keras.applications.ResNet50()": "ResNet50(weights=None)",
-    "import keras\na = keras.applications.ResNet50(include_top=False, )": "ResNet50(include_top=False, weights=None, )",
+    "import keras\na = keras.applications.ResNet50(include_top=False, )": "ResNet50(include_top=False, weights=None)",
+    "import keras\na = keras.applications.ResNet50(input_shape=(8, 8, 3))": "input_shape=(8, 8, 3), weights=None)",
     "import keras\na = keras.applications.ResNet50(weights='imagenet', pooling='avg')": "(weights=None, pooling='avg')",
     "import keras\na = keras.applications.ResNet50(False, 'imagenet')": "ResNet50(False, None)",
     "from keras.applications.vgg16 import VGG16, preprocess_input\na = VGG16()\nb = preprocess_input(a)": (

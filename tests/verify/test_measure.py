@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflint_gpu.verify.extract import harness_text
+from tflint_gpu.verify.extract import Program, beside
 from tflint_gpu.verify.outcomes import Crash, Run
 from tflint_gpu.verify.ratios import round_ratio
 from tflint_gpu.verify.worker import Outcome, run_program
@@ -23,10 +23,8 @@ def measure(tmp_path: Path) -> Measure:
     """Run a script that has `tflint_measure` and TensorFlow imported."""
 
     def run(code: str) -> Outcome:
-        (tmp_path / "tflint_measure.py").write_text(harness_text())
-        script = tmp_path / "program.py"
-        script.write_text(f"import tflint_measure\nimport time\nimport numpy as np\nimport tensorflow as tf\n{code}")
-        return run_program(script)
+        head = "import tflint_measure\nimport time\nimport numpy as np\nimport tensorflow as tf\n"
+        return run_program(Program("program.py", {"program.py": head + code, **beside()}).write(tmp_path))
 
     return run
 

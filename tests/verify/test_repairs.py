@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from verified import cases_of
+from verified import EAGER_STEP, MODEL_AND_DATA, cases_of
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.settings.config import Options, SettingsResolver
@@ -22,20 +22,6 @@ from tflint_gpu.verify.reports.commits import message
 from tflint_gpu.verify.statistics import Verdict, VerdictName
 from tflint_gpu.verify.verification import Sample, Verification
 
-HEAD = """import tensorflow as tf
-
-model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
-optimizer = tf.keras.optimizers.Adam()
-data = tf.data.Dataset.from_tensors((tf.ones((16, 4)), tf.ones((16, 1)))).repeat(50)
-"""
-STEP = """
-for epoch in range(3):
-    for x, y in data:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-"""
 VALIDATION = """
 accuracy = tf.keras.metrics.MeanSquaredError()
 
@@ -125,21 +111,21 @@ def patched(path: Path, code: str) -> str:
 @pytest.mark.parametrize(
     ("code", "program", "lines"),
     [
-        ("TFG202", HEAD + STEP, ["@tf.function", "def train_step(x, y):", "        train_step(x, y)"]),
+        ("TFG202", MODEL_AND_DATA + EAGER_STEP, ["@tf.function", "def train_step(x, y):", "        train_step(x, y)"]),
         (
             "TFG207",
-            HEAD + VALIDATION,
+            MODEL_AND_DATA + VALIDATION,
             [
                 "def traced_net(net, x, training):",
                 "    return net(x, training=training)",
                 "        accuracy.update_state(y, traced_net(net, x, training=False))",
             ],
         ),
-        ("TFG204", HEAD + NUMBER, ["    scaled(x, tf.constant(step))"]),
-        ("TFG206", HEAD + PREDICTION, ["    print(traced_model(model, row).numpy())"]),
-        ("TFG201", HEAD + SINGLE, ["model.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=32)"]),
-        ("TFG304", HEAD + MAPS, [MAPS.splitlines()[1].replace(".batch(32)", "").replace(".map(", ".batch(32).map(")]),
-        ("TFG303", HEAD + RANDOM_MAP, ["images = images.map(augment, num_parallel_calls=tf.data.AUTOTUNE).batch(32)"]),
+        ("TFG204", MODEL_AND_DATA + NUMBER, ["    scaled(x, tf.constant(step))"]),
+        ("TFG206", MODEL_AND_DATA + PREDICTION, ["    print(traced_model(model, row).numpy())"]),
+        ("TFG201", MODEL_AND_DATA + SINGLE, ["model.fit(tf.ones((64, 4)), tf.ones((64, 1)), batch_size=32)"]),
+        ("TFG304", MODEL_AND_DATA + MAPS, [MAPS.splitlines()[1].replace(".batch(32)", "").replace(".map(", ".batch(32).map(")]),
+        ("TFG303", MODEL_AND_DATA + RANDOM_MAP, ["images = images.map(augment, num_parallel_calls=tf.data.AUTOTUNE).batch(32)"]),
     ],
     ids=["TFG202", "TFG207", "TFG204", "TFG206", "TFG201", "TFG304", "TFG303"],
 )  # fmt: skip
@@ -157,7 +143,7 @@ def test_the_repair_of_a_rule_is_an_edit_of_the_users_file(
 
 def test_the_new_function_stands_above_the_comments_with_two_empty_lines(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + VALIDATION)
+    path.write_text(MODEL_AND_DATA + VALIDATION)
     text = patched(path, "TFG207")
     made = "@tf.function\ndef traced_net(net, x, training):\n    return net(x, training=training)\n"
     assert f"\n\n\n{made}\n\n# After each epoch.\ndef validate(" in text
@@ -165,7 +151,7 @@ def test_the_new_function_stands_above_the_comments_with_two_empty_lines(tmp_pat
 
 def test_a_function_made_of_a_step_is_not_traced_anew_in_each_epoch(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     text = patched(path, "TFG202")
     assert text.index("def train_step") < text.index("for epoch in")
     assert "    with tf.GradientTape() as tape:\n        loss" in text, "its body has the usual indentation"
@@ -174,18 +160,20 @@ def test_a_function_made_of_a_step_is_not_traced_anew_in_each_epoch(tmp_path: Pa
 @pytest.mark.parametrize("verdict", ["refuted", "inconclusive", "not run"])
 def test_nothing_is_offered_of_what_was_not_confirmed(tmp_path: Path, verdict: VerdictName) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     assert list(repairs(measured(path, "TFG202", verdict))) == []
 
 
 def test_a_repair_that_changes_the_results_is_withheld_with_the_numbers(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     (found,) = repairs(measured(path, "TFG202", after=2.0))
     assert isinstance(found, Withheld) and "1.0 before, 2.0 after" in found.reason
 
 
-@pytest.mark.parametrize(("code", "program"), [("TFG201", HEAD + SINGLE), ("TFG303", HEAD + RANDOM_MAP)])
+@pytest.mark.parametrize(
+    ("code", "program"), [("TFG201", MODEL_AND_DATA + SINGLE), ("TFG303", MODEL_AND_DATA + RANDOM_MAP)]
+)
 def test_where_the_results_may_be_others_they_are_not_compared(tmp_path: Path, code: str, program: str) -> None:
     """A larger batch is another training, and random numbers come in another order."""
     path = tmp_path / "train.py"
@@ -196,12 +184,12 @@ def test_where_the_results_may_be_others_they_are_not_compared(tmp_path: Path, c
 
 def test_what_the_rules_own_workload_showed_is_no_reason_to_change_a_file(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     (found,) = repairs(measured(path, "TFG202"), synthetic=True)
     assert isinstance(found, Withheld) and "rule's own" in found.reason
-    source = HEAD.splitlines()[-1].removesuffix(".repeat(50)")
+    source = MODEL_AND_DATA.splitlines()[-1].removesuffix(".repeat(50)")
     path.write_text(
-        HEAD.replace(source + ".repeat(50)", "data = tf.data.Dataset.from_tensor_slices((features, labels))")
+        MODEL_AND_DATA.replace(source + ".repeat(50)", "data = tf.data.Dataset.from_tensor_slices((features, labels))")
         + "model.compile(loss='mse')\nmodel.fit(data.shuffle(1000).cache().batch(32), epochs=9)\n"
     )
     (found,) = repairs(measured(path, "TFG306", "wrong result confirmed"))
@@ -210,7 +198,7 @@ def test_what_the_rules_own_workload_showed_is_no_reason_to_change_a_file(tmp_pa
 
 def test_a_measurement_under_other_conditions_is_no_reason_to_change_a_file(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + "data = data.prefetch(2).batch(2)\nmodel.compile(loss='mse')\nmodel.fit(data)\n")
+    path.write_text(MODEL_AND_DATA + "data = data.prefetch(2).batch(2)\nmodel.compile(loss='mse')\nmodel.fit(data)\n")
     plain, optimizations_off = measured(path, "TFG302")
     assert plain.case.prediction.kind == "no-effect" and list(repairs([plain])) == []
     (found,) = repairs([optimizations_off])
@@ -219,25 +207,25 @@ def test_a_measurement_under_other_conditions_is_no_reason_to_change_a_file(tmp_
 
 def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     (repair,) = repairs(measured(path, "TFG202"))
     assert isinstance(repair, Repair)
-    path.write_text("# a line more\n" + HEAD + STEP)
+    path.write_text("# a line more\n" + MODEL_AND_DATA + EAGER_STEP)
     with pytest.raises(NotApplicable, match=r"train\.py has changed"):
         patches_for(path).add(repair)
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     patches = patches_for(path)
     patches.add(repair)
-    path.write_text("# a line more\n" + HEAD + STEP)
+    path.write_text("# a line more\n" + MODEL_AND_DATA + EAGER_STEP)
     names, failures = patches.apply()
     assert not names and "has changed" in failures[0] and path.read_text().startswith("# a line more")
 
 
 def test_only_checked_files_are_changed(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     (repair,) = repairs(measured(path, "TFG202"))
-    (tmp_path / "other.py").write_text(HEAD)
+    (tmp_path / "other.py").write_text(MODEL_AND_DATA)
     assert isinstance(repair, Repair)
     with pytest.raises(NotApplicable, match="not among the checked files"):
         patches_for(tmp_path / "other.py").add(repair)
@@ -246,19 +234,19 @@ def test_only_checked_files_are_changed(tmp_path: Path) -> None:
 def test_a_step_in_a_function_that_a_loop_calls_is_not_made_a_function_there(tmp_path: Path) -> None:
     """It would be traced anew by each call, which the measured loop does not show."""
     path = tmp_path / "train.py"
-    inner = STEP.split("range(3):\n", 1)[1].replace("\n    ", "\n")
+    inner = EAGER_STEP.split("range(3):\n", 1)[1].replace("\n    ", "\n")
     body = "def run(data):\n    " + inner.strip().replace("\n", "\n    ") + "\n"
     body += "    print('trained')\n"
-    path.write_text(HEAD + "\n\n" + body + "\n\nfor epoch in range(30):\n    run(data)\n")
+    path.write_text(MODEL_AND_DATA + "\n\n" + body + "\n\nfor epoch in range(30):\n    run(data)\n")
     (found,) = repairs(measured(path, "TFG202"))
     assert isinstance(found, Withheld) and "as an edit" in found.reason
-    path.write_text(HEAD + "\n\n" + body + "\n\nrun(data)\n")
+    path.write_text(MODEL_AND_DATA + "\n\n" + body + "\n\nrun(data)\n")
     assert "def train_step" in patched(path, "TFG202")
 
 
 def test_a_repair_that_would_bring_another_finding_is_not_offered(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + NUMBER)
+    path.write_text(MODEL_AND_DATA + NUMBER)
     (repair,) = repairs(measured(path, "TFG204"))
     assert isinstance(repair, Repair)
     (file, change) = next(iter(repair.files.items()))
@@ -272,7 +260,9 @@ def test_a_repair_that_would_bring_another_finding_is_not_offered(tmp_path: Path
 def test_repairs_that_meet_are_offered_one_after_the_other(tmp_path: Path) -> None:
     """Two functions of one name, or two edits of one line, would not be what was measured."""
     path = tmp_path / "train.py"
-    path.write_text(HEAD + VALIDATION + VALIDATION.replace("validate", "test").replace("training=False", "None"))
+    path.write_text(
+        MODEL_AND_DATA + VALIDATION + VALIDATION.replace("validate", "test").replace("training=False", "None")
+    )
     one, other = repairs(measured(path, "TFG207"))
     assert isinstance(one, Repair) and isinstance(other, Repair)
     patches = patches_for(path)
@@ -283,7 +273,7 @@ def test_repairs_that_meet_are_offered_one_after_the_other(tmp_path: Path) -> No
 
 def test_patches_follow_each_other_and_add_up_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP + NUMBER)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP + NUMBER)
     patches = patches_for(path)
     found = [*repairs(measured(path, "TFG202")), *repairs(measured(path, "TFG204"))]
     first, second = (patches.add(one) for one in found if isinstance(one, Repair))
@@ -297,8 +287,14 @@ def test_a_notebooks_cell_is_mended_and_its_json_stays(tmp_path: Path) -> None:
     path = tmp_path / "train.ipynb"
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
-        {"cell_type": "code", "metadata": {"tags": ["a"]}, "execution_count": 7, "outputs": [], "source": [HEAD]},
-        {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": [STEP]},
+        {
+            "cell_type": "code",
+            "metadata": {"tags": ["a"]},
+            "execution_count": 7,
+            "outputs": [],
+            "source": [MODEL_AND_DATA],
+        },
+        {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": [EAGER_STEP]},
     ]
     document = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     path.write_text(json.dumps(document, indent=1))
@@ -311,7 +307,9 @@ def test_a_notebooks_cell_is_mended_and_its_json_stays(tmp_path: Path) -> None:
 
 def test_line_ends_and_encoding_stay_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_bytes(("# coding: latin-1\n# Größe\n" + HEAD + STEP).replace("\n", "\r\n").encode("latin-1"))
+    path.write_bytes(
+        ("# coding: latin-1\n# Größe\n" + MODEL_AND_DATA + EAGER_STEP).replace("\n", "\r\n").encode("latin-1")
+    )
     (repair,) = repairs(measured(path, "TFG202"))
     assert isinstance(repair, Repair)
     patches = patches_for(path)
@@ -323,7 +321,7 @@ def test_line_ends_and_encoding_stay_those_of_the_file(tmp_path: Path) -> None:
 
 def test_the_commit_message_says_what_was_measured_on_what(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(HEAD + STEP)
+    path.write_text(MODEL_AND_DATA + EAGER_STEP)
     (result,) = measured(path, "TFG202")
     (repair,) = repairs([result])
     assert isinstance(repair, Repair)

@@ -16,7 +16,7 @@ from tflint_gpu.verify.sandbox import (
     missing_mechanisms,
     protection_of,
 )
-from tflint_gpu.verify.worker import run_program
+from tflint_gpu.verify.worker import Place, run_program
 
 BWRAP = Sandbox("bwrap", "", "/usr/bin/bwrap")
 AVAILABLE = choose_sandbox("auto")
@@ -177,7 +177,7 @@ notes["processes"] = sum(name.isdigit() for name in os.listdir("/proc"))
 with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
     json.dump({{"steps": [], "notes": notes}}, file)
 """)
-        outcome = run_program(program, sandbox=AVAILABLE)
+        outcome = run_program(program, place=Place(sandbox=AVAILABLE))
     assert outcome.result is not None, outcome
     assert outcome.result.notes == {
         "network": "refused", "outside": "refused", "inside": "done", "temporary": "done", "remount": "refused",

@@ -14,7 +14,7 @@ from verified import cases_of
 from tflint_gpu.verify.old_keras import signs_of_keras_2
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import UnknownName, call_of, left_open, undefined_names
-from tflint_gpu.verify.standins.readers import read_elsewhere
+from tflint_gpu.verify.standins.readers import read_elsewhere, replaced_functions
 from tflint_gpu.verify.standins.roles import role
 
 ROLES = {
@@ -156,6 +156,17 @@ READERS = {
     "import os\nos.system('wget http://a')": "left_out",
     "m.load_weights('a.h5')": "weights",
     "import gym\ne = gym.make('CartPole-v1')\ns, r, d, i = e.step(0)": "old_environment",
+    "import gym\ne = [gym.make('A')]\ns = np.array([one.reset() for one in e])": "old_environment",
+    "import gym\ne = gym.make('A')\ns = e.reset()": "old_environment",
+    "import gymnasium as gym\ne = gym.make('A')\ns, _ = e.reset()": "environment",
+    "import gym\ne = gym.make('A')\ns = e.reset()[0]": "environment",
+    "import h5py\nf = h5py.File('a.h5', 'r')": "archive",
+    "import tensorflow as tf\nx = tf.io.read_file('a.jpg')": "read_bytes",
+    "import cv2\ncv2.imwrite('out/a.jpg', x)": "writing",
+    "import os\nos.mkdir('../out')": "writing",
+    "import keras\no = keras.optimizers.Adam(lr=0.1, decay=0.01)": "old_optimizer",
+    "from absl import app, flags\nflags.DEFINE_string('a', None, 'b', required=True)\napp.run(main)": "flags",
+    "from absl import app, flags\nflags.mark_flags_as_required(['a'])\napp.run(main)": "flags",
     "p.add_argument('path')\na = p.parse_args()": "arguments",
 }
 
@@ -166,7 +177,53 @@ def test_calls_that_read_from_elsewhere(code: str, function: str, tmp_path: Path
     assert [one.function for one in read_elsewhere(model_of(code, tmp_path).file)] == [function]
 
 
+def test_data_sets_whose_name_shows_when_it_runs(tmp_path: Path) -> None:
+    """Protects loaders with a branch for each data set: only the one that is reached must be known."""
+    load = "import tensorflow_datasets as tfds\ndef load(name):\n    if name == 'x':\n        return tfds.load('voc')\n"
+    replaced = replaced_functions(model_of(f"{load}    return tfds.load(name)\n", tmp_path).file)
+    assert [text for _, text in replaced] == ["tflint_values.catalogued"] * 2
+    assert list(replaced_functions(model_of(load, tmp_path).file)) == []
+
+
+def test_an_environment_is_not_filmed(tmp_path: Path) -> None:
+    """Protects from what a later gym has no more, and from films that nobody looks at."""
+    code = "import gym\ne = gym.wrappers.Monitor(gym.make('A'), 'films', force=True)"
+    replaced = replaced_functions(model_of(code, tmp_path).file)
+    assert [text for _, text in replaced] == ["tflint_surroundings.unrecorded"]
+
+
+def test_an_address_for_what_another_file_reads(tmp_path: Path) -> None:
+    """Protects programs that hand an address to a reader of their own: nothing is fetched for it."""
+    (tmp_path / "reader.py").write_text("import pandas as pd\ndef rows(url):\n    return pd.read_csv(url)['a']\n")
+    code = f"import tensorflow as tf\nfrom reader import rows\nmodel = ...\nx = rows('http://a.b/c.csv')\nfor y in x:{textwrap.indent(textwrap.dedent(STEP), '    ')}"
+    text, _ = planned(code, tmp_path)
+    assert "rows('http://a.b/c.csv')" in text
+
+
+@pytest.mark.parametrize(
+    "code", ["batch_size = 512", "BATCHSZ=512", "ds = ds.shuffle(9).batch(512)", "f(batch_size=512)"]
+)
+def test_batches_that_must_be_filled(code: str, tmp_path: Path) -> None:
+    """Protects programs that drop a batch which is not whole, and would get none."""
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).batch == 512
+
+
+def test_the_ending_of_images_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    """Protects loops that pass over all other files, and would find none."""
+    code = "a = [one for one in names if one.split('.')[1] == 'tif']\nb = 'x.tif'\nc = 'plot.png'"
+    model = model_of(code, tmp_path)
+    assert hints_of(model, [model.file]).ending == ".tif"
+
+
+def test_fields_of_lines_that_are_taken_apart(tmp_path: Path) -> None:
+    hints = hints_of(model := model_of("a, b, c = line.strip().split(';')", tmp_path), [model.file])
+    assert {"tflint_files.SEPARATOR = ';'", "tflint_files.FIELDS = 3"} <= set(hints.settings())
+
+
 def test_optional_arguments_need_no_stand_in(tmp_path: Path) -> None:
+    flags = "from absl import app, flags\nflags.DEFINE_string('a', None, 'b')\napp.run(main)"
+    assert list(read_elsewhere(model_of(flags, tmp_path).file)) == []
     code = "p.add_argument('--n', type=int, default=7)\np.add_argument('f', nargs='?')\na = p.parse_args()"
     assert list(read_elsewhere(model_of(code, tmp_path).file)) == []
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tflint_gpu.verify.tracebacks import exception_in
+from tflint_gpu.verify.tracebacks import ends_in, exception_in
 
 # As TensorFlow 2.21 prints it: the message quotes the traceback of the function inside of the pipeline.
 PY_FUNCTION = """\
@@ -74,3 +74,14 @@ def test_what_python_prints(code: str, exception: str | None, text: str) -> None
 def test_a_traceback_that_lost_its_beginning() -> None:
     """Only the end of the errors is kept."""
     assert exception_in('  File "a.py", line 3, in f\n    g()\nValueError: boom\n') == ("ValueError", "boom")
+
+
+def test_whose_exception_it_is() -> None:
+    """Protects the second try, with Keras 2: only where Keras 3 raised, or a name of it is missing."""
+    head = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    g()\n'
+    inside = '  File "/lib/site-packages/keras/src/layer.py", line 9, in g\n    raise ValueError(\n'
+    assert ends_in(f"{head}{inside}ValueError: Unrecognized keyword arguments\n", "keras")
+    assert ends_in(f"{head}AttributeError: module 'keras._tf_keras.keras.losses' has no attribute 'x'\n", "keras")
+    assert not ends_in(f"{head}ValueError: keras is fine\n", "keras")
+    assert not ends_in(f'{head}{inside}  File "b.py", line 1, in call\n    h()\nValueError: 1\n', "keras")
+    assert not ends_in("", "keras")

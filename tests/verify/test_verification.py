@@ -15,8 +15,10 @@ from verified import case, program
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.doctor.cards import Gpu, choose, survey
 from tflint_gpu.verify import gpu as gpu_module
+from tflint_gpu.verify.bench import Bench, verify
 from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.verification import Case, Setup, Verification, verify
+from tflint_gpu.verify.statistics import Verdict
+from tflint_gpu.verify.verification import Case, Setup, Verification
 
 
 def verdict(one: Case, setup: Setup | None = None, seconds: float = 60.0) -> Verification:
@@ -91,10 +93,49 @@ def test_the_pipelines_producer_is_measured_first(monkeypatch: pytest.MonkeyPatc
         seen.append(opening)
         return Pair(program(step=0.1), program())
 
-    monkeypatch.setattr("tflint_gpu.verify.verification._pair", pair)
+    monkeypatch.setattr("tflint_gpu.verify.bench.pair_of", pair)
     calibrated = case(program(notes={"producer": 0.025}), program(), calibrates=True)
     assert verdict(calibrated, Setup(runs=3)).verdict.verdict == "confirmed"
     assert seen == ["tflint_measure.CONSUMER_SECONDS = 0.025000"]
+
+
+FAILS_IN_KERAS = Program(
+    "p.py", {"p.py": "import keras\nkeras.f()", "keras/__init__.py": "def f(): raise ValueError('no such argument')"}
+)
+
+
+def test_what_keras_3_refuses_runs_with_keras_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects old code that shows its age only when it runs; the report says why another Keras was taken."""
+    seen: list[Case] = []
+
+    def pair(one: Case, synthetic: bool, opening: str = "") -> Pair:
+        seen.append(one)
+        return Pair(program(step=0.1), program())
+
+    monkeypatch.setattr("tflint_gpu.verify.bench.pair_of", pair)
+    result = verdict(case(FAILS_IN_KERAS, program()), Setup(runs=3))
+    assert result.verdict.verdict == "confirmed" and len(result.before) == 3
+    assert [one.old_keras for one in seen] == ["what Keras 3 says: ValueError: no such argument"]
+
+
+def test_what_no_keras_runs_is_told_as_keras_3_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflint_gpu.verify.bench.pair_of", lambda *_: Pair(program(line="1 / 0"), program()))
+    result = verdict(case(FAILS_IN_KERAS, program()), Setup(runs=3))
+    assert result.verdict.verdict == "not run" and "no such argument" in result.verdict.reason
+    other = verdict(case(program(line="1 / 0"), program()), Setup(runs=3))
+    assert "ZeroDivisionError" in other.verdict.reason and not other.case.old_keras
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_second_keras_that_got_no_time_is_asked_again(is_cut: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects old code on a busy machine: it was not refused but cut short, and the budget may have more for it."""
+    one = case(program(), program())
+    attempts = iter(
+        [Verification(one, Verdict("not run", reason), "cpu", is_cut=is_cut) for reason in ("refused", "the second")]
+    )
+    monkeypatch.setattr(Bench, "_attempt", lambda *_: iter([next(attempts)]))
+    monkeypatch.setattr(Bench, "_turns_to_keras_2", lambda _: True)
+    assert verdict(one).verdict.reason == ("the second" if is_cut else "refused")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tflint_gpu.verify.rounds import Round, run_rounds
 from tflint_gpu.verify.sandbox import Limits, Sandbox, choose_sandbox
-from tflint_gpu.verify.worker import Outcome, Round, run_program, run_rounds
+from tflint_gpu.verify.worker import Outcome, Place, run_program
 
 WATCHES_MEMORY = Path("/proc/self/statm").exists()
 FINISH = """
@@ -69,7 +70,7 @@ def test_a_program_that_finishes(write: Write, sandbox: Sandbox) -> None:
         print("working"); finish(outputs=[[1.0, 2.0]], dtype="float32", devices=["CPU:0"], notes={"seed": 1})
     """)
     started: list[int] = []
-    outcome = run_program(program, sandbox=sandbox, on_start=started.append)
+    outcome = run_program(program, place=Place(sandbox=sandbox), on_start=started.append)
     assert (outcome.status, outcome.exit_code, outcome.exception, outcome.text) == ("finished", 0, None, "")
     assert outcome.steps == (0.5, 0.25)
     assert outcome.outputs == [[1.0, 2.0]]
@@ -115,7 +116,7 @@ def test_a_program_that_hangs(write: Write, token: str, sandbox: Sandbox) -> Non
         """,
         f"{token}.py",
     )
-    outcome = run_program(program, Limits(seconds=2), sandbox=sandbox)
+    outcome = run_program(program, Limits(seconds=2), place=Place(sandbox=sandbox))
     assert outcome.status == "timed out"
     assert outcome.text == "it was still running after 2 s"
     assert outcome.stdout == "about to hang\n"
@@ -134,7 +135,7 @@ def test_a_program_that_uses_too_much_processor_time(write: Write) -> None:
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
 def test_a_program_that_is_killed(write: Write, sandbox: Sandbox, name: str) -> None:
     """Protects that a crash in native code, which Python cannot tell of, is a result with its signal."""
-    outcome = run_program(write(f"import signal; os.kill(os.getpid(), signal.{name})"), sandbox=sandbox)
+    outcome = run_program(write(f"import signal; os.kill(os.getpid(), signal.{name})"), place=Place(sandbox=sandbox))
     assert outcome.status == "killed"
     assert outcome.exit_code == -getattr(signal, name)
     assert name in outcome.text
@@ -149,7 +150,7 @@ def test_a_program_that_eats_memory(write: Write, token: str, sandbox: Sandbox, 
     program = write(
         eat if where == "in the program" else f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {eat!r}])"
     )
-    outcome = run_program(program, Limits(seconds=30, memory_bytes=120 << 20), sandbox=sandbox)
+    outcome = run_program(program, Limits(seconds=30, memory_bytes=120 << 20), place=Place(sandbox=sandbox))
     assert outcome.status == "out of memory"
     assert outcome.text == "its processes held more than 120 MiB"
     assert outcome.peak_memory > 120 << 20
@@ -207,7 +208,7 @@ def test_a_grandchild_that_lingers(write: Write, token: str, sandbox: Sandbox, l
         import subprocess, sys
         subprocess.Popen([sys.executable, "-c", {LINGERING.format(token=token)!r}]{leave}); finish()
     """)
-    outcome = run_program(program, sandbox=sandbox)
+    outcome = run_program(program, place=Place(sandbox=sandbox))
     assert outcome.status == "finished"
     assert not alive(token)
 
@@ -246,7 +247,7 @@ def test_a_program_that_raises(write: Write, sandbox: Sandbox) -> None:
             except ZeroDivisionError:
                 raise json.JSONDecodeError("bad", "no", 0)
         """),
-        sandbox=sandbox,
+        place=Place(sandbox=sandbox),
     )
     assert (outcome.status, outcome.exit_code) == ("raised", 1)
     assert outcome.exception == "json.decoder.JSONDecodeError"
@@ -275,9 +276,9 @@ def test_what_cannot_be_run(write: Write, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         run_program(tmp_path / "missing.py")
     with pytest.raises(FileNotFoundError):
-        run_program(write("finish()"), python=str(tmp_path / "python"))
+        run_program(write("finish()"), place=Place(python=str(tmp_path / "python")))
     with pytest.raises(ValueError, match="'cpu', 'gpu:N' or 'gpu:UUID'"):
-        run_program(write("finish()"), device="tpu")
+        run_program(write("finish()"), place=Place(device="tpu"))
 
 
 def test_a_callback_that_fails_leaves_no_process(write: Write, token: str) -> None:
@@ -365,9 +366,10 @@ def test_ctrl_c_in_the_middle_of_the_rounds(write: Write, tmp_path: Path, token:
             import functools, itertools, sys
             from pathlib import Path
             from tflint_gpu.verify.sandbox import choose_sandbox
-            from tflint_gpu.verify.worker import run_program, run_rounds
+            from tflint_gpu.verify.rounds import run_rounds
+            from tflint_gpu.verify.worker import Place, run_program
 
-            run = functools.partial(run_program, sandbox=choose_sandbox({sandbox.kind!r}))
+            run = functools.partial(run_program, place=Place(sandbox=choose_sandbox({sandbox.kind!r})))
             started = itertools.count(1)
 
             def run_and_tell(script, limits):

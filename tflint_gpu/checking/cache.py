@@ -9,7 +9,6 @@ bytes are compared.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tflint_gpu
-from tflint_gpu.consulted import Consulted, Stamp, State, stamp_from, stamp_of, state_of
+from tflint_gpu.consulted import Consulted, Stamp, State, digest_of, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 from tflint_gpu.plugins import installed_rules
 
@@ -36,12 +35,10 @@ _NOTHING = "nothing"
 @functools.cache
 def rules_fingerprint() -> str:
     """Changes whenever a file of this program does: a new rule must not meet old results."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{tflint_gpu.__version__} {sys.version_info[:3]}".encode())
+    parts = [f"{tflint_gpu.__version__} {sys.version_info[:3]}"]
     for place in _program_places():
-        for path, (written, _, size, _) in sorted(_program_files(place)):
-            digest.update(f"{path} {written} {size}\n".encode())
-    return digest.hexdigest()
+        parts += [f"{path} {written} {size}" for path, (written, _, size, _) in sorted(_program_files(place))]
+    return digest_of("\n".join(parts).encode("utf-8", "surrogateescape"))
 
 
 def _program_files(directory: str) -> Iterator[tuple[str, Stamp]]:
@@ -92,7 +89,7 @@ class Cache:
 
     def __init__(self, directory: Path, base: Path) -> None:
         self.directory = directory
-        name = hashlib.blake2b(os.fsencode(base), digest_size=16).hexdigest()
+        name = digest_of(os.fsencode(base))
         self._file = directory / tflint_gpu.__version__ / f"{name}.json"
         self._states: dict[str, State] = {}
         self._asked: dict[str, set[str]] = {}
@@ -290,7 +287,7 @@ def _kept(item: dict[str, Any]) -> Kept:
 
 def _digest_of(written: bytes) -> bytes:
     """Stands before what is written: a disk may keep something else."""
-    return hashlib.blake2b(written, digest_size=16).hexdigest().encode()
+    return digest_of(written).encode()
 
 
 def _diagnostic(item: dict[str, Any]) -> Diagnostic:

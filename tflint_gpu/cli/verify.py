@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli import FAILED, FOUND, tell
+from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.option_values import environment, seconds, size
@@ -24,7 +24,7 @@ from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 from tflint_gpu.text.replacement import replace_file
-from tflint_gpu.verify.interrupts import SIGNALS, deferred, interruptible
+from tflint_gpu.verify.interrupts import deferred
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic
@@ -137,8 +137,8 @@ class Verify:
     def run(self) -> int:
         """Do what the options say and return the exit code."""
         from tflint_gpu.checking.stack import with_large_stack
+        from tflint_gpu.verify.planning import plan, without_missing_modules
         from tflint_gpu.verify.reports import MissingLibrary, renderer
-        from tflint_gpu.verify.verification import plan, without_missing_modules
 
         try:
             render = renderer(self.given["output_format"])
@@ -161,14 +161,13 @@ class Verify:
         cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
         cases = self._ordered(without_missing_modules(cases, self.given["python"]))
         self._try_outputs()
-        with interruptible():
-            announce(cases, setup, choice.note, self.given["budget"], consented=self.given["yes"])
-            report = self._measure(cases, setup, choice, tensorflow)
+        announce(cases, setup, choice.note, self.given["budget"], consented=self.given["yes"])
+        report = self._measure(cases, setup, choice, tensorflow)
         with deferred():
             self._write(report, render)
         is_written = self._repair(report, files, resolver)
-        if report.interrupted in SIGNALS:
-            return 128 + SIGNALS[report.interrupted]
+        if report.interrupted in INTERRUPTED:
+            return INTERRUPTED[report.interrupted]
         if not is_written:
             return FAILED
         if any(result.gpu_unused for result in report.results):
@@ -273,7 +272,7 @@ class Verify:
                 results[known.number] = known.verification
                 self._archive(known.verification, setup)
         except KeyboardInterrupt as error:
-            interrupted = str(error) or "Ctrl-C"
+            interrupted = interruption(error)
             results = [
                 unmeasured(one.case, interrupted) if one.verdict.reason == "it got no turn" else one for one in results
             ]
@@ -345,7 +344,7 @@ class Verify:
         from tflint_gpu.checking.stack import with_large_stack
         from tflint_gpu.cli.repairing import show_repairs
 
-        apply = self.given["fix"] and report.interrupted not in SIGNALS
+        apply = self.given["fix"] and report.interrupted not in INTERRUPTED
         if not self.given["output"]:
             click.echo()
         return with_large_stack(lambda: show_repairs(report, files, lambda: Engine(resolver, self.here), apply=apply))

@@ -68,14 +68,10 @@ def read_measurements(path: Path) -> dict[str, Measurement]:
     Raises:
         MeasurementError: the file cannot be read or is no such report.
     """
-    data = _read(path)
-    results = data.get("results") if isinstance(data, dict) else None
-    device = data.get("device") if isinstance(data, dict) else None
-    if not isinstance(results, list) or not isinstance(device, dict):
-        raise MeasurementError(f"{path}: is no report of verify: write one with `verify --output-format json`")
-    where = str(device.get("name") or "the CPU")
+    data = _read(path, "verify", "results")
+    where = _device(data) or "the CPU"
     found: dict[str, Measurement] = {}
-    for result in results:
+    for result in data["results"]:
         measurement = _measurement(result, where)
         if measurement is not None:
             found.setdefault(result["key"], measurement)
@@ -88,15 +84,11 @@ def read_run(path: Path) -> dict[str, Measurement]:
     Raises:
         MeasurementError: the file cannot be read or is no such report.
     """
-    data = _read(path)
-    findings = data.get("findings") if isinstance(data, dict) else None
-    device = data.get("device") if isinstance(data, dict) else None
-    if not isinstance(findings, list) or not isinstance(device, dict) or data.get("kind") != "run":
-        raise MeasurementError(f"{path}: is no report of run: write one with `run --output-format json`")
-    where = str(device.get("name") or "the CPU")
-    idle = "the GPU did nothing" if device.get("name") else "a GPU would have waited"
+    data = _read(path, "run", "findings")
+    where = _device(data) or "the CPU"
+    idle = "the GPU did nothing" if _device(data) else "a GPU would have waited"
     found: dict[str, Measurement] = {}
-    for one in findings:
+    for one in data["findings"]:
         share = one.get("share") if isinstance(one, dict) else None
         if not isinstance(share, int | float) or not isinstance(one.get("key"), str):
             continue
@@ -106,13 +98,24 @@ def read_run(path: Path) -> dict[str, Measurement]:
     return found
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, command: str, entries: str) -> dict[str, Any]:
+    """The JSON report of a command, with a list of entries of this name and a device."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise MeasurementError(f"{path}: is no JSON: {error}") from error
+    is_report = isinstance(data, dict) and isinstance(data.get(entries), list) and isinstance(data.get("device"), dict)
+    if not is_report or (data.get("kind") == "run") != (command == "run"):
+        wanted = f"write one with `{command} --output-format json`"
+        raise MeasurementError(f"{path}: is no report of {command}: {wanted}")
+    return dict(data)
+
+
+def _device(data: dict[str, Any]) -> str:
+    """The name of the card; empty for the CPU."""
+    return str(data["device"].get("name") or "")
 
 
 def _measurement(result: Any, where: str) -> Measurement | None:

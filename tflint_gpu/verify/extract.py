@@ -1,7 +1,7 @@
 """Two runnable programs from a finding: what the flagged code needs, as it stands, and the same repaired.
 
 A program is a folder: the file that is run and the project's files that it imports, each cut down to what is needed
-(`slices`), with the rule's probes put in, and `tflint_measure.py`, which the probes call.
+(`slices`), with the rule's probes put in, and `tflint_measure.py` with its parts, which the probes call.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,6 @@ from tflint_gpu.experiment import HARNESS as HARNESS
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root
@@ -30,7 +29,6 @@ from tflint_gpu.verify.parts import NotExtractable as NotExtractable
 from tflint_gpu.verify.parts import Part, check_sources
 from tflint_gpu.verify.parts import Readings as Readings
 from tflint_gpu.verify.pieces import (
-    Piece,
     of_change,
     put_in,
     replacing,
@@ -40,14 +38,16 @@ from tflint_gpu.verify.pieces import (
     wrapping,
 )
 from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
+from tflint_gpu.verify.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.standins.readers import FILES, VALUES
+from tflint_gpu.verify.standins.readers import FILES, MODULES
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
 _MAX_FILES = 60
+_MEASURING = (HARNESS, "tflint_outcome", "tflint_data", "tflint_devices", "tflint_examine")
 _RUNNER = "tflint_run"
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
@@ -85,9 +85,14 @@ class Pair:
     remarks: tuple[str, ...] = ()
 
 
-def harness_text(name: str = HARNESS) -> str:
-    """The source of a module that is laid beside programs."""
-    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+def beside(*more: str) -> dict[str, str]:
+    """The modules that are laid beside a program, by the names of their files.
+
+    Arguments:
+        more: modules besides those that each program measures with.
+    """
+    here = Path(__file__).parent
+    return {f"{name}.py": (here / f"{name}.py").read_text(encoding="utf-8") for name in (*_MEASURING, *more)}
 
 
 def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
@@ -102,18 +107,24 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
     for repaired in (False, True):
         lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
         code = "\n".join(line for line in lines if line)
-        programs.append(Program("workload.py", {"workload.py": code, f"{HARNESS}.py": harness_text()}))
+        programs.append(Program("workload.py", {"workload.py": code, **beside()}))
     return Pair(programs[0], programs[1])
 
 
 def extract(
-    experiment: Experiment, entries: Sequence[Model], opening: str = "", readings: Readings | None = None
+    experiment: Experiment,
+    entries: Sequence[Model],
+    opening: str = "",
+    readings: Readings | None = None,
+    *,
+    old_keras: str = "",
 ) -> Pair:
     """Cut both programs out of the project.
 
     Arguments:
         entries: the files that may be run, best first.
         readings: of files that were cut before.
+        old_keras: why the programs are to run with Keras 2, if they are to whatever the code says.
 
     Raises:
         NotExtractable: nothing that is known runs the place, or what runs it cannot be cut out.
@@ -124,7 +135,7 @@ def extract(
     try:
         for entry, start in _starts(experiment, entries):
             try:
-                cut = _Cut(entry, start, experiment, opening, readings)
+                cut = _Cut(entry, start, experiment, opening, readings, old_keras)
                 return Pair(cut.program(repaired=False), cut.program(repaired=True), cut.remarks)
             except NotExtractable as refusal:
                 refusals.append(refusal)
@@ -166,7 +177,9 @@ def _starts(experiment: Experiment, entries: Sequence[Model]) -> Iterator[tuple[
 class _Cut:
     """The files of one program."""
 
-    def __init__(self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings) -> None:
+    def __init__(
+        self, entry: Model, start: _Start, experiment: Experiment, opening: str, readings: Readings, old_keras: str
+    ) -> None:
         self.readings = readings
         self.entry, self.route, self.experiment, self.opening = entry, start.route, experiment, opening
         self.files: dict[Path, Part] = {}
@@ -178,9 +191,10 @@ class _Cut:
         self.undefined = undefined_names(entry_part.tree, entry_part.dropped, replaced)
         for change in (*experiment.probes, *experiment.flaw, *experiment.repair):
             self._check_change(change)
+        reads = any(one.reads for part in self.files.values() for one in part.readers)
         for part in self.files.values():
-            check_sources(part)
-        self.old_keras = self._sign_of_old_keras()
+            check_sources(part, is_answered=reads)
+        self.old_keras = old_keras or self._sign_of_old_keras()
         folders = [*(path.parent for path in self.files), *self.roots]
         if self._is_module:
             folders.append(package_root(entry.source.path))
@@ -238,7 +252,9 @@ class _Cut:
 
     def _check_change(self, change: Change) -> None:
         part = self.files.get(change.file.source.path)
-        if not change.optional and (part is None or not (part.holds(change.node) or _is_import(change.node))):
+        if not change.optional and (
+            part is None or not (part.holds(change.node) or isinstance(change.node, cst.Import | cst.ImportFrom))
+        ):
             row = change.file.source.locate(change.file.span(change.node)[0])
             place = f"{change.file.source.name}:{row}"
             raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
@@ -263,12 +279,13 @@ class _Cut:
         """Whether something of the program may have to be made up."""
         if self.call.lines or self.undefined.lines or any(part.readers for part in self.files.values()):
             return True
-        return any(VALUES in one.text for part in self.files.values() for one in part.stands)
+        texts = [one.text for part in self.files.values() for one in part.stands]
+        return any(module in text for text in texts for module in MODULES)
 
     @property
     def _modules(self) -> tuple[str, ...]:
-        """What is laid beside the program."""
-        more = (FILES, VALUES) if self._makes_up else ()
+        """What is laid beside the program and imported by it."""
+        more = MODULES if self._makes_up else ()
         return (HARNESS, *((OLD_KERAS,) if self.old_keras else ()), *more)
 
     @property
@@ -286,7 +303,7 @@ class _Cut:
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
-        texts = {f"{name}.py": harness_text(name) for name in self._modules}
+        texts = beside(*(name for name in self._modules if name != HARNESS))
         for path, part in self.files.items():
             name = self._name(path)
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
@@ -334,16 +351,18 @@ class _Cut:
         """What the modules that make something up are told: where files may be, and what the code says of them."""
         if self._makes_up:
             folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
-            yield from (f"import {FILES}", f"import {VALUES}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
+            yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")
             yield from hints_of(self.entry, [part.file for part in self.files.values()]).settings()
 
     def _text(self, part: Part, opening: str, *, repaired: bool) -> str:
         file, experiment = part.file, self.experiment
         edits = experiment.repair if repaired else experiment.flaw
         pieces = [replacing(one.start, one.end, one.text) for one in part.stands]
-        pieces += _shortened_fits(self.entry, file, {change.node for change in (*experiment.probes, *edits)})
+        changed = {change.node for change in (*experiment.probes, *edits)}
+        pieces += shortened_fits(self.entry, file, changed)
+        pieces += shortened_loops(file, {*changed, *experiment.keeps, *(stop.node for stop in self.route)})
         for one in part.readers:
-            pieces += wrapping(*file.span(one.call.func), f"{FILES}.{one.function}(", ")")
+            pieces += wrapping(*file.span(one.call.func), one.opening, ")")
         pieces = [one for one in pieces if file.source.row(one.around[0]) not in part.dropped]
         pieces += [of_change(one, measures=False) for one in edits if one.file is file]
         probes = [one for one in experiment.probes if one.file is file and (part.holds(one.node) or not one.optional)]
@@ -352,7 +371,7 @@ class _Cut:
         if file is self.entry.file and self.call.lines:
             text = "\n".join([text.rstrip(), *self.call.lines, ""])
         try:
-            is_opened = file is self.entry.file or any(module in text for module in (HARNESS, FILES, VALUES))
+            is_opened = file is self.entry.file or any(module in text for module in (HARNESS, *MODULES))
             return tidy(with_opening(text, opening) if is_opened else text)
         except SyntaxError as error:
             where = f"{file.source.name}, line {error.lineno} of what is left"
@@ -361,17 +380,6 @@ class _Cut:
     def _name(self, path: Path) -> str:
         """Of a file in a program's folder; a notebook's code is written as a script."""
         return str(PurePosixPath(path.relative_to(self.root)).with_suffix(".py"))
-
-
-def _is_import(node: Node) -> bool:
-    return isinstance(node, cst.Import | cst.ImportFrom)
-
-
-def _shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
-    """A training that only lies on the way to what is looked at is kept short."""
-    for call in file.method_calls("fit"):
-        if call.func not in changed and entry.kinds.receiver(file, call, "fit") is not None:
-            yield from wrapping(*file.span(call.func), f"{HARNESS}.brief(", ")")
 
 
 def _relative(path: PurePosixPath, start: PurePosixPath) -> str:

@@ -97,9 +97,8 @@ def _weights(file: File) -> Iterator[Stand]:
             yield Stand(*file.span(given), "None")
         elif len(call.args) < 2 or call.args[1].keyword is not None:
             end = file.span(call)[1] - 1
-            last = file.span(call.args[-1].value)[1] if call.args else end
-            comma = ", " if call.args else ""
-            yield Stand(last, last, f"{comma}weights=None")
+            is_separated = not call.args or isinstance(call.args[-1].comma, cst.Comma)
+            yield Stand(end, end, "weights=None" if is_separated else ", weights=None")
         else:
             yield Stand(*file.span(call.args[1].value), "None")
 

@@ -1,4 +1,4 @@
-"""Signals that end a run of `verify`: each as Ctrl-C does, with a report of what was measured."""
+"""Holds back the signals that end a run where it must not be ended: see `cli.main` for what they do."""
 
 from __future__ import annotations
 
@@ -6,32 +6,9 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
-from types import FrameType
 
-SIGNALS = {"Ctrl-C": int(signal.SIGINT), "SIGTERM": int(signal.SIGTERM)}
-"""What a run that was ended so is called, and the number of the signal."""
-if hasattr(signal, "SIGHUP"):
-    SIGNALS["SIGHUP"] = int(signal.SIGHUP)
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Let these signals raise KeyboardInterrupt with the signal's name; one that is ignored (nohup) stays so."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(next(name for name, known in SIGNALS.items() if known == number))
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {n: signal.getsignal(n) for n in SIGNALS.values() if signal.getsignal(n) not in (signal.SIG_IGN, None)}
-    for number in previous:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+_SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 
 
 @contextlib.contextmanager
@@ -43,7 +20,7 @@ def deferred() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    found = ((number, signal.getsignal(number)) for number in SIGNALS.values())
+    found = ((number, signal.getsignal(number)) for number in _SIGNALS)
     previous = {number: handler for number, handler in found if handler not in (signal.SIG_IGN, None)}
     pending: list[int] = []
     for number in previous:

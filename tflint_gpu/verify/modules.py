@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePosixPath
 
+from tflint_gpu.experiment import BESIDE
 from tflint_gpu.verify.extract import Program
 
 _SECONDS = 60
@@ -29,7 +30,7 @@ def needed_modules(program: Program) -> frozenset[str]:
     """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
     # What is laid beside the program imports more only for programs that do so, too.
-    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith("tflint_")]
+    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(BESIDE)]
     found = {name for text in texts for name in _imported(ast.parse(text))}
     return frozenset(found - own - set(sys.stdlib_module_names))
 

@@ -87,21 +87,24 @@ class Part:
         return any((one.start <= start and end <= one.end) or (one.start, one.end) == inner for one in self.stands)
 
 
-def check_sources(part: Part) -> None:
+def check_sources(part: Part, *, is_answered: bool) -> None:
     """Refuse what loads something from the network, or starts other programs.
+
+    Arguments:
+        is_answered: something in the program stands for what reads an address.
 
     Raises:
         NotExtractable: naming the place and the remedy.
     """
     file = part.file
     for call in file.calls(*_DOWNLOADS):
-        is_answered = part.stood_for(call) or any(one.call is call for one in part.readers)
-        if part.holds(call) and not is_answered:
+        has_stand_in = part.stood_for(call) or any(one.call is call for one in part.readers)
+        if part.holds(call) and not has_stand_in:
             if (file.name(call.func) or "").startswith(_STARTING):
                 what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
                 raise _asking(file, file.span(call)[0], what, "what it gives")
             raise _loads_data(file, file.span(call)[0], file.code(call.func))
-    if part.readers:  # what reads an address is told that there is nothing
+    if is_answered:  # what reads an address is told that there is nothing
         return
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tflint_gpu.verify.bench import verify
 from tflint_gpu.verify.statistics import MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
 from tflint_gpu.verify.verification import (
     Case,
@@ -19,7 +20,6 @@ from tflint_gpu.verify.verification import (
     rounds_for,
     takes_turns,
     unmeasured,
-    verify,
 )
 
 LOOK = 3

@@ -1,4 +1,4 @@
-"""Makes up the files, data sets and arguments that a piece of your code asks for and that are not here.
+"""Makes up the files and data sets that a piece of your code asks for and that are not here.
 
 `tflint-gpu verify` lays a copy beside a program in which something reads such data, and puts the functions below
 around the calls that do. A file that is there is read, looked for in your own folders, too; only for what is missing
@@ -12,7 +12,7 @@ import functools
 import os
 import string
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -27,11 +27,14 @@ INPUT: tuple[int, ...] = ()
 CLASSES = 2
 COLUMNS: tuple[str, ...] = ()
 SEPARATOR = " "
+FIELDS = 0
+BATCH = 0
+HAS_FOLDERS = False
 ENDING = ".png"
 
 _HERE = os.getcwd()
 _ROWS = 256
-_FILES = 12
+_FILES, _MOST_PIXELS = 12, 10_000_000
 _LINES = 600
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 _TEXTS = (".txt", ".names", ".md", ".text", ".en", ".de", ".fr", ".vocab", ".tsv", "")
@@ -98,6 +101,31 @@ def reading(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
+def writing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that writes to its first argument: below the working directory, where folders are made."""
+
+    @functools.wraps(function)
+    def write(path: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if path is None:
+            return function(*args, **kwargs)
+        return function(_place(path) if is_path(path) else path, *args, **kwargs)
+
+    return write
+
+
+def read_bytes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `tf.io.read_file`; in a graph, where no value is known, it is what it was."""
+
+    def read(filename: Any, *args: Any, **kwargs: Any) -> Any:
+        name = filename.numpy() if hasattr(filename, "numpy") else filename
+        if is_path(name) and existing(name) is None:
+            filename = _made(name) or filename
+        return function(filename, *args, **kwargs)
+
+    converted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(read)
+    return converted
+
+
 def _made(path: Any) -> str | None:
     """A file of the kind that its ending tells; None where nothing can be made up."""
     ending = os.path.splitext(os.fsdecode(path))[1].lower()
@@ -136,9 +164,14 @@ def _sentence() -> str:
 
 def _write_text(place: str) -> None:
     with open(place, "w") as file:
-        file.write(string.printable[:95] + SEPARATOR + string.printable[:95] + "\n")
+        file.write(_line([string.printable[:95]] * (FIELDS or 2)))
         for _ in range(_LINES):
-            file.write(SEPARATOR.join((_sentence(), _sentence(), _sentence())) + "\n")
+            file.write(_line([_sentence() for _ in range(FIELDS or 3)]))
+
+
+def _line(fields: Sequence[str]) -> str:
+    """One line of fields; where the program takes lines apart, none of them holds what stands between them."""
+    return SEPARATOR.join(field.replace(SEPARATOR, "_") if FIELDS else field for field in fields) + "\n"
 
 
 def _write_table(place: str) -> None:
@@ -172,8 +205,24 @@ def loading(function: Callable[..., Any]) -> Callable[..., Any]:
     return load
 
 
+def archive(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `h5py.File`: what is read from a file that is not here is made up, array by array."""
+
+    def opened(name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if not is_path(name):
+            return function(name, mode, *args, **kwargs)
+        path = existing(name) if mode.startswith("r") or mode == "a" else _place(name)
+        if path is None and mode == "a":
+            path = _place(name)
+        return _Archive() if path is None else function(path, mode, *args, **kwargs)
+
+    return opened
+
+
 class _Archive(dict[str, Any]):
     """Arrays by their names, made up when asked for."""
+
+    attrs: Mapping[str, Any] = {}
 
     def __missing__(self, name: str) -> Any:
         self[name] = _array(name)
@@ -184,6 +233,9 @@ class _Archive(dict[str, Any]):
 
     def __exit__(self, *_: object) -> None:
         """There is nothing to close."""
+
+    def close(self) -> None:
+        """Nor here."""
 
 
 def table(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -225,65 +277,6 @@ def retrieved(function: Callable[..., Any]) -> Callable[..., Any]:
     return retrieve
 
 
-def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `gym.make`: an environment that resets and steps as gym did before 0.26."""
-
-    def make(*args: Any, **kwargs: Any) -> Any:
-        made = function(*args, **kwargs)
-        reset, step = made.reset, made.step
-
-        def old_reset(*args: Any, **kwargs: Any) -> Any:
-            result = reset(*args, **kwargs)
-            return result[0] if isinstance(result, tuple) and len(result) == 2 else result
-
-        def old_step(action: Any) -> Any:
-            result = step(action)
-            if len(result) == 4:
-                return result
-            state, reward, terminated, truncated, info = result
-            return state, reward, terminated or truncated, info
-
-        made.reset, made.step = old_reset, old_step
-        tell("the environment's old interface (gym before 0.26)")
-        return made
-
-    return make
-
-
-def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for a function that starts other programs or loads weights: nothing happens."""
-    return lambda *args, **kwargs: 0
-
-
-def weights(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `model.load_weights`: without the file the weights stay as they are, which changes no speed."""
-
-    def load(path: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if path is None or existing(path) is None:
-            tell("trained weights: the model has its first ones")
-            return None
-        return function(existing(path), *args, **kwargs)
-
-    return load
-
-
-def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `keras.models.load_model`: a small model where there is no file of one."""
-
-    def load(path: Any, *args: Any, **kwargs: Any) -> Any:
-        place = existing(path) if is_path(path) else path
-        if place is not None:
-            return function(place, *args, **kwargs)
-        layers = tf.keras.layers
-        tell(f"a small model for {os.path.basename(os.fsdecode(path))}")
-        if INPUT:
-            return tf.keras.Sequential([layers.InputLayer(INPUT), layers.Flatten(), layers.Dense(CLASSES, "softmax")])
-        convolution = layers.Conv2D(16, 3, padding="same", activation="relu")
-        return tf.keras.Sequential([convolution, layers.Conv2D(CLASSES, 1, activation="sigmoid")])
-
-    return load
-
-
 def listing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Stand for what lists the files of a folder or of a pattern: where there are none, images are made up."""
 
@@ -308,8 +301,10 @@ def _filled(pattern: str) -> str:
             return place
     place = _place(os.path.join(pattern, "x"))[:-2] if not has_wildcards else _place(pattern)
     endings = [one for one in _IMAGES if pattern.lower().endswith(one)]
-    for number in range(_FILES):
-        name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, f"*{ENDING}")
+    count = _count()
+    for number in range(count):
+        within = ("*", f"*{ENDING}") if HAS_FOLDERS else (f"*{ENDING}",)
+        name = place.replace("**", "part").replace("?", "a") if has_wildcards else os.path.join(place, *within)
         folder, last = os.path.split(name)
         folder = folder.replace("*", f"class_{number % CLASSES}")
         path = os.path.join(folder, last.replace("*", f"{number:03d}"))
@@ -319,8 +314,14 @@ def _filled(pattern: str) -> str:
             _write_image(path, os.path.splitext(path)[1].lower())
         elif _made(path) is None:
             raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
-    tell(f"{_FILES} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({pattern})")
+    tell(f"{count} {endings[0] if endings else ENDING} images of {'x'.join(map(str, IMAGE))} ({pattern})")
     return place
+
+
+def _count() -> int:
+    """How many images there are: two whole batches, if that is not too much to write."""
+    sides = IMAGE[0] * IMAGE[1]
+    return max(_FILES, min(2 * BATCH, _MOST_PIXELS // sides))
 
 
 def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -330,7 +331,7 @@ def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
         place = existing(directory) if is_path(directory) else directory
         if place is None:
             place = os.path.dirname(_place(os.path.join(os.fsdecode(directory), "x")))
-            for number in range(max(CLASSES, 1) * 4):
+            for number in range(max(_count(), max(CLASSES, 1) * 4)):
                 path = os.path.join(place, f"class_{number % max(CLASSES, 1):02d}", f"{number:03d}.png")
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 _write_image(path, ".png")
@@ -338,31 +339,6 @@ def image_folder(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(place, *args, **kwargs)
 
     return read
-
-
-def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand for `parser.parse_args`: arguments that must be given get a value of their type."""
-
-    def parse(*args: Any, **kwargs: Any) -> Any:
-        parser = getattr(function, "__self__", None)
-        given: list[str] = []
-        for action in getattr(parser, "_actions", ()):
-            is_positional = not action.option_strings and action.nargs not in ("?", "*")
-            if is_positional or action.required:
-                value = _argument(action)
-                given += [*action.option_strings[:1], value]
-                tell(f"the argument {(action.option_strings or [action.dest])[0]} as {value}")
-        return function(given) if given and not args else function(*args, **kwargs)
-
-    return parse
-
-
-def _argument(action: Any) -> str:
-    if action.choices:
-        return str(next(iter(action.choices)))
-    if action.type in (int, float):
-        return "1"
-    return "made_up"
 
 
 def records(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -390,10 +366,12 @@ def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
     def parse(serialized: Any, features: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         for place in _MISSING:
             if not os.path.exists(place):
-                _write_records(place, features)
+                with tf.init_scope():  # `map` traces this, and a file is written now
+                    _write_records(place, features)
         return function(serialized, features, *args, **kwargs)
 
-    return parse
+    converted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(parse)
+    return converted
 
 
 def _write_records(place: str, features: Mapping[str, Any]) -> None:

@@ -49,7 +49,10 @@ _CATALOGUE: dict[str, tuple[tuple[int, ...], int]] = {
 
 def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     """What `tensorflow_datasets.load` gives, with made-up rows."""
-    shape, classes = _CATALOGUE[name.partition(":")[0].partition("/")[0]]
+    known = name.partition(":")[0].partition("/")[0]
+    if known not in _CATALOGUE:
+        raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
+    shape, classes = _CATALOGUE[known]
     tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
     rows = 1024 if numpy.prod(shape) < 4000 else 64
 

@@ -7,6 +7,7 @@ import re
 _LONGEST_TEXT = 2_000
 # TensorFlow quotes tracebacks inside of messages; there an empty line follows the heading.
 _HEADING = re.compile(r"^(?:  \+ Exception Group )?Traceback \(most recent call last\):\n(?=  )", re.MULTILINE)
+_FRAME = re.compile(r'^  File "([^"\n]*)", line \d+', re.MULTILINE)
 _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(?:: ?(.*))?", re.DOTALL)
 
 
@@ -32,3 +33,12 @@ def exception_in(stderr: str) -> tuple[str | None, str]:
     match = _EXCEPTION.match("\n".join(lines[starts[0] if headings else starts[-1] :]).strip())
     assert match is not None
     return match[1], (match[2] or "").strip()[:_LONGEST_TEXT]
+
+
+def ends_in(stderr: str, package: str) -> bool:
+    """Whether the exception that ended a program was raised by a package, or is about it."""
+    headings = list(_HEADING.finditer(stderr))
+    last = stderr[headings[-1].end() :] if headings else ""
+    frames = _FRAME.findall(last)
+    message = last.rpartition("\n  ")[2].partition("\n")[2]
+    return bool(frames) and (f"/{package}/" in frames[-1].replace("\\", "/") or f"'{package}." in message)

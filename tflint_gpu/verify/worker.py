@@ -91,77 +91,27 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """Both programs, run once each, one after the other or in turns.
+class Place:
+    """Where programs run.
 
     Arguments:
-        before: of the flagged code; None if the budget was spent before it could start.
-        after: of the repaired code, likewise.
-        budget_spent: whether the last of both was still running when the budget ended, or the other could not start:
-            a "timed out" then says nothing about that program.
+        python: path of the interpreter.
+        device: "cpu", with all GPUs hidden, or what `visible_devices` takes.
+        sandbox: see `choose_sandbox`.
     """
 
-    before: Outcome | None
-    after: Outcome | None
-    budget_spent: bool = False
+    python: str = sys.executable
+    device: str = "cpu"
+    sandbox: Sandbox = NO_SANDBOX
 
 
-Run = Callable[[Path, Limits], Outcome]
-
-
-def run_rounds(
-    before: Path,
-    after: Path,
-    rounds: int,
-    budget_seconds: float,
-    limits: Limits | None = None,
-    *,
-    run: Run | None = None,
-) -> Iterator[Round]:
-    """Run two programs one after the other, and yield each round when it was measured.
-
-    Who comes first changes from round to round, so that what changes steadily favours neither.
-
-    Ctrl-C raises KeyboardInterrupt here and leaves no process behind; the caller has all rounds that were whole.
-
-    Arguments:
-        before: script with the flagged code.
-        after: script with the repaired code.
-        rounds: how many at most.
-        budget_seconds: wall time for all of them; a program that still runs then is killed.
-        limits: of each program.
-        run: runs one program; `run_program` with settings of its own, say of device and sandbox.
-
-    Raises:
-        FileNotFoundError: if a script is not there.
-    """
-    limits = limits or Limits()
-    run = run or run_program
-    end = time.monotonic() + budget_seconds
-    scripts = (before, after)
-    for number in range(rounds):
-        outcomes: dict[int, Outcome] = {}
-        for which in (0, 1) if number % 2 == 0 else (1, 0):
-            remaining = end - time.monotonic()
-            if remaining > 0:
-                outcomes[which] = run(scripts[which], _within(limits, remaining))
-        if not outcomes:
-            return
-        cut = any(outcome.status == "timed out" for outcome in outcomes.values()) and time.monotonic() >= end
-        yield Round(outcomes.get(0), outcomes.get(1), budget_spent=cut or len(outcomes) < 2)
-
-
-def _within(limits: Limits, seconds: float) -> Limits:
-    return dataclasses.replace(limits, seconds=min(limits.seconds, seconds))
+HERE = Place()
 
 
 def run_program(
     script: Path,
     limits: Limits | None = None,
-    *,
-    python: str = sys.executable,
-    device: str = "cpu",
-    sandbox: Sandbox = NO_SANDBOX,
+    place: Place = HERE,
     on_start: Callable[[int], object] | None = None,
 ) -> Outcome:
     """Run one program to its end or to its limits, and leave neither a process nor a file of it.
@@ -169,9 +119,6 @@ def run_program(
     Arguments:
         script: path of the program.
         limits: what it may use.
-        python: path of the interpreter.
-        device: "cpu", with all GPUs hidden, or what `visible_devices` takes.
-        sandbox: see `choose_sandbox`.
         on_start: is called with the number of the new process, which leads a session of its own; in bubblewrap the
             program is a descendant of that process.
 
@@ -180,7 +127,7 @@ def run_program(
         ValueError: if there can be no such device.
         KeyboardInterrupt: on Ctrl-C, after all processes were killed.
     """
-    with running(script, limits, python=python, device=device, sandbox=sandbox, on_start=on_start) as program:
+    with running(script, limits, place, on_start) as program:
         while not program.look():
             pass
         program.end()
@@ -191,11 +138,9 @@ def run_program(
 def running(
     script: Path,
     limits: Limits | None = None,
-    *,
-    python: str = sys.executable,
-    device: str = "cpu",
-    sandbox: Sandbox = NO_SANDBOX,
+    place: Place = HERE,
     on_start: Callable[[int], object] | None = None,
+    *,
     takes_turns: bool = False,
 ) -> Iterator[Running]:
     """Start a program, and leave neither a process nor a file of it at the end of the block.
@@ -208,14 +153,14 @@ def running(
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder).resolve()
         result_file, turns = scratch / "result.json", scratch / "turns"
-        environment = clean_environment(scratch, result_file, device, sandbox.variables)
+        environment = clean_environment(scratch, result_file, place.device, place.sandbox.variables)
         if takes_turns:
             turns.mkdir()
             environment[TURNS_VARIABLE] = str(turns)
-        command = launch_command(sandbox.wrap([python, str(script)], scratch, device), limits, python)
-        program = Running(limits, result_file, turns, in_bubblewrap=sandbox.kind == "bwrap")
+        wrapped = place.sandbox.wrap([place.python, str(script)], scratch, place.device)
+        program = Running(limits, result_file, turns, in_bubblewrap=place.sandbox.kind == "bwrap")
         try:
-            program.start(command, environment, on_start)
+            program.start(launch_command(wrapped, limits, place.python), environment, on_start)
             yield program
         finally:
             program.end()

@@ -23,13 +23,15 @@ class Outline:
 
     Arguments:
         definition: the lines of the `def` with its body, to stand above the loop.
-        call: the statement that replaces `first` to `last`.
+        call: the statements that replace `first` to `last`: the call, and what is printed in the step.
+        printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
     """
 
     definition: str
     call: str
     first: Node
     last: Node
+    printed: frozenset[int] = frozenset()
 
 
 def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline | None:
@@ -38,15 +40,19 @@ def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str])
     Arguments:
         updates: the methods that update weights.
     """
+    region = step_region(file, loop, tape, updates)
+    return _written(file, loop, region) if region else None
+
+
+def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
+    """The statements from a tape to the update of the weights; none where they are not in one block of the loop."""
     block = file.tree.block(file.tree.statement(tape))
     first = next((one for one in block.children if file.tree.within(tape, one)), None)
     if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
-        return None
+        return ()
     behind = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
     last = next((i for i in reversed(range(len(behind))) if _calls(file, behind[i], updates)), None)
-    if last is None:
-        return None
-    return _written(file, loop, behind[: last + 1])
+    return () if last is None else behind[: last + 1]
 
 
 def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
@@ -66,17 +72,59 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
     if around is None:  # rows that Python counts in another way
         return None
     moved = [one for one in inside if one.lineno in {_rows(file, node)[0] for node in region}]
-    given = ", ".join(sorted(free_of_block(moved) & bound(around)))
-    returned = ", ".join(sorted(_made(moved) & _read_behind(tree, first, last, frozenset(inside))))
+    printed = _printed(file, moved)
+    moved = [one for one in moved if one not in printed]
+    read = _read_behind(tree, first, last, frozenset(inside)) | free_of_block(printed)
+    given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around)))
+    returned = ", ".join(sorted(_made(moved) & read))
     outer, inner = file.indentation(loop), file.indentation(region[0])
     spelled = file.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
     text = inner + file.source.code[file.span(region[0])[0] : file.span(region[-1])[1]]
+    text = _without(text, first, printed)
     body, inner = _moved_out(text, inner, outer, moved)
     end = f"\n{inner}return {returned}" if returned else ""
     name = file.names.free(*_STEP)
     definition = _set_apart(file, loop, f"{outer}@{spelled}\n{outer}def {name}({given}):\n{body}{end}\n", outer)
     call = f"{returned} = {name}({given})" if returned else f"{name}({given})"
-    return Outline(definition, call, region[0], region[-1])
+    rows = [_rows_of(one) for one in printed]
+    said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
+    call = f"\n{file.indentation(region[0])}".join((call, *said))
+    return Outline(definition, call, region[0], region[-1], frozenset(chain(*rows)))
+
+
+def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
+    """What a region prints in its own block or in the one of a tape, and may as well print when it is over."""
+    found: list[ast.stmt] = []
+    for place, one in enumerate(region):
+        block = one.body if isinstance(one, ast.With) else [one]
+        for number, statement in enumerate(block):
+            later = {name for rest in (*block[number + 1 :], *region[place + 1 :]) for name in bound(rest)}
+            if _is_print(file, statement) and not free(statement) & later:
+                found.append(statement)
+        if isinstance(one, ast.With) and all(statement in found for statement in block):
+            found = [statement for statement in found if statement not in block]
+    return found
+
+
+def _is_print(file: File, statement: ast.stmt) -> bool:
+    """Whether a statement is a call of `print` that has its rows for itself."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "print":
+        return False
+    rows = _rows_of(statement)
+    before = file.source.line(rows[0]).encode()[: statement.col_offset]
+    behind = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
+    return not before.strip() and (not behind or behind.startswith(b"#"))
+
+
+def _without(text: str, first: int, statements: list[ast.stmt]) -> str:
+    """A text that begins in a row without the rows of some statements."""
+    rows = {row for one in statements for row in _rows_of(one)}
+    return "\n".join(line for row, line in enumerate(text.split("\n"), first) if row not in rows)
+
+
+def _rows_of(statement: ast.stmt) -> range:
+    return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.outlines import outline, step_region
 from tflint_gpu.model.python.syntax import LoopNode, Node, argument, method_name
 from tflint_gpu.model.tensorflow.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops, Run
@@ -64,7 +65,7 @@ class TrainingSteps:
                 if run.file.name(run.call.func) not in TAPES or not self._is_step(run, file, loop):
                     continue
                 if self.loops.is_eager(run):
-                    reads = tuple(self._host_reads(run.file, run.call))
+                    reads = tuple(self._host_reads(run, file, loop))
                     innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads, run.functions)
         by_loop: dict[LoopNode, EagerStep] = {}
         for step in innermost.values():  # a step may hold several tapes: one finding for all of them
@@ -129,9 +130,20 @@ class TrainingSteps:
                 known.update(self.inference.elements(origin), self.inference.item(origin, None))
         return any(origin in known for origin in self.inference.of(file, call.func.value))
 
-    def _host_reads(self, file: File, tape: cst.Call) -> Iterator[Node]:
-        """What stands in the step that only works eagerly: `.numpy()`, `float(loss)`."""
-        function = file.tree.function(tape)
-        for call in file.calls_in.get(function, ()) if isinstance(function, cst.FunctionDef) else ():
-            if method_name(call) in ("numpy", "item") and not call.args:
-                yield call
+    def _host_reads(self, run: Run, file: File, loop: LoopNode) -> Iterator[Node]:
+        """What needs a value on the host and would be traced with the step: `.numpy()`, not what is read behind it."""
+        is_here = run.file is file and file.tree.within(run.call, loop)
+        if not is_here:
+            function = run.file.tree.function(run.call)
+            yield from (call for call in run.file.calls_in.get(function, ()) if _reads_a_value(call))
+            return
+        region = step_region(file, loop, run.call, UPDATES) or (loop,)
+        reads = [call for call in file.calls_below.get(loop, ()) if _reads_a_value(call)]
+        reads = [call for call in reads if any(file.tree.within(call, one) for one in region)]
+        made = outline(file, loop, run.call, UPDATES) if reads else None
+        printed = made.printed if made is not None else ()
+        yield from (call for call in reads if file.source.row(file.span(call)[0]) not in printed)
+
+
+def _reads_a_value(call: cst.Call) -> bool:
+    return method_name(call) in ("numpy", "item") and not call.args

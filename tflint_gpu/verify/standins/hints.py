@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +19,8 @@ _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
 _LAST_LAYERS = ("keras.layers.Dense",)
 _LARGEST_SIDE = 2048
-_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff")
+_ENDINGS = re.compile(r"""(?:['"]|\.)(jpe?g|png|bmp|tiff?)['"]""")  # `"a/*.png"`, and `name.split(".")[1] == "png"`
+_BATCHES = re.compile(r"\bbatch(?:_?si?ze?)?\s*[=(]\s*(\d{1,4})\b", re.IGNORECASE)
 _LABELS = {
     "categorical_crossentropy": "one-hot",
     "CategoricalCrossentropy": "one-hot",
@@ -49,6 +52,9 @@ class Hints:
         vocabulary: how many tokens the first layer knows.
         ending: of image files.
         separator: of the fields in a text's lines.
+        fields: how many a line has.
+        batch: rows of the largest batch.
+        has_folders: folders hold one for each class, which the program asks for.
     """
 
     inputs: Shape = ()
@@ -59,6 +65,9 @@ class Hints:
     vocabulary: int = 0
     ending: str = ""
     separator: str = ""
+    fields: int = 0
+    batch: int = 0
+    has_folders: bool = False
 
     def settings(self) -> Iterator[str]:
         """The statements that tell the modules beside the program."""
@@ -69,6 +78,9 @@ class Hints:
             (FILES, "CLASSES", self.classes),
             (FILES, "COLUMNS", self.columns),
             (FILES, "SEPARATOR", self.separator),
+            (FILES, "FIELDS", self.fields),
+            (FILES, "BATCH", self.batch),
+            (FILES, "HAS_FOLDERS", self.has_folders),
             (FILES, "ENDING", self.ending),
             (VALUES, "LABELS", self.labels),
             (VALUES, "VOCABULARY", self.vocabulary),
@@ -81,6 +93,7 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
     """What the files of a program say, the one that is run first."""
     reader = _Reader(entry)
     dense = [units for file in files for units in reader.numbers(file, _LAST_LAYERS, "units")]
+    separator, fields = next((found for file in files for found in _fields(file)), ("", 0))
     vocabulary = [number for file in files for number in reader.numbers(file, ("keras.layers.Embedding",), "input_dim")]
     return Hints(
         inputs=next((shape for file in files for shape in reader.input_shapes(file)), ()),
@@ -89,8 +102,12 @@ def hints_of(entry: Model, files: Sequence[File]) -> Hints:
         columns=tuple(dict.fromkeys(name for file in files for name in _columns(file))),
         labels=next((label for file in files for label in reader.labels(file)), ""),
         vocabulary=vocabulary[0] if vocabulary else 0,
-        ending=next((ending for ending in _ENDINGS if any(ending in file.source.code for file in files)), ""),
-        separator="\t" if any('"\\t"' in f.source.code or "'\\t'" in f.source.code for f in files) else "",
+        ending=_ending(files),
+        separator=separator
+        or ("\t" if any(f"{quote}\\t{quote}" in f.source.code for f in files for quote in "'\"") else ""),
+        fields=fields,
+        batch=max((int(n) for file in files for n in _BATCHES.findall(file.source.code)), default=0),
+        has_folders=any("path.isdir(os.path.join(" in file.source.code for file in files),
     )
 
 
@@ -161,6 +178,12 @@ class _Reader:
         return None if expr is None else self._entry.value(expr, file)
 
 
+def _ending(files: Sequence[File]) -> str:
+    """Of image files: the one that the code names most often; empty where it names none."""
+    named = Counter(ending for file in files for ending in _ENDINGS.findall(file.source.code))
+    return f".{named.most_common(1)[0][0]}" if named else ""
+
+
 def _columns(file: File) -> Iterator[str]:
     """The names of columns of tables: texts by which something is indexed, and those given to `pop` and `drop`."""
     for node in file.tree.parents:
@@ -168,6 +191,17 @@ def _columns(file: File) -> Iterator[str]:
             yield from _texts(node.slice[0].slice.value)
     for call in file.method_calls("pop", "drop"):
         yield from (text for arg in call.args[:1] for text in _texts(arg.value))
+
+
+def _fields(file: File) -> Iterator[tuple[str, int]]:
+    """What stands between the fields of a line, and how many there are: `a, b = line.split(";")`."""
+    for call in file.method_calls("split"):
+        given = argument(call, 0, "sep")
+        between = given.evaluated_value if isinstance(given, cst.SimpleString) else None
+        parent = file.tree.parents[call]
+        target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+        if isinstance(between, str) and isinstance(target, cst.Tuple):
+            yield between, len(target.elements)
 
 
 def _texts(value: cst.BaseExpression) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Calls that read data from elsewhere, and what is put around them or in their place.
 
-The functions that are put there live in `tflint_files` and `tflint_values`, which are laid beside the program. They
-read what is there, and make up what is not.
+The functions that are put there live in `tflint_files`, `tflint_surroundings` and `tflint_values`, which are laid
+beside the program. They read what is there, and make up what is not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import libcst as cst
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument, method_name
 
-FILES, VALUES = "tflint_files", "tflint_values"
+FILES, VALUES, SURROUNDINGS = "tflint_files", "tflint_values", "tflint_surroundings"
+MODULES = (FILES, SURROUNDINGS, VALUES)
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
@@ -23,6 +24,13 @@ _AROUND = {
         "keras.utils.load_img keras.preprocessing.image.load_img skimage.io.imread imageio.imread "
         "matplotlib.image.imread matplotlib.pyplot.imread tf.data.TextLineDataset zipfile.ZipFile "
         "imageio.v2.imread"
+    ),
+    "archive": "h5py.File",
+    "read_bytes": "tf.io.read_file",
+    "writing": (
+        "cv2.imwrite skimage.io.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite matplotlib.pyplot.imsave "
+        "matplotlib.image.imsave matplotlib.pyplot.savefig keras.utils.save_img keras.preprocessing.image.save_img "
+        "numpy.save numpy.savez numpy.savetxt os.mkdir os.makedirs tf.io.gfile.makedirs"
     ),
     "loading": "numpy.load numpy.loadtxt numpy.genfromtxt",
     "table": "pandas.read_csv pandas.read_table pandas.read_excel pandas.read_parquet",
@@ -45,7 +53,11 @@ _METHODS_AROUND = {
     "image_folder": ("flow_from_directory",),
     "weights": ("load_weights",),
 }
+_OF_SURROUNDINGS = frozenset(
+    ("left_out", "weights", "loaded", "environment", "old_environment", "arguments", "flags", "old_optimizer")
+)
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
+_RECORDERS = tuple(f"{gym}.wrappers.{name}" for gym in ("gym", "gymnasium") for name in ("Monitor", "RecordVideo"))
 _KERAS_TABLES = ("imdb", "reuters", "boston_housing", "california_housing")
 CATALOGUE = frozenset(
     (
@@ -61,11 +73,21 @@ class Around:
 
     Arguments:
         call: whose function it is.
-        function: of `tflint_files`.
+        function: of one of the modules.
     """
 
     call: cst.Call
     function: str
+
+    @property
+    def opening(self) -> str:
+        """What stands before the called function."""
+        return f"{SURROUNDINGS if self.function in _OF_SURROUNDINGS else FILES}.{self.function}("
+
+    @property
+    def reads(self) -> bool:
+        """Whether it answers where something is read, and so makes up what an address would give."""
+        return self.function != "writing"
 
 
 def read_elsewhere(file: File) -> Iterator[Around]:
@@ -79,9 +101,15 @@ def read_elsewhere(file: File) -> Iterator[Around]:
         for method in methods:
             for call in file.method_calls(method):
                 yield Around(call, function)
-    if any(_is_step_of_four(node) for node in file.tree.parents):
-        for call in file.calls("gym.make", "gymnasium.make"):
-            yield Around(call, "old_environment")
+    for call in file.calls("keras.optimizers.*"):
+        if any(arg.keyword is not None and arg.keyword.value in ("lr", "decay") for arg in call.args):
+            yield Around(call, "old_optimizer")
+    is_old = any(_is_step_of_four(node) for node in file.tree.parents) or _takes_one_from_reset(file)
+    for call in file.calls("gym.make", "gymnasium.make"):
+        yield Around(call, "old_environment" if is_old else "environment")
+    if any(_is_required_flag(file, call) for call in file.calls("absl.flags.*")):
+        for call in file.calls("absl.app.run"):
+            yield Around(call, "flags")
     if any(_must_be_given(call) for call in file.method_calls("add_argument")):
         for call in file.method_calls("parse_args"):
             yield Around(call, "arguments")
@@ -93,6 +121,26 @@ def _is_step_of_four(node: cst.CSTNode) -> bool:
         return False
     target = node.targets[0].target
     return method_name(node.value) == "step" and isinstance(target, cst.Tuple) and len(target.elements) == 4
+
+
+def _takes_one_from_reset(file: File) -> bool:
+    """Whether what an environment's `reset` gives is taken as the observation itself: since gym 0.26 it is a pair."""
+    for call in file.method_calls("reset"):
+        parent = file.tree.parents[call]
+        is_target_of_one = isinstance(parent, cst.Assign) and not isinstance(parent.targets[0].target, cst.Tuple)
+        if is_target_of_one or isinstance(parent, cst.Arg | cst.ListComp):
+            return True
+    return False
+
+
+def _is_required_flag(file: File, call: cst.Call) -> bool:
+    """Whether a flag of absl must have a value by it."""
+    if (file.name(call.func) or "").rpartition(".")[2].startswith(("mark_flag_as_", "mark_flags_as_")):
+        return True
+    return any(
+        arg.keyword is not None and arg.keyword.value == "required" and file.code(arg.value) == "True"
+        for arg in call.args
+    )
 
 
 def _must_be_given(call: cst.Call) -> bool:
@@ -109,9 +157,14 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
     for name in _KERAS_TABLES:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
             yield call, f'{VALUES}.keras_numbers("{name}")'
-    for call in file.calls("tensorflow_datasets.load"):
-        name_of = argument(call, 0, "name")
-        if isinstance(name_of, cst.SimpleString):
-            value = name_of.evaluated_value
-            if isinstance(value, str) and value.partition(":")[0].partition("/")[0] in CATALOGUE:
-                yield call, f"{VALUES}.catalogued"
+    for call in file.calls(*_RECORDERS):
+        yield call, f"{SURROUNDINGS}.unrecorded"
+    names = [(call, _literal(argument(call, 0, "name"))) for call in file.calls("tensorflow_datasets.load")]
+    is_known = [name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE for _, name in names]
+    for call, _ in names if any(is_known) else ():  # which of them is reached, and with which name, shows when it runs
+        yield call, f"{VALUES}.catalogued"
+
+
+def _literal(node: cst.BaseExpression | None) -> str | None:
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,270 @@
+"""What the modules beside programs make up: files, archives, command lines, environments. TensorFlow is stood for, too."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflint_gpu.verify.extract import Program
+from tflint_gpu.verify.extract import beside as modules_beside
+from tflint_gpu.verify.standins.readers import MODULES
+from tflint_gpu.verify.worker import run_program
+
+BESIDE = Path(__file__).parents[2] / "tflint_gpu" / "verify"
+
+
+class Beside:
+    """The modules as a program sees them."""
+
+    def __init__(self, files: Any, surroundings: Any, told: list[str]) -> None:
+        self.files, self.surroundings, self.told = files, surroundings, told
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
+    """The modules that make something up, imported in an empty folder."""
+    told: list[str] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(BESIDE)
+    measure = types.SimpleNamespace(note_early=lambda made_up: told.__setitem__(slice(None), made_up))
+    unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
+    png = types.SimpleNamespace(numpy=lambda: b"an image")
+    tensorflow = types.SimpleNamespace(
+        autograph=types.SimpleNamespace(experimental=unconverted),
+        io=types.SimpleNamespace(encode_png=lambda image: png, encode_jpeg=lambda image: png),
+        constant=lambda value: value,
+    )
+    monkeypatch.setitem(sys.modules, "tflint_measure", measure)
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield Beside(importlib.import_module("tflint_files"), importlib.import_module("tflint_surroundings"), told)
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def fail(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("nothing was to be read")
+
+
+def test_a_file_that_is_there_is_read(beside: Beside, tmp_path: Path) -> None:
+    """Protects the user's own data: it comes first, from the working directory or the project's folders."""
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("mine")
+    beside.files.FOLDERS = (str(tmp_path / "project"),)
+    assert beside.files.reading(open)("a.txt").read() == "mine" and beside.told == []
+
+
+def test_an_archive_that_is_not_there(beside: Beside, tmp_path: Path) -> None:
+    """Protects h5py: arrays of the model's input, labels where the name says so; what is written is a real file."""
+    beside.files.INPUT, beside.files.CLASSES = (8, 8, 1), 3
+    with beside.files.archive(fail)("data/train.h5", "r") as file:
+        assert file["images"].shape[1:] == (8, 8, 1) and set(np.unique(file["labels"])) <= {0, 1, 2}
+        assert file["images"] is file["images"], "what is read twice is the same"
+    assert "images of 8x8x1" in beside.told
+    opened = beside.files.archive(lambda path, mode: (path, mode))
+    assert opened("out/b.h5", "w") == (str(tmp_path / "out" / "b.h5"), "w") and (tmp_path / "out").is_dir()
+    (tmp_path / "c.h5").touch()
+    assert opened("c.h5") == ("c.h5", "r")
+    beside.files.INPUT = ()
+    with pytest.raises(FileNotFoundError, match="nothing says what is in it"):
+        beside.files.archive(fail)("data/train.h5")["images"]
+
+
+def test_folders_are_made_for_what_is_written(beside: Beside, tmp_path: Path) -> None:
+    """Protects programs that keep their pictures in a folder that the user made by hand, and that folder."""
+    seen: list[Any] = []
+    write = beside.files.writing(lambda *args: seen.append(args))
+    write("results/epoch_1.png", 7)
+    write(f"{tmp_path.parent}/elsewhere/a.png")
+    write(7)
+    assert seen[0] == (str(tmp_path / "results" / "epoch_1.png"), 7) and (tmp_path / "results").is_dir()
+    assert Path(seen[1][0]).is_relative_to(tmp_path) and seen[2] == (7,)
+
+
+def test_bytes_of_a_file_that_is_not_there(beside: Beside) -> None:
+    """Protects `tf.io.read_file` of one image; in a graph, where no value is known, it stays what it was."""
+    read = beside.files.read_bytes(lambda name: Path(name).read_bytes() if isinstance(name, str) else name)
+    assert read("photos/a.png") == b"an image" and beside.told == [".png images of 256x512x3"]
+    symbolic = object()
+    assert read(symbolic) is symbolic
+
+
+def test_lines_have_the_fields_that_are_taken_apart(beside: Beside) -> None:
+    beside.files.SEPARATOR, beside.files.FIELDS = " ", 2
+    lines = beside.files.reading(open)("pairs.txt").read().splitlines()
+    assert {len(line.split(" ")) for line in lines} == {2}
+
+
+class Pair:
+    """An environment of gym 0.26."""
+
+    def reset(self) -> tuple[list[int], dict[str, Any]]:
+        return [1, 2], {}
+
+    def step(self, action: int) -> tuple[list[int], float, bool, bool, dict[str, Any]]:
+        return [3, 4], 1.0, False, True, {}
+
+
+def test_an_environment_of_today_for_old_code(beside: Beside) -> None:
+    """Protects code for gym before 0.26: `reset` gives the observation, `step` four values."""
+    old = beside.surroundings.old_environment(lambda name: Pair())("A")
+    assert old.reset() == [1, 2] and old.step(0) == ([3, 4], 1.0, True, {})
+    assert beside.surroundings.environment(lambda name: Pair())("A").reset() == ([1, 2], {})
+
+
+def test_an_environment_that_is_not_installed(beside: Beside) -> None:
+    """Protects experiments on games: what the network takes is what is observed, and episodes end."""
+    beside.files.CLASSES = 6
+    made = beside.surroundings.environment(fail)("BreakoutDeterministic-v4")
+    observation, _ = made.reset()
+    assert observation.shape == (210, 160, 3) and observation.dtype == "uint8" and made.action_space.n == 6
+    assert 0 <= made.action_space.sample() < 6
+    steps = [made.step(0) for _ in range(200)]
+    assert [step[2] for step in steps].index(True) == 199
+    beside.files.INPUT = (9,)
+    old = beside.surroundings.old_environment(fail)("Own-v0")
+    assert old.reset().shape == (9,) and len(old.step(1)) == 4
+    assert any("BreakoutDeterministic-v4, with observations of 210x160x3" in one for one in beside.told)
+
+
+def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
+    """Protects `lr=`, which later versions of Keras 2 pass over, and `decay=`, at which they end the program."""
+
+    class Adam:
+        pass
+
+    old, gone = type("OldAdam", (), {"get_config": None}), type("Gone", (), {})
+    legacy = types.SimpleNamespace(Adam=old)
+    keras = types.SimpleNamespace(optimizers=types.SimpleNamespace(legacy=legacy))
+    sys.modules["tensorflow"].keras = keras  # type: ignore[attr-defined]
+    assert beside.surroundings.old_optimizer(Adam) is old
+    legacy.Adam = gone
+    assert beside.surroundings.old_optimizer(Adam) is Adam
+
+
+def test_flags_that_must_be_given(beside: Beside) -> None:
+    """Protects programs of absl, which end at once without them: each gets a value of its type."""
+    flags = pytest.importorskip("absl.flags")
+    values = flags.FlagValues()
+    flags.DEFINE_string("made_name", None, "", flag_values=values, required=True)
+    flags.DEFINE_integer("made_count", None, "", flag_values=values)
+    flags.DEFINE_enum("made_kind", None, ["small", "large"], "", flag_values=values, required=True)
+    flags.DEFINE_string("made_optional", None, "", flag_values=values)
+    flags.mark_flag_as_required("made_count", flag_values=values)
+    known, flags.FLAGS = flags.FLAGS, values
+    try:
+        run = beside.surroundings.flags(lambda main, argv: main(values(argv)))
+        run(lambda rest: None, ["program"])
+    finally:
+        flags.FLAGS = known
+    assert (values.made_name, values.made_count, values.made_kind) == ("made_up", 1, "small")
+    assert values.made_optional is None and "the flag --made_kind as small" in beside.told
+
+
+def test_arguments_that_must_be_given(beside: Beside) -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path")
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--optional")
+    given = beside.surroundings.arguments(parser.parse_args)()
+    assert (given.path, given.count, given.optional) == ("made_up", 1, None)
+
+
+def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects `read_csv`: columns of `usecols` and `names` come first, then those that the code takes."""
+    frames = types.SimpleNamespace(DataFrame=lambda rows, columns: (rows.shape, columns))
+    monkeypatch.setitem(sys.modules, "pandas", frames)
+    beside.files.COLUMNS = ("age", "height")
+    assert beside.files.table(fail)("a.csv") == ((256, 2), ["age", "height"])
+    assert beside.files.table(fail)("b.csv", names=["x"])[1] == ["x"]
+    assert "a table with the columns x (b.csv)" in beside.told
+    beside.files.COLUMNS = ()
+    with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
+        beside.files.table(fail)("a.csv")
+
+
+def test_folders_of_images_are_filled(beside: Beside, tmp_path: Path) -> None:
+    """Protects what lists or reads a folder: as many classes as the model tells apart, files of the ending asked for."""
+    import glob
+    import os
+
+    beside.files.CLASSES = 3
+    assert len(beside.files.listing(glob.glob)("photos/*.jpg")) == 12
+    beside.files.BATCH, beside.files.IMAGE = 64, (8, 8, 3)
+    assert len(beside.files.listing(glob.glob)("small/*.jpg")) == 128, "two whole batches"
+    beside.files.BATCH = 0
+    assert all(name.endswith(".png") for name in beside.files.listing(os.listdir)("others"))
+    place = beside.files.image_folder(lambda directory: directory)("train")
+    assert sorted(one.name for one in Path(place).iterdir()) == ["class_00", "class_01", "class_02"]
+    beside.files.HAS_FOLDERS = True
+    assert beside.files.listing(os.listdir)("sorted")[0].startswith("class_"), (
+        "what is asked whether it is a folder is one"
+    )
+    (tmp_path / "mine").mkdir()
+    assert beside.files.listing(os.listdir)("mine") == [], "a folder that is there is what it is"
+
+
+def test_nothing_is_fetched(beside: Beside) -> None:
+    """Protects the network: addresses give files that are made up, weights that are not here are left out."""
+    assert Path(beside.files.fetched(fail)("words.txt", "https://a.b/words.txt")).is_file()
+    path, _ = beside.files.retrieved(fail)("https://a.b/c.txt")
+    assert Path(path).is_file()
+    assert beside.surroundings.weights(fail)("best.h5") is None and beside.surroundings.left_out(fail)("wget x") == 0
+    assert "trained weights: the model has its first ones" in beside.told
+
+
+VALUES = """
+import os
+import tflint_measure
+import tensorflow as tf
+import tflint_files, tflint_values
+
+tflint_files.INPUT, tflint_files.CLASSES = (6,), 3
+for labels, vocabulary in (("sparse", 0), ("one-hot", 0), ("binary", 0), ("numbers", 0), ("sparse", 9)):
+    tflint_values.LABELS, tflint_values.VOCABULARY = labels, vocabulary
+    tflint_values.model().fit(tflint_values.batches(), verbose=0)
+    x, y = tflint_values.tensor(), tflint_values.targets()
+    tflint_values.loss()(y, tflint_values.model()(x))
+
+train, info = tflint_values.catalogued("mnist", split="train", as_supervised=True, with_info=True)
+image, label = next(iter(train.batch(4)))
+assert image.shape == (4, 28, 28, 1) and info.features["label"].num_classes == 10
+try:
+    tflint_values.catalogued("voc")
+except FileNotFoundError as error:
+    assert "voc" in str(error)
+(words, _), _ = tflint_values.keras_numbers("imdb")(num_words=50)
+assert max(words[0]) < 50 and tflint_values.keras_numbers("boston_housing")()[0][0].shape[1] == 13
+
+features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64),
+            "box": tf.io.FixedLenFeature([4], tf.float32)}
+def parse(record):
+    one = tflint_files.parsed(tf.io.parse_single_example)(record, features)
+    return tf.io.decode_image(one["image"], expand_animations=False), one["label"], one["box"]
+tflint_files.IMAGE = (5, 7, 3)
+records = tflint_files.records(tf.data.TFRecordDataset)("train.tfrecord").map(parse)
+image, label, box = next(iter(records))
+assert image.shape == (5, 7, 3) and box.shape == (4,) and int(label) < 3
+tflint_measure.finish()
+"""
+
+
+def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
+    """Protects programs from stand-ins that do not fit together: with TensorFlow itself, all in one process."""
+    program = Program("program.py", {"program.py": VALUES, **modules_beside(*MODULES)})
+    outcome = run_program(program.write(tmp_path))
+    assert outcome.status == "finished", outcome.stderr
+    told = outcome.result.notes["made_up"] if outcome.result else ()
+    assert (
+        "the data set mnist, of 28x28x1 in 10 classes" in told and "records with the features image, label, box" in told
+    )

@@ -1,0 +1,270 @@
+"""Runs the programs of a case, round by round, until its verdict is there."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tflint_gpu.verify import outcomes
+from tflint_gpu.verify.archive import kept_folder
+from tflint_gpu.verify.crash_places import crash_place
+from tflint_gpu.verify.extract import MADE_UP, OLD_KERAS, Pair
+from tflint_gpu.verify.gpu import Recording, Watch
+from tflint_gpu.verify.planning import pair_of
+from tflint_gpu.verify.rounds import Round, run_rounds
+from tflint_gpu.verify.samples import EMPTY, aside, remarks_on, remedy, sample_of, windowed, with_stand_ins
+from tflint_gpu.verify.sandbox import Limits
+from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, Verdict, judge
+from tflint_gpu.verify.tracebacks import ends_in
+from tflint_gpu.verify.turns import run_in_turns
+from tflint_gpu.verify.verification import (
+    Case,
+    Sample,
+    Setup,
+    Verification,
+    ended_after,
+    ends_when_decided,
+    obstacle,
+    rounds_for,
+    takes_turns,
+)
+from tflint_gpu.verify.worker import Outcome, Place, Running, run_program, running
+
+OUT_OF_BUDGET = "the budget ended before a round was whole"
+_OUT_OF_MEMORY = {"killed", "out of memory"}
+
+
+def verify(
+    case: Case,
+    setup: Setup,
+    seconds: float,
+    on_run: Callable[[str], object] = lambda text: None,
+    *,
+    known: Verification | None = None,
+    rounds: int | None = None,
+) -> Iterator[Verification]:
+    """Run a case and yield what is known after each round; the last one is the verdict.
+
+    Arguments:
+        seconds: wall time for all rounds.
+        on_run: is told what is being run.
+        known: what earlier rounds showed; they count.
+        rounds: how many more at most.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C, with no process left.
+    """
+    reason = obstacle(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
+    device = "cpu" if case.experiment is None else setup.device_for(case.experiment.requires)
+    if reason or case.pair is None:
+        yield Verification(case, Verdict("not run", reason), device)
+        return
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-programs-") as folder:
+        bench = Bench(case, setup, device, Path(folder), on_run)
+        yield from bench.verify(seconds, known, rounds)
+
+
+class Bench:
+    """The programs of one case on the disk, and their runs."""
+
+    def __init__(self, case: Case, setup: Setup, device: str, folder: Path, on_run: Callable[[str], object]) -> None:
+        self.case, self.setup, self.device, self.folder = case, setup, device, folder
+        self.on_run = on_run
+        self.recordings: dict[int, Recording] = {}
+        self.keras_said = ""
+
+    def verify(self, seconds: float, known: Verification | None, rounds: int | None) -> Iterator[Verification]:
+        """Yield what is known after each round; see the function of this name.
+
+        Where Keras 3 says that it cannot run a program, Keras 2 is asked: much code was written for it, and not all
+        shows that.
+        """
+        end = time.monotonic() + seconds
+        for found in self._attempt(end, known, rounds):
+            if found.verdict.verdict == "not run" and self._turns_to_keras_2():
+                for again in self._attempt(end, None, rounds):
+                    is_refused = again.verdict.verdict == "not run" and not again.is_cut
+                    yield found if is_refused else again
+                return
+            yield found
+
+    def _turns_to_keras_2(self) -> bool:
+        """Make the programs those that run with Keras 2, if that may help."""
+        case, pair = self.case, self.case.pair
+        is_users = case.experiment is not None and not (self.setup.synthetic or case.experiment.only_workload)
+        is_old = pair is not None and f"{OLD_KERAS}.py" in pair.before.files
+        if not self.keras_said or not is_users or is_old or case.prediction.kind == "crash":
+            return False
+        case = dataclasses.replace(case, old_keras=f"what Keras 3 says: {self.keras_said}", is_calibrated=False)
+        self.case = dataclasses.replace(case, pair=pair_of(case, self.setup.synthetic))
+        self.keras_said = ""
+        return True
+
+    def _attempt(self, end: float, known: Verification | None, rounds: int | None) -> Iterator[Verification]:
+        pair = self.case.pair
+        assert pair is not None and self.case.experiment is not None
+        self._keep(pair)
+        if self.case.experiment.calibrates and not self.case.is_calibrated:
+            outcome = self.run(pair.before.write(self.folder / "calibration"), self._limits(end))
+            producer = outcome.result.notes.get("producer") if outcome.result else None
+            if not isinstance(producer, float):
+                yield self._stopped(self._with_place(sample_of(outcome, None), outcome), "the pipeline")
+                return
+            pair = pair_of(self.case, self.setup.synthetic, f"tflint_measure.CONSUMER_SECONDS = {producer:.6f}")
+            self.case = dataclasses.replace(self.case, pair=pair, is_calibrated=True)
+            self._keep(pair)
+        before, after = (p.write(self.folder / n) for p, n in ((pair.before, "before"), (pair.after, "after")))
+        samples = [] if known is None else list(zip(known.before, known.after, strict=True))
+        yield from self._rounds(before, after, end - time.monotonic(), samples, rounds)
+
+    def _rounds(
+        self, before: Path, after: Path, seconds: float, samples: list[tuple[Sample, Sample]], rounds: int | None
+    ) -> Iterator[Verification]:
+        wanted = rounds_for(self.case, self.setup)
+        if rounds is not None:
+            wanted = min(wanted, len(samples) + rounds)
+        for found in self._measured(before, after, wanted - len(samples), seconds):
+            if found.before is None or found.after is None or found.budget_spent:
+                yield self._cut(samples)
+                return
+            pair = (self._sampled(found.before), self._sampled(found.after))
+            samples.append(pair)
+            fault = self._fault(*pair)
+            if fault is not None:
+                yield fault
+                return
+            known = self._judged(samples)
+            yield known
+            if not known.is_open and ends_when_decided(self.case, self.setup):
+                return
+        if len(samples) < wanted:
+            yield self._cut(samples)
+
+    def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
+        """Rounds in turns where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
+        end = time.monotonic() + seconds
+        if takes_turns(self.case, self.setup):
+            with contextlib.closing(
+                run_in_turns(before, after, count, seconds, self.setup.limits, self._start)
+            ) as rounds:
+                for found in rounds:
+                    if {one.status for one in (found.before, found.after) if one} & _OUT_OF_MEMORY:
+                        break
+                    yield found
+                    count -= 1
+                else:
+                    return
+        yield from run_rounds(before, after, count, end - time.monotonic(), self.setup.limits, run=self.run)
+
+    def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
+        self.on_run(script.relative_to(self.folder).parts[0])
+        return running(script, limits, self._place("cpu"), takes_turns=True)
+
+    def _cut(self, samples: list[tuple[Sample, Sample]]) -> Verification:
+        """What is known when the budget ends."""
+        if not samples:
+            return Verification(self.case, Verdict("not run", OUT_OF_BUDGET), self.device, is_cut=True)
+        known = self._judged(samples)
+        reason = f"{known.verdict.reason}; {ended_after(known, self.setup)}"
+        return dataclasses.replace(known, verdict=dataclasses.replace(known.verdict, reason=reason), is_cut=True)
+
+    def _judged(self, samples: list[tuple[Sample, Sample]]) -> Verification:
+        assert self.case.experiment is not None
+        rounds = [outcomes.Round(self._compared(before.run), self._compared(after.run)) for before, after in samples]
+        exceptions, until_decided = self.case.experiment.exceptions, self.setup.runs is None
+        verdict = judge(self.case.prediction, rounds, exceptions=exceptions, until_decided=until_decided)
+        is_open = verdict.verdict == "inconclusive"
+        remarks = remarks_on(self.case.pair, samples)
+        if any(remark.startswith(MADE_UP) for remark in remarks):
+            expected = exceptions if self.case.prediction.kind == "crash" else ()
+            verdict = with_stand_ins(verdict, rounds, expected)
+        reason = verdict.reason + aside(*samples[0]) + "".join(f"; {remark}" for remark in remarks)
+        verdict = dataclasses.replace(verdict, reason=reason)
+        before, after = zip(*samples, strict=True)
+        device = self.device if self._uses_its_device((*before, *after)) else "cpu"
+        return Verification(self.case, verdict, device, before, after, is_open=is_open)
+
+    def _uses_its_device(self, samples: Sequence[Sample]) -> bool:
+        """Whether anything was computed on a card, or nobody told; where no step is timed it does not matter."""
+        told = [sample.used_devices for sample in samples if sample.used_devices]
+        is_timed = self.case.prediction.kind in ("slowdown", "no-effect")
+        return not is_timed or not told or any(name.startswith("GPU") for used in told for name in used)
+
+    def _compared(self, run: outcomes.Run) -> outcomes.Run:
+        """The run without its outputs, where the repair may compute something else."""
+        assert self.case.experiment is not None
+        return run if self.case.experiment.same_outputs else dataclasses.replace(run, outputs=None)
+
+    def _fault(self, before: Sample, after: Sample) -> Verification | None:
+        """A program that fails where no failure was predicted will fail again: no need to go on."""
+        assert self.case.experiment is not None
+        if self.device != "cpu" and [] in (before.notes.get("gpus"), after.notes.get("gpus")):
+            reason = "a GPU was chosen, but TensorFlow lists none in the program: what ran, ran on the CPU"
+            return Verification(self.case, Verdict("not run", reason), "cpu", (before,), (after,), gpu_unused=True)
+        expected = self.case.prediction.kind == "crash"
+        crash = before.run.crash
+        foreign = crash is not None and crash.exception.rpartition(".")[2] in EXTRACTION_FAULTS
+        if before.run.fault is not None and (not expected or foreign):
+            return self._stopped(before, "the flagged program")
+        if after.run.fault is not None and not expected:
+            return self._stopped(after, "the repaired program")
+        return None
+
+    def _stopped(self, sample: Sample, what: str) -> Verification:
+        crash = sample.run.crash
+        said = sample.run.fault or "it wrote no result"
+        if crash is not None and crash.exception.endswith(EMPTY):
+            text = f"the data is empty: {crash.text}{remedy(sample)}"
+        else:
+            text = f"{what} did not run to its end: {said}{remedy(sample)}"
+        text += "".join(f"; {remark}" for remark in remarks_on(self.case.pair, [(sample, sample)]))
+        return Verification(self.case, Verdict("not run", text), self.device, (sample,))
+
+    def _limits(self, end: float) -> Limits:
+        limits = self.setup.limits
+        return dataclasses.replace(limits, seconds=max(0.1, min(limits.seconds, end - time.monotonic())))
+
+    def run(self, script: Path, limits: Limits) -> Outcome:
+        """Run one program and watch the card meanwhile."""
+        self.on_run(script.relative_to(self.folder).parts[0])
+        gpu = self.setup.gpu if self.device != "cpu" else None
+        if gpu is None or self.case.experiment is None:
+            return run_program(script, limits, self._place("cpu"))
+        place = self._place(self.setup.shown_for(self.case.experiment.requires))
+        with Watch(gpu) as watch:
+            outcome = run_program(script, limits, place, on_start=lambda pid: watch.follow([pid]))
+        self.recordings[id(outcome)] = windowed(watch.recording, outcome)
+        return outcome
+
+    def _place(self, device: str) -> Place:
+        return Place(self.setup.python, device, self.setup.sandbox)
+
+    def _sampled(self, outcome: Outcome) -> Sample:
+        sample = self._with_place(sample_of(outcome, self.recordings.pop(id(outcome), None)), outcome)
+        if self.case.prediction.kind != "memory" or sample.recording is None:
+            return sample
+        return dataclasses.replace(sample, run=dataclasses.replace(sample.run, memory=sample.recording.memory))
+
+    def _with_place(self, sample: Sample, outcome: Outcome) -> Sample:
+        """The sample with the user's line that raised, unless that is the flagged one."""
+        crash, experiment = sample.run.crash, self.case.experiment
+        if crash is not None and ends_in(outcome.stderr, "keras"):
+            self.keras_said = f"{crash.exception}: {crash.text.partition(chr(10))[0]}"
+        if crash is None or experiment is None or experiment.file is None:
+            return sample
+        files = (experiment.file, *(model.file for model in self.case.entries))
+        place = crash_place(outcome.stderr, self.folder, [file.source for file in files], self.case.diagnostic)
+        run = dataclasses.replace(sample.run, crash=dataclasses.replace(crash, place=place))
+        return dataclasses.replace(sample, run=run)
+
+    def _keep(self, pair: Pair) -> None:
+        if self.setup.keep is None:
+            return
+        folder = kept_folder(self.setup.keep, self.case.diagnostic, self.case.variant)
+        for variant, program in (("before", pair.before), ("after", pair.after)):
+            program.write(folder / variant)

@@ -1,0 +1,101 @@
+"""From findings to cases: which experiments there are, and their programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.experiment import Experiment, NoExperiment
+from tflint_gpu.model import Model
+from tflint_gpu.rule import Finding, Rule
+from tflint_gpu.verify.extract import NotExtractable, Pair, Readings, extract, workload_pair
+from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.modules import missing_modules, needed_modules
+from tflint_gpu.verify.verification import Case
+
+
+def plan(
+    found: Sequence[tuple[Rule, Finding, Diagnostic, Model]], others: Sequence[Model], *, synthetic: bool = False
+) -> Iterator[Case]:
+    """The cases of some findings, with their programs.
+
+    Arguments:
+        found: each with the model of the file in whose check it was found.
+        others: files of the same project that may be the program that runs it.
+        synthetic: take the rules' own workloads.
+    """
+    readings = Readings()
+    for rule, finding, diagnostic, model in found:
+        try:
+            for experiment in rule.experiments(finding, model):
+                entries = (model, *_running(experiment.file.source.path, model, others))
+                yield _with_programs(diagnostic, finding, experiment, entries, synthetic, readings)
+        except NoExperiment as error:
+            yield Case(diagnostic, finding.prediction, reason=str(error))
+        except Exception as error:  # one rule that fails must not keep the others from being verified
+            yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
+
+
+def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Model]:
+    """The other files of a model's project that may run a file: those whose imports reach it."""
+    for other in others:
+        is_other = other is not model and other.project is model.project
+        if is_other and path in (other.source.path, *other.project.reached(other.source)):
+            yield other
+
+
+def _with_programs(
+    diagnostic: Diagnostic,
+    finding: Finding,
+    experiment: Experiment,
+    entries: tuple[Model, ...],
+    synthetic: bool,
+    readings: Readings,
+) -> Case:
+    experiment = dataclasses.replace(experiment, prediction=experiment.prediction or finding.prediction)
+    case = Case(diagnostic, experiment.prediction or finding.prediction, experiment, entries)
+    try:
+        return dataclasses.replace(case, pair=pair_of(case, synthetic, readings=readings))
+    except (NotExtractable, InputError) as error:
+        return dataclasses.replace(case, reason=str(error))
+
+
+def pair_of(case: Case, synthetic: bool, opening: str = "", readings: Readings | None = None) -> Pair:
+    """The programs of a case.
+
+    Arguments:
+        synthetic: take the rule's own workload.
+        opening: statements to begin with.
+        readings: of files that were cut before.
+
+    Raises:
+        NotExtractable: there are none, or InputError; see `extract`.
+    """
+    experiment = case.experiment
+    assert experiment is not None
+    if synthetic or experiment.only_workload:
+        return workload_pair(experiment, opening)
+    return extract(experiment, case.entries, opening, readings, old_keras=case.old_keras)
+
+
+def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
+    """The cases, those that need a module which an interpreter does not have with that as their reason.
+
+    Nothing of the modules, and nothing of the checked code, is run for it.
+    """
+    needed = [needed_modules(case.pair.before) if case.pair is not None else frozenset() for case in cases]
+    missing = missing_modules(python, frozenset().union(*needed))
+    return [
+        dataclasses.replace(case, pair=None, reason=_without(sorted(names & missing), python))
+        if names & missing
+        else case
+        for case, names in zip(cases, needed, strict=True)
+    ]
+
+
+def _without(names: Sequence[str], python: str) -> str:
+    several = "s" if len(names) > 1 else ""
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"it needs the module{several} {shown}, which {python} does not have: install it beside TensorFlow"

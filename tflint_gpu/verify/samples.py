@@ -1,0 +1,123 @@
+"""What one run of a program showed, in the terms of the judge and of reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Collection, Sequence
+
+from tflint_gpu.verify import outcomes
+from tflint_gpu.verify.extract import MADE_UP, Pair
+from tflint_gpu.verify.gpu import Recording
+from tflint_gpu.verify.outputs import Outputs
+from tflint_gpu.verify.statistics import Verdict
+from tflint_gpu.verify.verification import Sample
+from tflint_gpu.verify.worker import Outcome
+
+EMPTY = "EmptyData"
+# What the programs note as `raised_in` (`tflint_measure.examine`).
+_DURING = {
+    "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",
+    "fit": " when a model with it was fitted (Keras caught it while the program built the model),",
+    "caught": " and the program caught it,",
+}
+
+
+def sample_of(outcome: Outcome, recording: Recording | None) -> Sample:
+    """What a run showed, beside what the card did meanwhile."""
+    notes = outcome.result.notes if outcome.result is not None else {}
+    return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording, outcome.peak_memory)
+
+
+def _as_run(outcome: Outcome) -> outcomes.Run:
+    """What a run showed, in the terms of the judge."""
+    if outcome.status == "raised":
+        where = outcome.result.notes.get("raised_in") if outcome.result is not None else None
+        during = _DURING.get(where, "") if isinstance(where, str) else ""
+        crash = outcomes.Crash(outcome.exception or "Exception", outcome.text, during)
+        return outcomes.Run(crash=crash, outputs=_outputs(outcome))
+    if outcome.status == "no result" and outcome.exit_code == 0:
+        return outcomes.Run(failure="the program ended without reaching what was flagged")
+    if outcome.status != "finished" or outcome.result is None:
+        return outcomes.Run(failure=f"{outcome.status}: {outcome.text}")
+    result = outcome.result
+    if result.notes.get("unfinished"):
+        return outcomes.Run(failure="the program ended without reaching what was flagged")
+    wrong, asked = result.notes.get("wrong"), result.notes.get("asked")
+    return outcomes.Run(
+        seconds=statistics.median(result.blocks or result.steps) if result.blocks or result.steps else None,
+        blocks=result.blocks,
+        outputs=_outputs(outcome),
+        wrong=wrong if isinstance(wrong, str) else None,
+        placement=outcomes.Placement(asked, result.devices) if isinstance(asked, str) else None,
+    )
+
+
+def _outputs(outcome: Outcome) -> Outputs | None:
+    result = outcome.result
+    return None if result is None or result.outputs is None else Outputs(result.outputs, result.dtype or "")
+
+
+def aside(before: Sample, after: Sample) -> str:
+    """What else a program found out: how a function does that was also run eagerly."""
+    if before.notes.get("eager") != "works":
+        return ""
+    text = "; run eagerly it works"
+    if before.steps and after.steps:
+        text += f", {statistics.median(before.steps) / statistics.median(after.steps):.2g} times as long as the repair"
+    return text + (", and passes no gradient on" if before.notes.get("gradient") == "None" else "")
+
+
+def remedy(sample: Sample) -> str:
+    """What the user can do about a program that failed, for the end of a sentence; empty where that is not known."""
+    crash = sample.run.crash
+    kind = crash.exception.rpartition(".")[2] if crash is not None else ""
+    if kind == EMPTY:
+        return "; `# tflint-gpu: input=(32, 128) float32` on the line that makes the data says what it is like"
+    if kind in ("FileNotFoundError", "NotFoundError"):
+        return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
+    if kind in ("ModuleNotFoundError", "ImportError"):
+        return "; install it beside TensorFlow"
+    return ""
+
+
+def windowed(recording: Recording, outcome: Outcome) -> Recording:
+    """The recording with the time in which the program measured: its clock is the one of all processes here."""
+    told = outcome.result.notes.get("measured") if outcome.result is not None else None
+    match told:
+        case [float(start), float(end)] if recording.began <= start <= end:
+            return recording.within(start, end)
+    return recording
+
+
+def remarks_on(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
+    """How what was run differs from what the user runs: known before, and told by the programs."""
+    told = (sample.notes.get("made_up") for both in samples for sample in both)
+    made_up = dict.fromkeys(text for one in told if isinstance(one, list) for text in one if isinstance(text, str))
+    more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
+    return (*(pair.remarks if pair is not None else ()), *more)
+
+
+def with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected: Collection[str]) -> Verdict:
+    """What may be said where something was made up: an input of ours says nothing against a finding.
+
+    A program that cannot use it was not run; one that shows nothing with it decides nothing.
+
+    Arguments:
+        expected: the exceptions that the flagged program was predicted to raise.
+    """
+    flagged = [item.before for item in rounds if not _raised(item.before, expected)]
+    faults = [run.fault for run in (*flagged, *(item.after for item in rounds)) if run.fault is not None]
+    if faults and not verdict.verdict.endswith("confirmed"):
+        return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
+    if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
+        return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")
+    if verdict.verdict == "refuted":
+        reason = f"{verdict.reason}; what was made up may be too unlike the real input to say more"
+        return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
+    return verdict
+
+
+def _raised(run: outcomes.Run, expected: Collection[str]) -> bool:
+    names = {name.rpartition(".")[2] for name in expected}
+    return run.crash is not None and run.crash.exception.rpartition(".")[2] in names

@@ -1,0 +1,32 @@
+"""Keeps short what a program only does on the way to what is looked at: trainings whose result is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+import libcst as cst
+
+from tflint_gpu.experiment import HARNESS
+from tflint_gpu.model import Model
+from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.verify.pieces import Piece, wrapping
+
+_UPDATES = ("apply_gradients", "minimize", "train_on_batch")
+
+
+def shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
+    """Calls of `fit`, but for those that are measured or repaired."""
+    for call in file.method_calls("fit"):
+        if call.func not in changed and entry.kinds.receiver(file, call, "fit") is not None:
+            yield from wrapping(*file.span(call.func), f"{HARNESS}.brief(", ")")
+
+
+def shortened_loops(file: File, places: Iterable[Node]) -> Iterator[Piece]:
+    """Loops that train, but for those that hold one of some places: the few turns that are left give weights, too."""
+    within = file.tree.within
+    known = [place for place in places if place in file.tree.parents]
+    updates = list(file.method_calls(*_UPDATES))
+    for loop in dict.fromkeys(one for call in updates for one in file.tree.ancestors(call)):
+        if isinstance(loop, cst.For) and not any(within(place, loop) for place in known):
+            yield from wrapping(*file.span(loop.iter), f"{HARNESS}.few(", ")")

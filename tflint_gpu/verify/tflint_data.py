@@ -1,0 +1,50 @@
+"""Arrays in the place of data that is not here, for a program of `tflint-gpu verify`; see `tflint_measure`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tflint_outcome import SEED
+
+# isort: split
+import numpy
+import tensorflow as tf
+
+ROWS = 1024
+
+
+def random_tensor(shape: Sequence[int], dtype: Any = "float32") -> Any:
+    """Numbers from the seed: normal, or small whole ones."""
+    dtype = tf.as_dtype(dtype)
+    if dtype.is_floating:
+        return tf.cast(tf.random.stateless_normal(shape, seed=(SEED, 0)), dtype)
+    whole = tf.random.stateless_uniform(shape, seed=(SEED, 0), maxval=2, dtype=tf.int32)
+    return tf.cast(whole, dtype)
+
+
+def synthetic(*specs: Any) -> Any:
+    """Arrays in the place of data that is not here.
+
+    Arguments:
+        specs: (shape, dtype) of each; a shape without rows gets some.
+    """
+    arrays = [random_tensor(shape, dtype).numpy() for shape, dtype in specs]
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def keras_dataset(name: str) -> Any:
+    """What `tf.keras.datasets.NAME.load_data()` gives, with the shapes and types of its documentation, fewer rows."""
+    shape, classes, columns = {
+        "mnist": ((28, 28), 10, 0),
+        "fashion_mnist": ((28, 28), 10, 0),
+        "cifar10": ((32, 32, 3), 10, 1),
+        "cifar100": ((32, 32, 3), 100, 1),
+    }[name]
+    draw = numpy.random.default_rng(SEED)
+
+    def part(rows: int) -> Any:
+        labels = draw.integers(0, classes, (rows, 1) if columns else (rows,)).astype("uint8")
+        return draw.integers(0, 256, (rows, *shape)).astype("uint8"), labels
+
+    return part(2 * ROWS), part(ROWS)

@@ -1,0 +1,208 @@
+"""Makes up what surrounds a piece of your code and is not here: its command line, environments, trained models.
+
+`tflint-gpu verify` lays a copy beside a program that asks for such things, and puts the functions below around the
+calls that do. What was made up is told in the result.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import tensorflow as tf
+import tflint_files
+from tflint_files import existing, is_path, tell
+
+_ATARI = (210, 160, 3)
+_EPISODE = 200
+_draw = numpy.random.default_rng(1)
+
+
+class _Space:
+    """Of observations, or of actions that are numbers below `n`."""
+
+    def __init__(self, shape: tuple[int, ...] = (), n: int = 0, dtype: str = "float32") -> None:
+        self.shape, self.n, self.dtype = shape, n, numpy.dtype(dtype)
+        self.low, self.high = numpy.zeros(shape, dtype), numpy.full(shape, 255 if dtype == "uint8" else 1, dtype)
+
+    def sample(self) -> Any:
+        if self.n:
+            return int(_draw.integers(0, self.n))
+        return (_draw.random(self.shape) * self.high).astype(self.dtype)
+
+    def seed(self, seed: Any = None) -> list[Any]:
+        return [seed]
+
+
+class Environment:
+    """An environment that is not installed: random observations, a reward of one a step, episodes of equal length."""
+
+    metadata: dict[str, Any] = {}
+    reward_range = (0.0, 1.0)
+
+    def __init__(self, name: str) -> None:
+        is_atari = any(part in name for part in ("Deterministic", "NoFrameskip", "ALE/", "-v4"))
+        shape = _ATARI if is_atari else tflint_files.INPUT or (4,)
+        self.observation_space = _Space(shape, dtype="uint8" if is_atari else "float32")
+        self.action_space = _Space(n=max(tflint_files.CLASSES, 2))
+        self.unwrapped = self.env = self
+        self.spec = SimpleNamespace(id=name, max_episode_steps=_EPISODE, reward_threshold=None)
+        self.steps = 0
+        tell(f"the environment {name}, with observations of {'x'.join(map(str, shape))}")
+
+    def reset(self, **_: Any) -> Any:
+        self.steps = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return self.observation_space.sample(), 1.0, self.steps >= _EPISODE, False, {"lives": 1}
+
+    def render(self, *args: Any, **kwargs: Any) -> Any:
+        return numpy.zeros(_ATARI, "uint8")
+
+    def seed(self, seed: Any = None) -> list[Any]:
+        return [seed]
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def get_action_meanings(self) -> list[str]:
+        return ["NOOP", "FIRE", *(f"ACTION {number}" for number in range(2, self.action_space.n))]
+
+
+def environment(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `gym.make`: an environment that is not installed is made up."""
+
+    def make(name: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(name, *args, **kwargs)
+        except Exception:  # no such name, or what it needs is not there: each version has its own error
+            return Environment(str(getattr(name, "id", name)))
+
+    return make
+
+
+def old_environment(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `gym.make`: an environment that resets and steps as gym did before 0.26."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = environment(function)(*args, **kwargs)
+        reset, step = made.reset, made.step
+
+        def old_reset(*args: Any, **kwargs: Any) -> Any:
+            result = reset(*args, **kwargs)
+            return result[0] if isinstance(result, tuple) and len(result) == 2 else result
+
+        def old_step(action: Any) -> Any:
+            result = step(action)
+            if len(result) == 4:
+                return result
+            state, reward, terminated, truncated, info = result
+            return state, reward, terminated or truncated, info
+
+        made.reset, made.step = old_reset, old_step
+        tell("the environment's old interface (gym before 0.26)")
+        return made
+
+    return make
+
+
+def unrecorded(environment: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stand for `gym.wrappers.Monitor` and its kin, which film an environment: it is not filmed."""
+    return environment
+
+
+def old_optimizer(function: Any) -> Any:
+    """Stand for an optimizer that is given `lr` or `decay`: the one of Keras 2 that heeds them, where Keras is that."""
+    old = getattr(getattr(tf.keras.optimizers, "legacy", None), getattr(function, "__name__", ""), None)
+    return old if hasattr(old, "get_config") else function  # in Keras 3 it only tells that it is gone
+
+
+def left_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for a function that starts other programs or loads weights: nothing happens."""
+    return lambda *args, **kwargs: 0
+
+
+def weights(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `model.load_weights`: without the file the weights stay as they are, which changes no speed."""
+
+    def load(path: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if path is None or existing(path) is None:
+            tell("trained weights: the model has its first ones")
+            return None
+        return function(existing(path), *args, **kwargs)
+
+    return load
+
+
+def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `keras.models.load_model`: a small model where there is no file of one."""
+
+    def load(path: Any, *args: Any, **kwargs: Any) -> Any:
+        shape, classes = tflint_files.INPUT, tflint_files.CLASSES
+        place = existing(path) if is_path(path) else path
+        if place is not None:
+            return function(place, *args, **kwargs)
+        layers = tf.keras.layers
+        tell(f"a small model for {os.path.basename(os.fsdecode(path))}")
+        if shape:
+            return tf.keras.Sequential([layers.InputLayer(shape), layers.Flatten(), layers.Dense(classes, "softmax")])
+        convolution = layers.Conv2D(16, 3, padding="same", activation="relu")
+        return tf.keras.Sequential([convolution, layers.Conv2D(classes, 1, activation="sigmoid")])
+
+    return load
+
+
+def arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `parser.parse_args`: arguments that must be given get a value of their type."""
+
+    def parse(*args: Any, **kwargs: Any) -> Any:
+        parser = getattr(function, "__self__", None)
+        given: list[str] = []
+        for action in getattr(parser, "_actions", ()):
+            is_positional = not action.option_strings and action.nargs not in ("?", "*")
+            if is_positional or action.required:
+                value = _argument(action)
+                given += [*action.option_strings[:1], value]
+                tell(f"the argument {(action.option_strings or [action.dest])[0]} as {value}")
+        return function(given) if given and not args else function(*args, **kwargs)
+
+    return parse
+
+
+def _argument(action: Any) -> str:
+    if action.choices:
+        return str(next(iter(action.choices)))
+    if action.type in (int, float):
+        return "1"
+    return "made_up"
+
+
+def flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Stand for `absl.app.run`: flags that must have a value get one of their type."""
+
+    def run(main: Callable[..., Any], argv: Any = None, *args: Any, **kwargs: Any) -> Any:
+        from absl import flags as known
+
+        given = list(sys.argv if argv is None else argv)
+        for name in known.FLAGS:
+            flag = known.FLAGS[name]
+            if flag.value is None and any("other than None" in one.message for one in flag.validators):
+                value = _of_flag(flag)
+                given.append(f"--{name}={value}")
+                tell(f"the flag --{name} as {value}")
+        return function(main, given, *args, **kwargs)
+
+    return run
+
+
+def _of_flag(flag: Any) -> str:
+    choices = getattr(flag.parser, "enum_values", None)
+    if choices:
+        return str(choices[0])
+    return {"int": "1", "float": "1", "bool": "true"}.get(flag.flag_type(), "made_up")
