@@ -20,9 +20,9 @@ from tflint_gpu.cli import FAILED, FOUND, tell
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.option_values import environment, seconds, size
-from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
+from tflint_gpu.severity import WORST_FIRST
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.interrupts import SIGNALS, deferred, interruptible
 
