@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.runtime import GROWTH
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, fix_changes
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model import Model
 
 
 class PartialMemoryGrowth(Rule):

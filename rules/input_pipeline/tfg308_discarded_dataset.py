@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import method_name
 from tflint_gpu.model.tensorflow.datasets import MARKERS, TRANSFORMATIONS
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
@@ -22,6 +21,10 @@ from tflint_gpu.rule import (
     Workload,
     fix_changes,
 )
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class DiscardedDataset(Rule):

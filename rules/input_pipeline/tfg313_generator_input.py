@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInput
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInput
+    from tflint_gpu.model import Model
 
 
 class GeneratorOfRows(Rule):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflint_gpu.model import Model
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class HalfPrecisionOutput(Rule):

@@ -11,8 +11,11 @@ import re
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.rule import Edit
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 _PIECE = re.compile(r"\{(, \w+=)?(!?)(\w*)(?:\|([^}]*))?\}")
 _ATOM = re.compile(r"[\w.]+")

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
-from tflint_gpu.model.tensorflow.execution import MARKERS, Trace
+from tflint_gpu.model.tensorflow.execution import MARKERS
 from tflint_gpu.model.tensorflow.first_looks import gives_numpy_tensors
 from tflint_gpu.rule import (
     Change,
@@ -26,6 +24,12 @@ from tflint_gpu.rule import (
     importing,
     wrap,
 )
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.tensorflow.execution import Trace
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model import Model
 
 
 class NumpyInCall(Rule):

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.devices import parse_device
 from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class UnguardedDevice(Rule):

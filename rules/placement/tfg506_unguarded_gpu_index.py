@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class UnguardedGpuIndex(Rule):

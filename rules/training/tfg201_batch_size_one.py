@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument, method_name
-from tflint_gpu.model.tensorflow.consumers import Consumption
 from tflint_gpu.model.tensorflow.rows import in_loop
 from tflint_gpu.rule import (
     Change,
@@ -24,6 +21,12 @@ from tflint_gpu.rule import (
     measured_loop,
     wrap,
 )
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.tensorflow.consumers import Consumption
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model import Model
 
 _USUAL = 32
 _PREDICTION = Prediction(

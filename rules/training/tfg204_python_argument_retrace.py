@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.tensorflow.first_looks import hands_values_to_functions
-from tflint_gpu.model.tensorflow.retracing import ChangingArgument
 from tflint_gpu.rule import (
-    Change,
     Edit,
     Experiment,
     Finding,
@@ -25,6 +22,14 @@ from tflint_gpu.rule import (
     measured_loop,
     wrap,
 )
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.rule import (
+        Change,
+    )
+    from tflint_gpu.model.tensorflow.retracing import ChangingArgument
+    from tflint_gpu.model import Model
 
 
 class PythonArgumentRetrace(Rule):

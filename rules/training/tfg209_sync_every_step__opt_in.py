@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.rule import Experiment, Finding, NoExperiment, Note, Prediction, Rule
+from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.rule import Experiment
+    from tflint_gpu.model import Model
 
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobal
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobal
+    from tflint_gpu.model import Model
 
 
 class PythonGlobalInTfFunction(Rule):
