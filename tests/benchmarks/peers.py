@@ -29,9 +29,10 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import libcst
+from bare_parsing import parse_seconds
 from lsp_latency import lines_of_fixtures, measure
 from processes import Cost, cost, medians, tflint
-from speed import checked, parsed, tensorflow_files, timed
+from speed import checked, tensorflow_files, timed
 
 from tflint_gpu.text.replacement import replace_file
 
@@ -111,7 +112,7 @@ def cold(field: Field) -> Iterator[Figure]:
         files = [file for files in projects.values() for file in files]
         ratios = []
         for _ in range(field.repeat if field.whole else 1):
-            parse = timed(lambda files=files: parsed(files))  # type: ignore[misc]
+            parse = parse_seconds(files)
             ratios.append(timed(lambda projects=projects: checked(projects)) / parse)  # type: ignore[misc]
         lines = sum(file.read_bytes().count(b"\n") for file in files)
         note = f"{len(files)} files, {lines} lines; bare `parse_module` {parse:.1f} s"
@@ -299,7 +300,7 @@ def peers(field: Field) -> Iterator[Figure]:
             # TorchFix looks at nothing else than files with this word.
             Path(folder, f"m{number}.py").write_bytes(file.read_bytes() + b"\n# torch\n")
         files = sorted(Path(folder).iterdir())
-        parse = timed(lambda: parsed(files))
+        parse = parse_seconds(files)
         commands = {
             "ruff check": ["ruff", "check", "--isolated", "--no-cache", "--exit-zero", "."],
             "flake8": ["flake8", "--isolated", "-j1", "--exit-zero", "--select=F", "."],

@@ -3,8 +3,8 @@
     python tests/benchmarks/speed.py FOLDER [FOLDER ...] [--repeat N] [--limit N]
 
 Each folder is a checkout of a project. All files that mention TensorFlow or Keras are checked with all
-rules, without the cache, in one process on one core; `libcst.parse_module` gets the same files. The two take
-turns, and the median of the ratios is the result. CPU time is the process's own (user and system).
+rules, without the cache, in one process on one core; `libcst.parse_module` gets the same files in a process of its own,
+which has nothing of tflint_gpu in it. The two take turns, and the median of the ratios is the result. CPU time is the process's own (user and system).
 
 Then the check runs once more, in parts: the search for words, the parser, the traversal, the positions of findings,
 and what each rule asks. `--growth` adds made-up programs of growing size, one for each way to be large.
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import libcst
+from bare_parsing import parse_seconds
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
@@ -35,7 +36,7 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
-__all__ = ["checked", "parsed", "tensorflow_files", "timed"]
+__all__ = ["checked", "tensorflow_files", "timed"]
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def main() -> None:
     print(f"{len(files)} files that mention TensorFlow or Keras, {lines} lines, {arguments.repeat} turns")
     parses, checks = [], []
     for _ in range(arguments.repeat):
-        parses.append(timed(lambda: parsed(files)))
+        parses.append(parse_seconds(files))
         checks.append(timed(lambda: checked(projects)))
     ratios = [check / parse for check, parse in zip(checks, parses, strict=True)]
     print(f"parse_module  {statistics.median(parses):7.2f} s CPU  {lines / statistics.median(parses):9.0f} lines/s")
@@ -108,7 +109,15 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     gc.collect()  # what the checks before have left is not this one's
     clock = _Clock()
     originals = (libcst.parse_module, Tree.__init__, Spans.of)
-    libcst.parse_module = clock.timed("parse", libcst.parse_module)
+    texts: list[str] = []
+    parse_module = clock.timed("parse", libcst.parse_module)
+
+    def noted(text: str) -> libcst.Module:
+        texts.append(text)
+        module: libcst.Module = parse_module(text)
+        return module
+
+    libcst.parse_module = noted  # type: ignore[assignment]
     Tree.__init__ = clock.timed("traversal", Tree.__init__)  # type: ignore[method-assign]
     Spans.of = clock.timed("positions", Spans.of)  # type: ignore[method-assign]
     rules = load(entry.code for entry in entries())
@@ -118,14 +127,23 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     checked(projects, rules)
     clock.enter("")
     libcst.parse_module, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
-    parts, parse = clock.parts, clock.parts["parse"]
+    parts, parse = clock.parts, _bare_seconds(texts)
     questions = sum(seconds for part, seconds in parts.items() if part.startswith("TFG"))
-    print(f"\nparts of one check, in seconds of CPU and as a ratio to the parse of the {parse:.2f} s that are parsed")
+    print(f"\nparts of one check, in seconds of CPU and as a ratio to the {parse:.2f} s of bare parsing what is parsed")
     for part, seconds in sorted(parts.items(), key=lambda one: (one[0].startswith("TFG"), -one[1])):
         print(f"  {part or 'this table':20} {seconds:7.2f} {seconds / parse:6.2f}")
     print(f"  {'all questions':20} {questions:7.2f} {questions / parse:6.2f}")
     both = questions + parts["traversal"]
     print(f"  {'with the traversal':20} {both:7.2f} {both / parse:6.2f}")
+
+
+def _bare_seconds(texts: Sequence[str]) -> float:
+    """What bare parsing of some texts takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, str(number)) for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+        return parse_seconds(paths)
 
 
 _HEAD = "import tensorflow as tf\nmodel = tf.keras.Sequential()\n"
@@ -166,7 +184,7 @@ def _print_growth() -> None:
                 path = Path(folder).resolve() / "program.py"
                 path.write_text(made(n), encoding="utf-8")
                 whole = min(timed(lambda path=path: checked({path.parent: [path]})) for _ in range(3))
-                parse = min(timed(lambda path=path: parsed([path])) for _ in range(3))
+                parse = min(parse_seconds([path]) for _ in range(3))
                 costs.append(1000 * (whole - parse))
         grows = " ".join(f"{after / before:5.1f}" for before, after in itertools.pairwise(costs))
         print(f"  {what:32} {' '.join(f'{cost:8.1f}' for cost in costs)}   grows {grows}")
@@ -187,17 +205,6 @@ def timed(work: Callable[[], None]) -> float:
     start = time.process_time()
     work()
     return time.process_time() - start
-
-
-def parsed(files: list[Path]) -> None:
-    """Parse files and drop their trees."""
-    gc.disable()  # as the check does: the trees die one by one either way
-    for path in files:
-        try:
-            libcst.parse_module(path.read_bytes())
-        except (libcst.ParserSyntaxError, UnicodeDecodeError):
-            continue
-    gc.enable()
 
 
 def checked(projects: dict[Path, list[Path]], rules: Sequence[Rule] | None = None) -> None:

@@ -1,8 +1,4 @@
-"""libcst's parser, without the checks that libcst makes of nodes which are made by hand, and with fewer nodes.
-
-libcst checks every new node: that a name is no empty string, that there is a blank behind `return`. Of what its own
-parser has just read these checks find nothing, and they take an eighth of its time (0.80 to 0.89 without them, on 793
-files of user code); libcst's source says as much beside `CSTNode.__post_init__`. Here they are left out.
+"""libcst's parser, with fewer nodes and without the checks of those that are made by hand (`node_classes`).
 
 Two nodes in five are the blanks, or the nothing, between two others. They hold a few texts again and again and cannot
 be changed, so one node stands for all of the same text: a twentieth of the time, and less to free.
@@ -11,13 +7,13 @@ be changed, so one node stands for all of the same text: a twentieth of the time
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import libcst as cst
 
-_NODE: type = cst.CSTNode
-_checks: Callable[[cst.CSTNode], None] = _NODE.__post_init__  # type: ignore[attr-defined]
+from tflint_gpu.model.python.node_classes import unchecked
+
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
 _lock = threading.Lock()
@@ -31,17 +27,16 @@ def parse_module(code: str) -> cst.Module:
         libcst.ParserSyntaxError: the code does not parse.
         Exception: what else the native parser raises, such as ValueError for broken literals.
     """
-    with _unchecked():
+    with unchecked(), _sharing_blanks():
         return cst.parse_module(code)
 
 
 @contextmanager
-def _unchecked() -> Iterator[None]:
-    """Nodes are made without checks until the last thread that asked for it is done."""
+def _sharing_blanks() -> Iterator[None]:
+    """One node stands for all blanks of one text until the last thread that asked for it is done."""
     global _parsing
     with _lock:
         _parsing += 1
-        _NODE.__post_init__ = _accept  # type: ignore[attr-defined]
         cst.SimpleWhitespace = _blanks  # type: ignore[assignment, misc]  # the native parser looks it up there
     try:
         yield
@@ -50,11 +45,6 @@ def _unchecked() -> Iterator[None]:
             _parsing -= 1
             if not _parsing:
                 cst.SimpleWhitespace = _BLANKS  # type: ignore[assignment, misc]
-                _NODE.__post_init__ = _checks  # type: ignore[attr-defined]
-
-
-def _accept(node: cst.CSTNode) -> None:
-    """Nothing to check."""
 
 
 class _Known(dict[str, cst.SimpleWhitespace]):

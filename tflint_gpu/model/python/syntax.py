@@ -7,12 +7,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-# libcst hashes and compares its nodes by identity, and does so in Python. `object` does the same by itself, in C, and
-# every question to the model looks nodes up.
-for _kind in vars(cst).values():
-    if isinstance(_kind, type) and issubclass(_kind, cst.CSTNode):
-        _kind.__hash__ = object.__hash__  # type: ignore[method-assign]
-        _kind.__eq__ = object.__eq__  # type: ignore[method-assign]
+from tflint_gpu.model.python import node_classes as node_classes  # makes what follows quicker
 
 Node: TypeAlias = cst.CSTNode
 Expression: TypeAlias = cst.BaseExpression
