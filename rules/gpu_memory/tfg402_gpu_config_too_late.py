@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.model.python.syntax import argument, dotted_name
 from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model

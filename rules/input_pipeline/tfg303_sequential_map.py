@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -24,12 +25,11 @@ from tflint_gpu.rule import (
     importing,
     wrap,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.tensorflow.mapped_functions import State
-    from tflint_gpu.model.tensorflow.chains import Operation
     from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.chains import Operation
+    from tflint_gpu.model.tensorflow.mapped_functions import State
 
 _AUTOTUNE_SINCE = (2, 4)
 _SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked

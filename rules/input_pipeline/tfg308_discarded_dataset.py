@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,7 +22,6 @@ from tflint_gpu.rule import (
     Workload,
     fix_changes,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model

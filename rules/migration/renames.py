@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -27,11 +27,12 @@ from .statements import growth_of_all, in_scope
 from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, shown
 
 if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.mentions import Mention
     from tflint_gpu.rule import (
         NameChange,
     )
-    from tflint_gpu.model.python.mentions import Mention
-    from tflint_gpu.model import Model
+
     from .table import State
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.rule import Edit
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model

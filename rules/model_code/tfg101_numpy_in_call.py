@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -24,12 +25,11 @@ from tflint_gpu.rule import (
     importing,
     wrap,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.tensorflow.execution import Trace
-    from tflint_gpu.model.python.file import File
     from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.tensorflow.execution import Trace
 
 
 class NumpyInCall(Rule):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.model.tensorflow.devices import parse_device
 from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model

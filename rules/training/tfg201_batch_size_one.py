@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,12 +22,11 @@ from tflint_gpu.rule import (
     measured_loop,
     wrap,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.tensorflow.consumers import Consumption
-    from tflint_gpu.model.python.file import File
     from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.tensorflow.consumers import Consumption
 
 _USUAL = 32
 _PREDICTION = Prediction(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -24,12 +25,11 @@ from tflint_gpu.rule import (
     fix_changes,
     measured_loop,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.tensorflow.training_steps import EagerStep
-    from tflint_gpu.model.python.syntax import LoopNode
     from tflint_gpu.model import Model
+    from tflint_gpu.model.python.syntax import LoopNode
+    from tflint_gpu.model.tensorflow.training_steps import EagerStep
 
 
 class EagerTrainStep(Rule):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -22,14 +23,13 @@ from tflint_gpu.rule import (
     measured_loop,
     wrap,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.retracing import ChangingArgument
     from tflint_gpu.rule import (
         Change,
     )
-    from tflint_gpu.model.tensorflow.retracing import ChangingArgument
-    from tflint_gpu.model import Model
 
 
 class PythonArgumentRetrace(Rule):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -24,11 +25,10 @@ from tflint_gpu.rule import (
     Workload,
     measured_loop,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.tensorflow.repetitions import Repeated
     from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.repetitions import Repeated
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
