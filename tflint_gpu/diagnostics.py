@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-Severity = Literal["error", "warning", "advice"]
+from tflint_gpu.severity import WORST_FIRST, Severity
+
 Applicability = Literal["safe", "unsafe"]
 PredictionKind = Literal["crash", "slowdown", "memory", "wrong-result", "wrong-device", "no-effect"]
-
-WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "advice")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tflint_gpu.diagnostics import Applicability, Prediction, Severity
+from tflint_gpu.diagnostics import Applicability, Prediction
+from tflint_gpu.severity import Severity
 
 if TYPE_CHECKING:
     from libcst import CSTNode

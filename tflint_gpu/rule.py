@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of
-from tflint_gpu.diagnostics import Applicability, Prediction, Severity
+from tflint_gpu.diagnostics import Applicability, Prediction
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
     HARNESS,
@@ -25,6 +25,7 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import Marker
 
 if TYPE_CHECKING:

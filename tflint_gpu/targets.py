@@ -172,6 +172,9 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
     return max(filter(None, found), default=None)
 
 
+_BOUNDED = re.compile(r"==|~=|<")
+
+
 def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEASES) -> tuple[int, int] | None:
     """The newest known release that version specifiers allow; None if they set no upper bound.
 
@@ -179,13 +182,13 @@ def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEAS
         specifiers: as in a requirement, such as `>=2.4,<2.11`, `~=2.10.0` or `==2.15.*`.
         releases: those that are known, the oldest first.
     """
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    if not _BOUNDED.search(specifiers):
+        return None
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # takes milliseconds; most set no upper bound
 
     try:
         allowed = SpecifierSet(specifiers)
     except InvalidSpecifier:
-        return None
-    if not any(one.operator in ("==", "===", "~=", "<", "<=") for one in allowed):
         return None
     for one in allowed:
         if one.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", one.version)):

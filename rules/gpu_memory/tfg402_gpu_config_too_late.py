@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser
+from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.runtime import Initialiser
 
 _WHAT = {
     **dict.fromkeys(GROWTH, "Physical"),

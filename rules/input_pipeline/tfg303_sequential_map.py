@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.datasets import BATCHING
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
-from tflint_gpu.model.tensorflow.mapped_functions import State
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -27,6 +25,11 @@ from tflint_gpu.rule import (
     importing,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.chains import Operation
+    from tflint_gpu.model.tensorflow.mapped_functions import State
 
 _AUTOTUNE_SINCE = (2, 4)
 _SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import (
@@ -26,6 +25,10 @@ from tflint_gpu.rule import (
     fix_changes,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.chains import Chain, Operation
 
 _BETWEEN = frozenset(["shuffle", "take", "skip", "repeat"])
 _READING = frozenset(["flat_map", "interleave", "unbatch", "shard"])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.constants import UNKNOWN
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument, method_name
-from tflint_gpu.model.tensorflow.chains import Chain, Operation
-from tflint_gpu.model.tensorflow.consumers import Consumption
+from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.tensorflow.chains import Chain
+    from tflint_gpu.model.tensorflow.consumers import Consumption
 
 
 class MisplacedCache(Rule):

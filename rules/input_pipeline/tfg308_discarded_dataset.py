@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import method_name
 from tflint_gpu.model.tensorflow.datasets import MARKERS, TRANSFORMATIONS
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
@@ -22,6 +22,9 @@ from tflint_gpu.rule import (
     Workload,
     fix_changes,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class DiscardedDataset(Rule):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.first_looks import prepares_elements
-from tflint_gpu.model.tensorflow.preparations import Preparation
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.preparations import Preparation
 
 
 class PythonLoopPreprocessing(Rule):

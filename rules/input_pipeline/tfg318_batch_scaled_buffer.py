@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Expression, argument
-from tflint_gpu.model.tensorflow.chains import Chain, Operation
+from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, MARKERS
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.python.syntax import Expression
+    from tflint_gpu.model.tensorflow.chains import Chain, Operation
 
 _MANY = 32
 

@@ -8,11 +8,14 @@ literal `True` or `False`. What stands before an operator gets parentheses where
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.rule import Edit
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 _PIECE = re.compile(r"\{(, \w+=)?(!?)(\w*)(?:\|([^}]*))?\}")
 _ATOM = re.compile(r"[\w.]+")

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.mentions import Mention
 from tflint_gpu.model.tensorflow.first_looks import uses_contrib
 from tflint_gpu.rule import (
     Edit,
     Experiment,
     Finding,
     Fix,
-    NameChange,
     NoExperiment,
     Prediction,
     Rule,
@@ -27,7 +24,16 @@ from tflint_gpu.rule import (
 
 from .chains import called, rewritten
 from .statements import growth_of_all, in_scope
-from .table import KERAS_3, TF_NAME, Rename, State, documentation, first_without, shown
+from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, shown
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.mentions import Mention
+    from tflint_gpu.rule import (
+        NameChange,
+    )
+
+    from .table import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.rule import Edit
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 _SESSIONS = frozenset(["tf.compat.v1.Session", "tf.compat.v1.InteractiveSession"])
 _SET_SESSION = frozenset(["tf.compat.v1.keras.backend.set_session", "keras.backend.set_session"])

@@ -6,12 +6,14 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.rule import Edit, NameChange
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 KERAS_3 = "Keras 3"
 TF_NAME = re.compile(r"\btensorflow((?:\.\w+)+)")

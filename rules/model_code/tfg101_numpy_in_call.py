@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
-from tflint_gpu.model.tensorflow.execution import MARKERS, Trace
+from tflint_gpu.model.tensorflow.execution import MARKERS
 from tflint_gpu.model.tensorflow.first_looks import gives_numpy_tensors
 from tflint_gpu.rule import (
     Change,
@@ -26,6 +25,11 @@ from tflint_gpu.rule import (
     importing,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.tensorflow.execution import Trace
 
 
 class NumpyInCall(Rule):

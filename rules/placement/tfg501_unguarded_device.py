@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.devices import parse_device
 from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class UnguardedDevice(Rule):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.devices import device_problem
 from tflint_gpu.model.tensorflow.first_looks import names_bad_device
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class InvalidDevice(Rule):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.syntax import method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 _ONLY_FORWARD = ("predict", "evaluate", "predict_on_batch", "test_on_batch")
 

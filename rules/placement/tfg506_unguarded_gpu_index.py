@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
 
 
 class UnguardedGpuIndex(Rule):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Model
-from tflint_gpu.rule import UNREADABLE_FILE, Finding, Rule
+from tflint_gpu.rule import UNREADABLE_FILE, Rule
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.rule import Finding
 
 
 class UnreadableFile(Rule):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Model
-from tflint_gpu.rule import UNUSED_SUPPRESSION, Finding, Rule
+from tflint_gpu.rule import UNUSED_SUPPRESSION, Rule
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.rule import Finding
 
 
 class UnusedSuppression(Rule):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import argument, method_name
-from tflint_gpu.model.tensorflow.consumers import Consumption
 from tflint_gpu.model.tensorflow.rows import in_loop
 from tflint_gpu.rule import (
     Change,
@@ -24,6 +22,11 @@ from tflint_gpu.rule import (
     measured_loop,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.tensorflow.consumers import Consumption
 
 _USUAL = 32
 _PREDICTION = Prediction(

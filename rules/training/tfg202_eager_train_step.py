@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.outlines import outline
-from tflint_gpu.model.python.syntax import LoopNode
 from tflint_gpu.model.tensorflow.first_looks import takes_gradients_again
 from tflint_gpu.model.tensorflow.host_effects import Obstacle
 from tflint_gpu.model.tensorflow.training import UPDATES
-from tflint_gpu.model.tensorflow.training_steps import EagerStep
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -27,6 +25,11 @@ from tflint_gpu.rule import (
     fix_changes,
     measured_loop,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.syntax import LoopNode
+    from tflint_gpu.model.tensorflow.training_steps import EagerStep
 
 
 class EagerTrainStep(Rule):

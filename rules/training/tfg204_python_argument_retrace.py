@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.tensorflow.first_looks import hands_values_to_functions
-from tflint_gpu.model.tensorflow.retracing import ChangingArgument
 from tflint_gpu.rule import (
-    Change,
     Edit,
     Experiment,
     Finding,
@@ -25,6 +23,13 @@ from tflint_gpu.rule import (
     measured_loop,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.retracing import ChangingArgument
+    from tflint_gpu.rule import (
+        Change,
+    )
 
 
 class PythonArgumentRetrace(Rule):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.eager_modes import MARKERS, EagerMode
+from tflint_gpu.model.tensorflow.eager_modes import MARKERS
 from tflint_gpu.rule import Change, Experiment, Finding, Prediction, Rule, Workload, wrap
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.eager_modes import EagerMode
 
 
 class EagerModeLeftOn(Rule):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.outlines import call_outline
 from tflint_gpu.model.python.syntax import argument, dotted_name
 from tflint_gpu.model.tensorflow.first_looks import predicts_again
-from tflint_gpu.model.tensorflow.repetitions import Repeated, names_of
+from tflint_gpu.model.tensorflow.repetitions import names_of
 from tflint_gpu.rule import (
     HARNESS,
     Change,
@@ -25,6 +25,10 @@ from tflint_gpu.rule import (
     Workload,
     measured_loop,
 )
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.repetitions import Repeated
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Model
 from tflint_gpu.model.tensorflow.datasets import MARKERS
 from tflint_gpu.model.tensorflow.first_looks import runs_models_again
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload, eager_against_traced
+from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.rule import Experiment
 
 
 class EagerValidationLoop(Rule):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.rule import Experiment, Finding, NoExperiment, Note, Prediction, Rule
+from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.rule import Experiment
 
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.model.tensorflow.first_looks import joins_again
-from tflint_gpu.model.tensorflow.growth import Growth
 from tflint_gpu.model.tensorflow.marks import may_grow
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.python.syntax import Node
+    from tflint_gpu.model.tensorflow.growth import Growth
 
 
 class GrowingConcat(Rule):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Model
-from tflint_gpu.model.tensorflow.weight_copies import WeightCopy
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, measured_loop
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Model
+    from tflint_gpu.model.tensorflow.weight_copies import WeightCopy
 
 
 class HostWeightCopy(Rule):

@@ -1,18 +1,20 @@
 """What a check costs, each figure beside its goal as a ratio taken in one run, and what other tools cost on the same files.
 
-    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--peers BIN] [--all] [--repeat N] [--list]
+    python tests/benchmarks/peers.py REPOSITORIES [--only PART ...] [--peers BIN] [--all] [--repeat N] [--kept FILE]
 
 REPOSITORIES is a folder with checkouts of public repositories, each called `owner+name`; those in `LIBRARIES` are
 libraries, the others user code. BIN is the folder with the commands of the other tools, of an environment with
 `pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. Without `--all` each part takes some of the files only,
 which is enough to see where it stands. CPU seconds are compared, not the clock, unless a part says so: then they hold
-on a busy machine, too. What is printed is the table of the README.
+on a busy machine, too. With `--kept` each part that is done is written to FILE, and what FILE knows of the other parts is
+printed with it, so that the parts can be run one at a time. What is printed is the table of the README.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import platform
 import shutil
@@ -20,7 +22,9 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import date
+from math import isnan, nan
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -29,6 +33,8 @@ from bare_parsing import parse_seconds
 from lsp_latency import lines_of_fixtures, measure
 from processes import Cost, cost, medians, tflint
 from speed import checked, tensorflow_files, timed
+
+from tflint_gpu.text.replacement import replace_file
 
 __all__: list[str] = []
 
@@ -93,6 +99,8 @@ class Figure:
     note: str = ""
 
     def __str__(self) -> str:
+        if isnan(self.goal):
+            return f"| {self.what} | {self.value:.3g}{self.unit} | | | {self.note} |"
         met = self.value >= self.goal if self.at_least else self.value <= self.goal
         goal = f"{'at least' if self.at_least else 'at most'} {self.goal:g}{self.unit}"
         return f"| {self.what} | {self.value:.3g}{self.unit} | {goal} | {'met' if met else 'missed'} | {self.note} |"
@@ -320,7 +328,7 @@ def peers(field: Field) -> Iterator[Figure]:
                 print(f"| {what} | not run | | | {str(error)[:200]} |")
                 continue
             note = f"{used.cpu:.1f} s of CPU, {used.memory / 2**20:.0f} MB, {len(files)} files"
-            yield Figure(f"{what}, to bare parsing of the same files", used.cpu / parse, float("nan"), note=note)
+            yield Figure(f"{what}, to bare parsing of the same files", used.cpu / parse, nan, note=note)
 
 
 PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
@@ -336,6 +344,44 @@ PARTS: dict[str, Callable[[Field], Iterator[Figure]]] = {
 }
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What earlier runs printed, by part.
+
+    Arguments:
+        file: JSON; it need not exist. None: nothing is kept.
+    """
+
+    file: Path | None
+
+    def known(self) -> dict[str, dict[str, object]]:
+        """The parts that were measured: when, at which load, and the lines of their figures."""
+        if self.file is None or not self.file.exists():
+            return {}
+        found: dict[str, dict[str, object]] = json.loads(self.file.read_text("utf-8"))
+        return found
+
+    def add(self, part: str, files: str, figures: list[Figure]) -> None:
+        """Write a part that is done in the place of what was known of it."""
+        if self.file is None:
+            return
+        load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+        done = {
+            "date": date.today().isoformat(),
+            "load": load,
+            "files": files,
+            "figures": [asdict(one) for one in figures],
+        }
+        replace_file(self.file, json.dumps({**self.known(), part: done}, indent=1).encode())
+
+    def lines(self, part: str) -> list[str]:
+        """The lines of the table for a part that is not measured now, if it was before."""
+        match self.known().get(part):
+            case {"figures": list(figures)}:
+                return [str(Figure(**one)) for one in figures]
+        return []
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -344,15 +390,26 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, help="the folder with the other tools' commands")
     parser.add_argument("--all", action="store_true", help="all files instead of some")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument(
+        "--kept", type=Path, help="a file for what is measured; known parts that --only leaves out are printed"
+    )
     arguments = parser.parse_args()
     field = Field(arguments.repositories.resolve(), arguments.all, arguments.repeat, arguments.peers)
     files = "all files" if field.whole else "some of the files"
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {files}{load}\n")
     print("| | measured | goal | | |\n|---|---|---|---|---|")
-    for name in arguments.only or [one for one in PARTS if one != "peers" or field.peers is not None]:
+    kept = Kept(arguments.kept)
+    wanted = arguments.only or [one for one in PARTS if one != "peers" or field.peers is not None]
+    for name in PARTS:
+        if name not in wanted:
+            print("".join(f"{line}\n" for line in kept.lines(name)), end="")
+            continue
+        figures = []
         for figure in PARTS[name](field):
+            figures.append(figure)
             print(figure, flush=True)
+        kept.add(name, files, figures)
 
 
 if __name__ == "__main__":

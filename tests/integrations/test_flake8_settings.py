@@ -101,7 +101,7 @@ class Everything(Rule):
 def with_opt_in_rule(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A copy of the program that has an opt-in rule, as a PYTHONPATH."""
     place = tmp_path_factory.mktemp("program")
-    shutil.copytree(ROOT / "tflint_gpu", place / "tflint_gpu", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tflint_gpu", place / "tflint_gpu", ignore=shutil.ignore_patterns("__pycache__", "rules"))
     shutil.copytree(ROOT / "rules", place / "tflint_gpu" / "rules", ignore=shutil.ignore_patterns("__pycache__"))
     (place / "tflint_gpu" / "rules" / "tool" / "tfg991_everything__opt_in.py").write_text(OPT_IN)
     return str(place)

@@ -111,7 +111,8 @@ class TestPairedRatio:
     def test_repeating_never_widens(self, given_pairs: list[tuple[float, float]], times: int, more: int) -> None:
         """More of the same evidence never makes a verdict less certain."""
         one, other = paired_ratio(given_pairs * times), paired_ratio(given_pairs * (times + more))
-        assert one.low <= other.low <= other.high <= one.high
+        rounding = 1e-12  # sums of the same numbers in another order differ in their last digit
+        assert one.low * (1 - rounding) <= other.low <= other.high <= one.high * (1 + rounding)
 
     @given(pairs, st.randoms(use_true_random=False))
     def test_order_of_rounds_does_not_matter(self, given_pairs: list[tuple[float, float]], random: Any) -> None:

@@ -32,7 +32,7 @@ def check_on_ray(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch
     Raises:
         NoCluster: Ray cannot be used.
     """
-    ray = _connected()
+    ray = connected()
     shared = ray.put(engine)
     task = ray.remote(_check_group)
     usual = task.options(max_retries=_TRIES, retry_exceptions=False)
@@ -52,7 +52,12 @@ def check_on_ray(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch
                 pending |= {alone.remote(shared, [file]): [file] for file in group}
 
 
-def _connected() -> Any:
+def connected() -> Any:
+    """Ray, connected to the cluster that RAY_ADDRESS names, else to one of this machine's own.
+
+    Raises:
+        NoCluster: Ray cannot be used.
+    """
     try:
         import ray
     except ImportError:

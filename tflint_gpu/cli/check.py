@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import tell
-from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import (
     OUTPUT_FORMATS,
     Options,
@@ -25,6 +24,7 @@ from tflint_gpu.settings.config import (
     parse_options,
 )
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
+from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
     from tflint_gpu.checking.engine import Batch, Engine

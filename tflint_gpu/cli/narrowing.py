@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tflint_gpu.catalogue import UNREADABLE_FILE
-from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.selection import known_codes
-from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic
     from tflint_gpu.narrowing.baselines import Baseline, Entry
     from tflint_gpu.narrowing.changes import ChangedLines
+    from tflint_gpu.text.source import SourceFile
 
-Sources = Mapping[str, SourceFile]
+Sources: TypeAlias = "Mapping[str, SourceFile]"
 """Texts that are not (or differently) on the disk, by the names that reports use."""
 
 

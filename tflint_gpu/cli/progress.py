@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,6 +43,8 @@ class Progress:
         if now < self._next:
             return
         self._next = now + _PAUSE
+        import shutil
+
         columns = shutil.get_terminal_size().columns
         words = f"checked {done} of {total} files"
         room = min(_WIDEST, columns - len(words) - 4)

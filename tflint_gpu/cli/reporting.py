@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tflint_gpu.cli import FAILED, FOUND, tell
-from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.display import printable, printable_lines, use_colour
 from tflint_gpu.reports.summary import fix_summary, mended, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
-from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
     from tflint_gpu.checking.engine import FileResult
+    from tflint_gpu.diagnostics import Diagnostic, InternalError
     from tflint_gpu.narrowing.baselines import Entry
+    from tflint_gpu.text.source import SourceFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.option_values import environment, seconds, size
-from tflint_gpu.diagnostics import WORST_FIRST
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
+from tflint_gpu.severity import WORST_FIRST
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.interrupts import deferred
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tflint_gpu.doctor.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Finding, Rule
+    from tflint_gpu.verify.cluster import Cluster
     from tflint_gpu.verify.reports import Render, Report
     from tflint_gpu.verify.scheduling import Known
     from tflint_gpu.verify.verification import Case, Setup, Verification
@@ -81,6 +82,12 @@ _NOT_REPEATED = (
 @click.option("--fix", is_flag=True, help="Show the repairs that were confirmed as patches, and apply them.")
 @click.option(
     "--measured", metavar="FILE", help="What findings cost, from `run --output-format json`; implies --order cost."
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="Where to run: here, or on the Ray cluster at RAY_ADDRESS, an experiment for each card at a time.",
 )
 @click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
 @click.option(
@@ -136,8 +143,6 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
-        from tflint_gpu.checking.stack import with_large_stack
-        from tflint_gpu.verify.planning import plan, without_missing_modules
         from tflint_gpu.verify.reports import MissingLibrary, renderer
 
         try:
@@ -145,24 +150,18 @@ class Verify:
         except MissingLibrary as error:
             raise click.ClickException(f"--output-format {self.given['output_format']}: {error}") from error
 
-        config = None if self.given["config"] is None else self.here / self.given["config"]
-        # These are `check`'s where they are settings.
-        own = ("output_format", "fix")
-        settings = overrides({name: value for name, value in self.given.items() if name not in own})
-        resolver = SettingsResolver(settings, config, self.given["isolated"], self.here)
-        discovery = Discovery(resolver, self.here)
+        resolver, discovery = self._files()
         files = discovery.find(self.paths or (".",))
         for warning in discovery.warnings:
             tell(f"warning: {warning}")
-        choice = self._choose_device()
+        cluster = self._cluster()
+        choice = self._choose_device() if cluster is None else self._choice_of(cluster)
         tensorflow = _tensorflow_version(self.given["python"])
         setup = self._setup(choice)
-        synthetic = self.given["synthetic"]
-        cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
-        cases = self._ordered(without_missing_modules(cases, self.given["python"]))
+        cases = self._planned(resolver, files)
         self._try_outputs()
         announce(cases, setup, choice.note, self.given["budget"], consented=self.given["yes"])
-        report = self._measure(cases, setup, choice, tensorflow)
+        report = self._measure(cases, setup, choice, tensorflow, cluster)
         with deferred():
             self._write(report, render)
         is_written = self._repair(report, files, resolver)
@@ -176,6 +175,50 @@ class Verify:
             tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report.results)
+
+    def plan(self) -> tuple[list[Case], Setup]:
+        """The cases and how they are run, on a machine that only measures for another one."""
+        os.chdir(self.here)
+        resolver, discovery = self._files()
+        files = discovery.find(self.paths or (".",))
+        return self._planned(resolver, files), self._setup(self._choose_device())
+
+    def _files(self) -> tuple[SettingsResolver, Discovery]:
+        config = None if self.given["config"] is None else self.here / self.given["config"]
+        # These are `check`'s where they are settings.
+        own = ("output_format", "fix")
+        settings = overrides({name: value for name, value in self.given.items() if name not in own})
+        resolver = SettingsResolver(settings, config, self.given["isolated"], self.here)
+        return resolver, Discovery(resolver, self.here)
+
+    def _planned(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> list[Case]:
+        from tflint_gpu.checking.stack import with_large_stack
+        from tflint_gpu.verify.planning import plan, without_missing_modules
+
+        synthetic = self.given["synthetic"]
+        cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
+        return self._ordered(without_missing_modules(cases, self.given["python"]))
+
+    def _cluster(self) -> Cluster | None:
+        """The cluster that experiments are spread over, if one was asked for.
+
+        Raises:
+            click.ClickException: there is none, or it has no card and one was asked for.
+        """
+        if self.given["executor"] == "local":
+            return None
+        from tflint_gpu.checking.cluster import NoCluster
+        from tflint_gpu.verify.cluster import Cluster
+
+        if self.given["keep"] is not None:
+            raise click.UsageError("--executor ray and --keep exclude each other: the programs lie on other machines")
+        device = self.given["device"]
+        if device.startswith("gpu:"):
+            raise click.UsageError(f"--executor ray and --device {device} exclude each other: say auto, gpu or cpu")
+        try:
+            return Cluster({"gpu": True, "cpu": False}.get(device))
+        except NoCluster as error:
+            raise click.ClickException(f"--executor ray: {error}") from error
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""
@@ -257,7 +300,9 @@ class Verify:
                     f"--{option} {path}: cannot be written: {error.strerror or error}"
                 ) from error
 
-    def _measure(self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str) -> Report:
+    def _measure(
+        self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str, cluster: Cluster | None
+    ) -> Report:
         from tflint_gpu.cli.repeating import given_options
         from tflint_gpu.verify.host import describe, load
         from tflint_gpu.verify.reports import Report
@@ -268,7 +313,9 @@ class Verify:
         results = [unmeasured(case, "it got no turn") for case in cases]
         interrupted = ""
         try:
-            for known in self._shown(measure(cases, setup, self.given["budget"]), cases):
+            budget = self.given["budget"]
+            turns = measure(cases, setup, budget) if cluster is None else self._on_cluster(cluster, cases, setup)
+            for known in self._shown(turns, cases):
                 results[known.number] = known.verification
                 self._archive(known.verification, setup)
         except KeyboardInterrupt as error:
@@ -292,6 +339,26 @@ class Verify:
             host=describe(load_before),
             options=given_options(click.get_current_context(silent=True), _NOT_REPEATED),
         )
+
+    def _choice_of(self, cluster: Cluster) -> Choice:
+        """What a place of the cluster chooses; all are taken to be alike."""
+        from tflint_gpu.checking.cluster import NoCluster
+
+        try:
+            choice = cluster.ask(self._choose_device)
+        except NoCluster as error:
+            raise click.ClickException(f"--executor ray: {error}") from error
+        places = len(cluster.places)
+        return replace(choice, note=f"{choice.note}; " * bool(choice.note) + f"on Ray, {places} at a time")
+
+    def _on_cluster(self, cluster: Cluster, cases: Sequence[Case], setup: Setup) -> Iterator[Known]:
+        from tflint_gpu.checking.cluster import NoCluster
+
+        there = Verify(self.paths, {**self.given, "output": None}, self.here)
+        try:
+            yield from cluster.measure(cases, there.plan, setup, self.given["budget"])
+        except NoCluster as error:
+            raise click.ClickException(f"--executor ray: {error}") from error
 
     def _shown(self, found: Iterator[Known], cases: Sequence[Case]) -> Iterator[Known]:
         """What is known after every round, with a bar for whoever waits."""

@@ -16,7 +16,7 @@ from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import SettingsError, SettingsResolver, parse_options
 from tflint_gpu.settings.files import Discovery, FileToCheck, common_folder
-from tflint_gpu.text.decoding import NOTEBOOK_ENDING
+from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
 from tflint_gpu.text.source import SourceFile, encoded
 from tflint_gpu.text.suppressions import Suppressions
 

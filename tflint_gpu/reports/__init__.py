@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from tflint_gpu.diagnostics import Diagnostic, Location
-from tflint_gpu.text.decoding import decode_source
-from tflint_gpu.text.source import SourceFile, UnreadableSource
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic
+    from tflint_gpu.text.source import SourceFile
 
 # A document may be printed to a log in which Azure's agent and GitHub's runner look for commands, anywhere in a line.
 # Such a bracket stands in a string, where it can be written so that only a reader of the document sees it.
@@ -48,6 +48,8 @@ class View:
 
     def line(self, filename: str, row: int, cell: int = 0) -> str | None:
         """A row of a file, or of a notebook's cell; None if it cannot be read (any more)."""
+        from tflint_gpu.diagnostics import Location
+
         source = self._source(filename)
         return None if source is None else source.shown_line(Location(row, 1, cell=cell))
 
@@ -60,6 +62,9 @@ class View:
         if filename in self.sources:
             return self.sources[filename]
         if filename not in self._read:
+            from tflint_gpu.text.decoding import decode_source
+            from tflint_gpu.text.source import UnreadableSource
+
             path = self.working_directory / filename
             try:
                 self._read[filename] = decode_source(path.read_bytes(), path, filename)

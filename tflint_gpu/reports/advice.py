@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.locations import place
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic
+    from tflint_gpu.reports import View
 
 _PLACES = 3
 

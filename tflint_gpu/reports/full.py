@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.reports import View
-from tflint_gpu.reports.advice import Fold, fold
+from tflint_gpu.reports.advice import fold
 from tflint_gpu.reports.display import Marked, printable, styled
 from tflint_gpu.reports.locations import place
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+    from tflint_gpu.reports import View
+    from tflint_gpu.reports.advice import Fold
 
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 _KINDS = {

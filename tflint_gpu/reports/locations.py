@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tflint_gpu.diagnostics import Location
-from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Location
+    from tflint_gpu.reports import View
 
 STANDARD_INPUT = "-"
 

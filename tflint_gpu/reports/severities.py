@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic
+from tflint_gpu.diagnostics import Diagnostic
+from tflint_gpu.severity import WORST_FIRST
 
 
 def worst_first(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

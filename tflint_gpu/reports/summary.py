@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tflint_gpu.diagnostics import WORST_FIRST, Diagnostic, Fix
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
+from tflint_gpu.severity import WORST_FIRST
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic, Fix
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -102,6 +105,8 @@ def statistics(diagnostics: Sequence[Diagnostic], view: View, output_format: str
     fixable = Counter(one.code for one in diagnostics if view.fix_mark(one))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     if output_format == "json":
+        import json
+
         rows = [
             {"code": code, "name": name, "count": count, "fixable_count": fixable[code]}
             for (code, name), count in ordered

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tflint_gpu.diagnostics import WORST_FIRST, Severity
 from tflint_gpu.settings.patterns import FilePattern, FilePatterns
 from tflint_gpu.settings.selection import Layer, PerFileIgnore, Selection, unknown_selector
-from tflint_gpu.targets import memory_size
+from tflint_gpu.severity import WORST_FIRST, Severity
 
 _ADDRESS = re.compile(r"((https?://[^\s/?#]|file:///)[^\s?#]*)?")
 OWN_FILE = "tflint-gpu.toml"
@@ -146,6 +145,8 @@ def _version(value: object) -> str:
 
 
 def _memory(value: object) -> str:
+    from tflint_gpu.targets import memory_size
+
     if not isinstance(value, str) or memory_size(value) is None:
         raise TypeError('a size such as "24GiB" or "8GB"')
     return value.strip()

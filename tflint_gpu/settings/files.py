@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.settings.config import Settings, SettingsResolver
-from tflint_gpu.text.bytesearch import imported, mentions_tensorflow
-from tflint_gpu.text.decoding import NOTEBOOK_ENDING
+from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING, imported, mentions_tensorflow
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
+NOTEBOOK_ENDING = ".ipynb"
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
 from tflint_gpu.text.source import SourceFile
-
-NOTEBOOK_ENDING = ".ipynb"
 
 
 def decode_source(data: bytes, path: Path, name: str | None = None) -> SourceFile:

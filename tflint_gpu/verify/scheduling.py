@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflint_gpu.verify.bench import verify
@@ -103,10 +103,10 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
         results.append(result)
         yield Known(number, result, number + 1)
     while (left := end - time.monotonic()) > 0:
-        open_ones = [number for number, result in enumerate(results) if wants_more(result, setup)]
-        if not open_ones:
+        urgent = most_urgent(dict(enumerate(results)), setup)
+        if urgent is None:
             break
-        number = min(open_ones, key=lambda one: (_urgency(results[one]), one))
+        number = urgent
         had = len(results[number].before)
         for result in verify(results[number].case, setup, left, known=results[number], rounds=INSTALMENT):
             results[number] = result
@@ -115,10 +115,16 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
             results[number] = dataclasses.replace(results[number], is_cut=False)
             break
     for number, result in enumerate(results):
-        yield Known(number, _with_missing_rounds(result, setup), len(cases))
+        yield Known(number, concluded(result, setup), len(cases))
 
 
-def _with_missing_rounds(result: Verification, setup: Setup) -> Verification:
+def most_urgent(results: Mapping[int, Verification], setup: Setup) -> int | None:
+    """Which of some cases, by number, gets the next rounds; None where none wants any."""
+    open_ones = [number for number, result in results.items() if wants_more(result, setup)]
+    return min(open_ones, key=lambda one: (_urgency(results[one]), one), default=None)
+
+
+def concluded(result: Verification, setup: Setup) -> Verification:
     """The result with the reason why it rests on fewer rounds than it might."""
     verdict = result.verdict
     if verdict.verdict == "not run" or not wants_more(result, setup) or "budget" in verdict.reason:

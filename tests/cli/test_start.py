@@ -1,0 +1,47 @@
+"""Protects the start: a run imports what it needs, and no more."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+_PROGRAM = """
+import atexit, os, sys
+atexit.register(print, "unused")
+leave = os._exit
+def told(code):
+    print(sorted(sys.modules), file=sys.stderr)
+    sys.stderr.flush()
+    leave(code)
+os._exit = told
+sys.argv[1:] = ["check", "--isolated", "--exit-zero", "-"]
+from tflint_gpu.cli import main
+main()
+"""
+_NOT_OURS = {"tensorflow", "keras", "numpy", "flake8", "pygls", "ray", "jinja2", "matplotlib", "watchdog", "pynvml"}
+
+
+def imported(source: str) -> set[str]:
+    """The modules that a check of standard input has imported at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], input=source, capture_output=True, text=True, timeout=600, check=True
+    )
+    return set(ast.literal_eval(done.stderr.splitlines()[-1]))
+
+
+def test_a_file_without_tensorflow_needs_neither_a_parser_nor_the_model_nor_findings() -> None:
+    modules = imported("import json\n\nprint(json.dumps([1]))\n")
+    ours = {name for name in modules if name.startswith("tflint_gpu")}
+    heavy = ("checking.engine", "diagnostics", "model", "rules", "targets", "text.source", "verify")
+    assert not {name for name in ours if name.removeprefix("tflint_gpu.").startswith(heavy)}
+    assert not modules & (_NOT_OURS | {"libcst", "packaging", "json", "importlib.metadata", "subprocess"})
+
+
+def test_a_file_with_tensorflow_imports_only_the_parts_that_its_rules_ask() -> None:
+    modules = imported("import tensorflow as tf\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n")
+    needless = {
+        f"tflint_gpu.model.{one}" for one in ("networks.trainings", "tensorflow.validations", "tensorflow.growth")
+    }
+    assert "tflint_gpu.model.python.inference" in modules and not modules & needless
+    assert not modules & _NOT_OURS and not {name for name in modules if name.startswith("tflint_gpu.verify")}
