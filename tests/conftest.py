@@ -63,6 +63,9 @@ class SourceOnly:
     def span(self, node: Any) -> tuple[int, int]:
         return node.start, node.end
 
+    def fitted(self, node: Any, code: str) -> str:
+        return code
+
 
 class FindsWords(Rule):
     """Finds each `word` in the source and offers to replace it."""

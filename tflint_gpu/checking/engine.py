@@ -357,10 +357,8 @@ class Batch:
 
 def placed(fix: rules_api.Fix, file: File) -> Fix | None:
     """A fix with offsets instead of nodes; None if it spans cells of a notebook, or cannot stand in an f-string."""
-    from tflint_gpu.model.python.quoting import within_text
-
     source = file.source
-    texts = [within_text(file, edit.node, edit.text) for edit in fix.edits]
+    texts = [file.fitted(edit.node, edit.text) for edit in fix.edits]
     edits = [
         placed_edit(source, file.span(edit.node), text, edit.where)
         for edit, text in zip(fix.edits, texts, strict=True)

@@ -16,6 +16,7 @@ from tflint_gpu.model.python.flow import Flow
 from tflint_gpu.model.python.imports import Imports
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.names import Names
+from tflint_gpu.model.python.quoting import within_text
 from tflint_gpu.model.python.scopes import Scope
 from tflint_gpu.model.python.spans import Spans
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, dotted_name, method_name
@@ -99,6 +100,10 @@ class File:
         """The text of a node, as it stands in the file."""
         start, end = self.span(node)
         return self.source.text[start:end]
+
+    def fitted(self, node: Node, code: str) -> str | None:
+        """Code with such quotes that it may stand in a node's place or beside it; None where none will do."""
+        return within_text(self.tree, node, code)
 
     def span(self, node: Node) -> tuple[int, int]:
         """Character offsets of a node's own syntax: without surrounding whitespace."""

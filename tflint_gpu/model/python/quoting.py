@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.python.tree import Tree
 
 
-def within_text(file: File, node: Node, code: str) -> str | None:
+def within_text(tree: Tree, node: Node, code: str) -> str | None:
     """Code as it may stand in the place of a node, or beside it.
 
     Returns:
         The code, with the other quotes where it comes into an f-string that has these; None where neither will do.
     """
-    strings = [one for one in file.tree.ancestors(node) if isinstance(one, cst.FormattedString)]
+    strings = [one for one in tree.ancestors(node) if isinstance(one, cst.FormattedString)]
     if not strings:
         return code
     if len(strings) > 1 or "\\" in code or "\n" in code:
