@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.checking.workers import with_large_stack
-from tflint_gpu.cli.verify import _findings
+from tflint_gpu.cli.flagged import findings
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.verify.bench import verify
@@ -77,7 +77,7 @@ def _cases(folder: Path, python: str) -> list[Case]:
     """All experiments on the findings of one repository."""
     resolver = SettingsResolver(Options(), None, True, folder)
     files = Discovery(resolver, folder).find(["."])
-    return without_missing_modules(list(plan(*_findings(resolver, files, folder))), python)
+    return without_missing_modules(list(plan(*findings(resolver, files, folder))), python)
 
 
 class _Sample:

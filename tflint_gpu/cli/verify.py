@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,8 @@ import click
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import list_option, overrides
 from tflint_gpu.cli.consent import announce
+from tflint_gpu.cli.flagged import findings
+from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
 from tflint_gpu.cli.option_values import environment, seconds, size
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
@@ -27,20 +28,16 @@ from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.interrupts import deferred
 
 if TYPE_CHECKING:
-    from tflint_gpu.diagnostics import Diagnostic
+    from tflint_gpu.cli.flagged import Found
     from tflint_gpu.doctor.cards import Choice
     from tflint_gpu.model import Model
-    from tflint_gpu.rule import Finding, Rule
     from tflint_gpu.verify.cluster import Cluster
     from tflint_gpu.verify.reports import Render, Report
     from tflint_gpu.verify.scheduling import Known
     from tflint_gpu.verify.verification import Case, Setup, Verification
 
-    Found = tuple[Rule, Finding, Diagnostic, Model]
-
 NOTHING_RUN = 3
 RUN_REPORT = "tflint-gpu-run.json"
-_SECONDS_TO_ANSWER = 60
 _MOST_PLACES = 10
 _NOT_REPEATED = (
     "select",
@@ -156,7 +153,7 @@ class Verify:
             tell(f"warning: {warning}")
         cluster = self._cluster()
         choice = self._choose_device() if cluster is None else self._choice_of(cluster)
-        tensorflow = _tensorflow_version(self.given["python"])
+        tensorflow = version_of_tensorflow(self.given["python"])
         setup = self._setup(choice)
         cases = self._planned(resolver, files)
         self._try_outputs()
@@ -171,7 +168,7 @@ class Verify:
             return FAILED
         if any(result.gpu_unused for result in report.results):
             unused = {result.case.diagnostic.filename for result in report.results if result.gpu_unused}
-            why = _why_unused(self.given["python"], [self.here / name for name in sorted(unused)])
+            why = why_unused(self.given["python"], [self.here / name for name in sorted(unused)])
             tell(f"error: a GPU was chosen and TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report.results)
@@ -222,7 +219,7 @@ class Verify:
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""
-        found, models = _findings(resolver, files, self.here)
+        found, models = findings(resolver, files, self.here)
         wanted = self.given["at"]
         if wanted is None:
             return found, models
@@ -260,7 +257,7 @@ class Verify:
         except ValueError as error:
             raise click.UsageError(f"--device: {error}") from error
         if choice.gpu is None and wanted.startswith("gpu"):
-            why = choice.note if choice.others else _why_unused(self.given["python"])
+            why = choice.note if choice.others else why_unused(self.given["python"])
             raise click.ClickException(f"--device {wanted}: {why}; use --device cpu to measure the CPU")
         return choice
 
@@ -415,71 +412,6 @@ class Verify:
         if not self.given["output"]:
             click.echo()
         return with_large_stack(lambda: show_repairs(report, files, lambda: Engine(resolver, self.here), apply=apply))
-
-
-def _findings(resolver: SettingsResolver, files: Sequence[FileToCheck], here: Path) -> tuple[list[Found], list[Model]]:
-    """The findings, each once, and the files that may be the programs which run them."""
-    from tflint_gpu.checking.engine import Engine
-    from tflint_gpu.text.source import UnreadableSource
-
-    engine = Engine(resolver, here, keeps_files=True)
-    found: dict[tuple[Any, ...], Found] = {}
-    models: dict[Path, Model] = {}
-    for file in files:
-        try:
-            for rule, finding, diagnostic, model in engine.findings(file):
-                found.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
-            program = engine.model_of(file)
-        except (UnreadableSource, OSError, RecursionError) as error:
-            where = f":{error.location}" if isinstance(error, UnreadableSource) else ""
-            tell(f"warning: {file.name}{where} is left out: {error or 'it is nested too deeply'}")
-            continue
-        if program is not None:
-            models[file.path] = program
-            for refusal in program.source.refusals:
-                tell(f"warning: {file.name}:{refusal.location} is left out: {refusal.message}")
-    return [found[key] for key in sorted(found)], list(models.values())
-
-
-def _tensorflow_version(python: str) -> str:
-    """The version of the TensorFlow that the programs will use.
-
-    Raises:
-        click.ClickException: there is no such interpreter, or it has no TensorFlow.
-    """
-    code = (
-        "import importlib.metadata as m\n"
-        "for name in ('tensorflow', 'tensorflow-cpu', 'tf-nightly', 'tensorflow-macos', 'tensorflow-rocm'):\n"
-        "    try: print(m.version(name)); break\n"
-        "    except m.PackageNotFoundError: pass\n"
-    )
-    try:
-        done = subprocess.run(
-            [python, "-c", code], capture_output=True, text=True, timeout=_SECONDS_TO_ANSWER, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise click.ClickException(f"--python {python}: cannot be run: {error}") from error
-    version = done.stdout.strip()
-    if not version:
-        raise click.ClickException(
-            f'{python} has no TensorFlow: install it there (`pip install "tflint-gpu[verify]"`), '
-            "or name the interpreter that has it with --python"
-        )
-    return version
-
-
-def _why_unused(python: str, programs: Sequence[Path] = ()) -> str:
-    """What `doctor` finds first, and what to do about it.
-
-    Arguments:
-        programs: those that used none, of which each may hide the cards by itself.
-    """
-    from tflint_gpu.doctor.absence import in_a_sentence, why_unused
-    from tflint_gpu.doctor.cards import survey
-    from tflint_gpu.doctor.program import read_settings
-
-    settings = [setting for one in programs if one.is_file() for setting in read_settings(one, Path.cwd())]
-    return in_a_sentence(why_unused(survey(), python, settings))
 
 
 def _exit_code(results: Sequence[Verification]) -> int:

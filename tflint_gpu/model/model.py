@@ -106,7 +106,6 @@ class Model:
     """
 
     def __init__(self, file: File, project: Project) -> None:
-
         self.file = file
         self.project = project
         self.inference = Inference(project, LIBRARY, file)

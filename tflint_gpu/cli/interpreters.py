@@ -1,0 +1,52 @@
+"""The interpreter that runs checked programs: its TensorFlow, and why that uses no GPU."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+_SECONDS_TO_ANSWER = 60
+
+
+def version_of_tensorflow(python: str) -> str:
+    """The version of the TensorFlow that the programs will use.
+
+    Raises:
+        click.ClickException: there is no such interpreter, or it has no TensorFlow.
+    """
+    code = (
+        "import importlib.metadata as m\n"
+        "for name in ('tensorflow', 'tensorflow-cpu', 'tf-nightly', 'tensorflow-macos', 'tensorflow-rocm'):\n"
+        "    try: print(m.version(name)); break\n"
+        "    except m.PackageNotFoundError: pass\n"
+    )
+    try:
+        done = subprocess.run(
+            [python, "-c", code], capture_output=True, text=True, timeout=_SECONDS_TO_ANSWER, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise click.ClickException(f"--python {python}: cannot be run: {error}") from error
+    version = done.stdout.strip()
+    if not version:
+        raise click.ClickException(
+            f'{python} has no TensorFlow: install it there (`pip install "tflint-gpu[verify]"`), '
+            "or name the interpreter that has it with --python"
+        )
+    return version
+
+
+def why_unused(python: str, programs: Sequence[Path] = ()) -> str:
+    """What `doctor` finds first, and what to do about it.
+
+    Arguments:
+        programs: those that used none, of which each may hide the cards by itself.
+    """
+    from tflint_gpu.doctor import absence
+    from tflint_gpu.doctor.cards import survey
+    from tflint_gpu.doctor.program import read_settings
+
+    settings = [setting for one in programs if one.is_file() for setting in read_settings(one, Path.cwd())]
+    return absence.in_a_sentence(absence.why_unused(survey(), python, settings))
