@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.model.networks.sizes import as_bytes
 from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.first_looks import makes_arrays
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class EmbeddedArrayInGraph(Rule):
     name = "embedded-array"
     markers = ((*MARKERS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
     near_markers = (b"load_data", b".zeros(", b".ones(", b".full(", b".empty(", b".arange(", b"random", b"rng.")
+    questions = (makes_arrays,)
     skips_tests = True
     skips_graphs = True
 

@@ -38,6 +38,11 @@ _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
 _DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX | POLICY_SETTERS)
 _CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
 _LAYERS = WEIGHTED | {"__init__"}
+ARRAY_MAKERS = frozenset(
+    "zeros ones empty full random random_sample standard_normal rand randn normal uniform randint integers arange eye "
+    "linspace load_data".split()
+)
+"""The last parts of the names by which NumPy, its generators and Keras's data sets make arrays of known sizes."""
 _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 
 
@@ -304,6 +309,14 @@ def trains_when_run(look: Look) -> bool:
 def calls_python_functions(look: Look) -> bool:
     """Whether something is run by `tf.py_function` and the like."""
     return any(call.last in _PYTHON_FUNCTIONS or not _PYTHON_FUNCTIONS.isdisjoint(call.given) for _, call in look.calls)
+
+
+def makes_arrays(look: Look) -> bool:
+    """Whether something makes a NumPy array of some size, or loads one of Keras's."""
+    return any(
+        call.last in ARRAY_MAKERS and (call.last == "load_data" or sketch.library(call.name) != "tensorflow")
+        for sketch, call in look.calls
+    )
 
 
 def maps_rows(look: Look) -> bool:
