@@ -92,7 +92,7 @@ def machines() -> Iterator[Any]:
 
 def test_each_machine_is_a_place_and_every_case_is_answered_in_its_place(machines: Any, tmp_path: Path) -> None:
     cluster = Cluster(measure_one=lambda case, *_: decided(case))
-    assert len(cluster.places) == 2
+    assert len(cluster.slots) == 2
     cases, setup = planned()
     known = list(cluster.measure(cases, planned, setup, 600.0))
     last = {one.number: one.verification for one in known}

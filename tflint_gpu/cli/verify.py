@@ -345,7 +345,7 @@ class Verify:
             choice = cluster.ask(self._choose_device)
         except NoCluster as error:
             raise click.ClickException(f"--executor ray: {error}") from error
-        places = len(cluster.places)
+        places = len(cluster.slots)
         return replace(choice, note=f"{choice.note}; " * bool(choice.note) + f"on Ray, {places} at a time")
 
     def _on_cluster(self, cluster: Cluster, cases: Sequence[Case], setup: Setup) -> Iterator[Known]:

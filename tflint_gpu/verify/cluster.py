@@ -32,7 +32,7 @@ _SECONDS_TO_END = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Slot:
     """Where one experiment at a time may run.
 
     Arguments:
@@ -49,7 +49,7 @@ class _Turn:
     """A case that is being measured somewhere."""
 
     number: int
-    place: Place
+    slot: Slot
 
 
 @dataclass(slots=True)
@@ -65,17 +65,17 @@ class Cluster:
 
     wants_gpu: bool | None = None
     measure_one: Measure | None = None
-    places: tuple[Place, ...] = ()
+    slots: tuple[Slot, ...] = ()
     _ray: Any = None
     _running: dict[Any, _Turn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ray = connected()
-        self.places = tuple(self._found())
-        if not self.places:
+        self.slots = tuple(self._found())
+        if not self.slots:
             raise NoCluster("no machine of the Ray cluster has a processor to give")
 
-    def _found(self) -> Iterator[Place]:
+    def _found(self) -> Iterator[Slot]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as Node
 
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
@@ -88,17 +88,17 @@ class Cluster:
             if has_cards and self.wants_gpu is not False:
                 for number in range(int(resources.get("GPU", 0))):
                     options = {"num_gpus": 1, "num_cpus": min(1, resources.get("CPU", 0)), "scheduling_strategy": there}
-                    yield Place(options, f"{host}, card {number + 1}")
+                    yield Slot(options, f"{host}, card {number + 1}")
             elif resources.get("CPU", 0) >= 1:  # what is timed shares its machine with no other experiment
-                yield Place({"num_cpus": resources["CPU"], "scheduling_strategy": there}, host)
+                yield Slot({"num_cpus": resources["CPU"], "scheduling_strategy": there}, host)
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
         """What the first place answers: a question that is to be asked where experiments run."""
-        task = self._ray.remote(lambda: question()).options(**self.places[0].options)
+        task = self._ray.remote(lambda: question()).options(**self.slots[0].options)
         try:
             answer: Answer = self._ray.get(task.remote())
         except self._ray.exceptions.RayError as error:
-            raise NoCluster(f"{self.places[0].name} does not answer: {error}") from error
+            raise NoCluster(f"{self.slots[0].name} does not answer: {error}") from error
         return answer
 
     def measure(self, cases: Sequence[Case], plan: Plan, setup: Setup, seconds: float) -> Iterator[Known]:
@@ -121,7 +121,7 @@ class Cluster:
         results: list[Verification | None] = [None] * len(cases)
         lost = [0] * len(cases)
         looks = list(reversed(range(len(cases))))
-        free = list(self.places)
+        free = list(self.slots)
         given_up: set[int] = set()
         try:
             while True:
@@ -130,7 +130,7 @@ class Cluster:
                     busy = {turn.number for turn in self._running.values()} | given_up
                     if looks:
                         number, rounds = looks.pop(), LOOK
-                        wait = min(left, max(left * len(self.places) / (len(looks) + 1), SHORTEST_LOOK))
+                        wait = min(left, max(left * len(self.slots) / (len(looks) + 1), SHORTEST_LOOK))
                     else:
                         known = {n: one for n, one in enumerate(results) if one is not None and n not in busy}
                         urgent = most_urgent(known, setup)
@@ -142,7 +142,7 @@ class Cluster:
                     break
                 done, _ = self._ray.wait(list(self._running), num_returns=1)
                 turn = self._running.pop(done[0])
-                free.append(turn.place)
+                free.append(turn.slot)
                 before, found = results[turn.number], self._answer(done[0])
                 if found is None:
                     lost[turn.number] += 1
@@ -165,7 +165,7 @@ class Cluster:
     def _start(
         self, shared: Any, turn: _Turn, case: Case, known: Verification | None, seconds: float, rounds: int
     ) -> None:
-        task = self._ray.remote(_measure_here).options(max_retries=0, **turn.place.options)
+        task = self._ray.remote(_measure_here).options(max_retries=0, **turn.slot.options)
         light = None if known is None else dataclasses.replace(known, case=_NO_CASE)
         ref = task.remote([shared], turn.number, _key(case), seconds, light, rounds)
         self._running[ref] = turn
