@@ -51,8 +51,13 @@ def interpreters() -> list[str]:
     for version in pythons_allowed():
         name = f"python{version}"
         there = [shutil.which(name), *map(str, sorted(beside.glob(f"{version}.*/bin/{name}")))]
-        found += [next(path for path in there if path)] if any(there) else []
+        found += [path for path in there if path and _starts(path)][:1]
     return [found[0], found[-1]] if len(found) > 1 else found
+
+
+def _starts(python: str) -> bool:
+    """Whether it is an interpreter: pyenv leaves a name in the path also where it is switched off."""
+    return subprocess.run([python, "--version"], capture_output=True, timeout=60).returncode == 0
 
 
 @pytest.fixture(scope="module")
