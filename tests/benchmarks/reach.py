@@ -89,16 +89,16 @@ class _Sample:
 
     def of(self, repository: str, cases: Sequence[Case]) -> Iterator[Case]:
         """The cases of those findings of a repository that are taken."""
-        findings: dict[str, list[Case]] = defaultdict(list)
+        by_finding: dict[str, list[Case]] = defaultdict(list)
         for case in cases:
             if _requirement(case) not in NOT_FOR_A_CPU and case.reason != NOTHING_TO_SEE:
-                findings[_finding(repository, case)].append(case)
-        ranked = sorted(findings, key=lambda key: (key.rpartition(" ")[2], self._random.random()))
+                by_finding[_finding(repository, case)].append(case)
+        ranked = sorted(by_finding, key=lambda key: (key.rpartition(" ")[2], self._random.random()))
         for finding in ranked:
             self._until_next -= 1
             if self._until_next < 0:
                 self._until_next = self._every - 1
-                yield from findings[finding]
+                yield from by_finding[finding]
 
 
 def _finding(repository: str, case: Case) -> str:

@@ -81,7 +81,7 @@ def test_one_thread_that_is_done_leaves_the_other_its_way() -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def parse_slowly() -> None:
-        with unchecked():
+        with unchecked:
             entered.set()
             leave.wait()
 

@@ -69,7 +69,7 @@ class Imports:
             name = rest.partition(".")[0]
             statement, text = f"from {home} import {name}", rest
             fits = first == "keras" and home is not None and bool(name)
-        if not fits or name in self._used:
+        if not fits or name in self.tree.uses:
             return None
         return Spelling(text, statement, self.last)
 
@@ -91,10 +91,6 @@ class Imports:
                 elif isinstance(small, cst.Import):
                     found.update(dotted_name(alias.name) or "" for alias in small.names)
         return frozenset(found)
-
-    @cached_property
-    def _used(self) -> frozenset[str]:
-        return frozenset(self.tree.uses)
 
     def _is_setting(self, statement: cst.SimpleStatementLine) -> bool:
         """`os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"`, `sys.path.append(...)`, `warnings.filterwarnings("ignore")`."""

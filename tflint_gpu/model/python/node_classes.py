@@ -17,8 +17,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 from abc import ABCMeta
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import libcst as cst
@@ -30,9 +30,7 @@ _FREQUENT = (  # all but one node in thirty of user code, blanks apart
     cst.RightSquareBracket, cst.Expr, cst.Comment, cst.BinaryOperation, cst.SubscriptElement, cst.Tuple, cst.Subscript,
     cst.Index, cst.Parameters, cst.FunctionDef, cst.LeftParen, cst.RightParen, cst.List, cst.Return,
 )  # fmt: skip
-_lock = threading.Lock()
 _shared: dict[str, Any] = {"checked": True, "factory_is_asked": object()}
-_parsing = 0
 
 
 class _PlainMeta(ABCMeta):
@@ -41,19 +39,36 @@ class _PlainMeta(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
 
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Nodes are made without checks until the last thread that asked for it is done."""
-    global _parsing
-    with _lock:
-        _parsing += 1
-        _shared["checked"] = False
-    try:
-        yield
-    finally:
-        with _lock:
-            _parsing -= 1
-            _shared["checked"] = not _parsing
+class UntilTheLast(AbstractContextManager[None]):
+    """A state that begins with the first thread that asks for it, and ends with the last one that is done.
+
+    Arguments:
+        change: begins it, given True, and ends it, given False.
+    """
+
+    def __init__(self, change: Callable[[bool], None]) -> None:
+        self._change = change
+        self._lock = threading.Lock()
+        self._threads = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._threads += 1
+            self._change(True)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._threads -= 1
+            if not self._threads:
+                self._change(False)
+
+
+def _leave_out_checks(begins: bool) -> None:
+    _shared["checked"] = not begins
+
+
+unchecked = UntilTheLast(_leave_out_checks)
+"""Nodes are made without checks meanwhile."""
 
 
 def _constructor(kind: type) -> str:

@@ -6,18 +6,12 @@ be changed, so one node stands for all of the same text: a twentieth of the time
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import libcst as cst
 
-from tflint_gpu.model.python.node_classes import unchecked
+from tflint_gpu.model.python.node_classes import UntilTheLast, unchecked
 
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
-_lock = threading.Lock()
-_parsing = 0
 
 
 def parse_module(code: str) -> cst.Module:
@@ -27,24 +21,8 @@ def parse_module(code: str) -> cst.Module:
         libcst.ParserSyntaxError: the code does not parse.
         Exception: what else the native parser raises, such as ValueError for broken literals.
     """
-    with unchecked(), _sharing_blanks():
+    with unchecked, _sharing_blanks:
         return cst.parse_module(code)
-
-
-@contextmanager
-def _sharing_blanks() -> Iterator[None]:
-    """One node stands for all blanks of one text until the last thread that asked for it is done."""
-    global _parsing
-    with _lock:
-        _parsing += 1
-        cst.SimpleWhitespace = _blanks  # type: ignore[assignment, misc]  # the native parser looks it up there
-    try:
-        yield
-    finally:
-        with _lock:
-            _parsing -= 1
-            if not _parsing:
-                cst.SimpleWhitespace = _BLANKS  # type: ignore[assignment, misc]
 
 
 class _Known(dict[str, cst.SimpleWhitespace]):
@@ -63,3 +41,12 @@ _known = _Known()
 def _blanks(value: str) -> cst.SimpleWhitespace:
     """The node of some blanks."""
     return _known[value]
+
+
+def _share_blanks(begins: bool) -> None:
+    # The native parser looks the class up there.
+    cst.SimpleWhitespace = _blanks if begins else _BLANKS  # type: ignore[assignment, misc]
+
+
+_sharing_blanks = UntilTheLast(_share_blanks)
+"""One node stands for all blanks of one text meanwhile."""
