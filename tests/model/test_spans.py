@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from tflint_gpu.model.python.parsing import parse_module, parse_whole
 from tflint_gpu.model.python.spans import Spans, spans_of
 from tflint_gpu.model.python.tree import Tree
 
@@ -24,22 +25,23 @@ PROGRAMS = {
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_one_statement_and_the_whole_tree_agree(text: str) -> None:
     """Protects every position in every report."""
-    module = cst.parse_module(text)
-    tree = Tree(module)
+    module = parse_whole(text)
+    tree = Tree(parse_module(text))
     expected = spans_of(module, text)
-    for call in tree.calls:
+    for call, other in zip(tree.calls, Tree(module).calls, strict=True):
         spans = Spans(tree, text)
-        assert spans.of(call, call) == expected[call]
-        assert text[slice(*spans.of(call.func, call))] == module.code_for_node(call.func)
+        assert spans.of(call, call) == expected[other]
+        assert text[slice(*spans.of(call.func, call))] == module.code_for_node(other.func)
 
 
 def test_one_statement_is_written_and_not_the_file() -> None:
     """Protects the reason for all this: a place in one function costs that function."""
     text = "class A:\n    def b(self):\n        c(1)\n\n    def d(self):\n        e(1)\n\n\nf(1)\n"
-    tree = Tree(cst.parse_module(text))
+    tree = Tree(parse_module(text))
     spans = Spans(tree, text)
     first, second, third = tree.calls
     spans.of(first, first)
+    assert first in spans._known
     assert second not in spans._known
     assert third not in spans._known
 
@@ -47,7 +49,7 @@ def test_one_statement_is_written_and_not_the_file() -> None:
 def test_a_node_that_the_traversal_leaves_out() -> None:
     """Protects places such as a method's name or a comma, whatever stands near."""
     text = "a.b(1)\nc.d(\n    2, 3)\n"
-    tree = Tree(cst.parse_module(text))
+    tree = Tree(parse_module(text))
     call = tree.calls[1]
     assert isinstance(call.func, cst.Attribute)
     assert text[slice(*Spans(tree, text).of(call.func.attr, call))] == "d"
@@ -57,7 +59,7 @@ def test_a_node_that_the_traversal_leaves_out() -> None:
 def test_where_python_reads_other_statements() -> None:
     """Protects files that only libcst parses: the whole tree is written."""
     text = "a(1)\nprint(b(2))\n"
-    tree = Tree(cst.parse_module(text))
+    tree = Tree(parse_module(text))
     spans = Spans(tree, text)
     spans.__dict__["_python"] = None
     assert spans.of(tree.calls[2], tree.calls[2]) == (text.index("b(2)"), text.index("b(2)") + 4)

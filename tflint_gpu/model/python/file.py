@@ -96,6 +96,18 @@ class File:
         text = self.source.line(self.source.row(start))
         return text[: len(text) - len(text.lstrip())]
 
+    def comment_behind(self, statement: Node) -> bool:
+        """Whether a comment stands behind a statement, on its line."""
+        end = self.span(statement)[1]
+        return self.source.text[end : self.source.end_of_line(end)].lstrip().startswith("#")
+
+    def comment_above(self, statement: Node) -> bool:
+        """Whether the lines right above a statement, empty ones apart, are comments."""
+        row = self.source.row(self.span(statement)[0]) - 1
+        while row > 0 and not self.source.line(row).strip():
+            row -= 1
+        return row > 0 and self.source.line(row).lstrip().startswith("#")
+
     def code(self, node: Node) -> str:
         """The text of a node, as it stands in the file."""
         start, end = self.span(node)

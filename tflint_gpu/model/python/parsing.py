@@ -1,13 +1,19 @@
-"""libcst's parser, with fewer nodes and without the checks of those that are made by hand (`node_classes`).
+"""The tree of a module: libcst's nodes, made of what Python's own parser says where that is possible.
 
-Two nodes in five are the blanks, or the nothing, between two others. They hold a few texts again and again and cannot
-be changed, so one node stands for all of the same text: a twentieth of the time, and less to free.
+libcst's parser makes the others, with fewer nodes and without the checks of those that are made by hand
+(`node_classes`). Two of its nodes in five are the blanks, or the nothing, between two others. They hold a few texts
+again and again and cannot be changed, so one node stands for all of the same text: a twentieth of the time, and less
+to free.
 """
 
 from __future__ import annotations
 
+import ast
+import warnings
+
 import libcst as cst
 
+from tflint_gpu.model.python.conversion import Unlike, converted
 from tflint_gpu.model.python.node_classes import UntilTheLast, unchecked
 
 _BLANKS: type = cst.SimpleWhitespace
@@ -15,7 +21,34 @@ _KEPT_LENGTH = 40
 
 
 def parse_module(code: str) -> cst.Module:
-    """The tree of a module.
+    """The tree of a module: all that means something, of whitespace and brackets no more than the defaults.
+
+    Raises:
+        libcst.ParserSyntaxError: the code does not parse.
+        Exception: what else the native parser raises, such as ValueError for broken literals.
+    """
+    tree = python_tree(code)
+    if tree is not None:
+        try:
+            with unchecked, _sharing_blanks:
+                return converted(tree, code)
+        except (Unlike, RecursionError):
+            pass
+    return parse_whole(code)
+
+
+def python_tree(code: str) -> ast.Module | None:
+    """What Python's own parser makes of some code; None for what only libcst takes for Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def parse_whole(code: str) -> cst.Module:
+    """The tree of a module by libcst's own parser, whitespace and all.
 
     Raises:
         libcst.ParserSyntaxError: the code does not parse.

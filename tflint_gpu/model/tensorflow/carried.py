@@ -31,7 +31,7 @@ class Place:
         container = expr.value if isinstance(expr, cst.Subscript) else expr
         self.whole = dotted_name(container)
         self.index = expr.slice if isinstance(expr, cst.Subscript) else ()
-        self.key = "".join(file.tree.module.code_for_node(one) for one in self.index)
+        self.key = "".join(file.code(one) for one in self.index)
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class Place:
         if isinstance(expr, cst.Subscript) is not bool(self.key) or self.whole is None:
             return False
         if isinstance(expr, cst.Subscript):
-            code = "".join(self.file.tree.module.code_for_node(one) for one in expr.slice)
+            code = "".join(self.file.code(one) for one in expr.slice)
             return dotted_name(expr.value) == self.whole and code == self.key
         return dotted_name(expr) == self.whole
 

@@ -132,7 +132,7 @@ def _is_list(origin: Origin) -> bool:
 def _name_of(file: File, expr: Expression) -> str:
     if isinstance(expr, cst.Subscript):
         inner = dotted_name(expr.value)
-        return f"{inner}[{file.tree.module.code_for_node(expr.slice[0])}]" if inner else ""
+        return f"{inner}[{file.code(expr.slice[0])}]" if inner else ""
     return dotted_name(expr) or ""
 
 
