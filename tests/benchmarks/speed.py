@@ -113,9 +113,9 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     texts: list[str] = []
     parse_module = clock.timed("parse", project.parse_module)
 
-    def noted(text: str) -> libcst.Module:
+    def noted(text: str, *more: Any) -> libcst.Module:
         texts.append(text)
-        module: libcst.Module = parse_module(text)
+        module: libcst.Module = parse_module(text, *more)
         return module
 
     project.parse_module = noted

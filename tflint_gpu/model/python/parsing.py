@@ -18,16 +18,46 @@ from tflint_gpu.model.python.node_classes import UntilTheLast, unchecked
 
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
+_KEPT_CHARACTERS = 300_000
 
 
-def parse_module(code: str) -> cst.Module:
+class PythonTrees:
+    """What Python's parser makes of texts. A first look, the tree and the places of findings rest on the same.
+
+    The last texts are kept while they are small enough together: a tree takes a hundred times the memory of its text.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, ast.Module | None] = {}
+        self._characters = 0
+
+    def of(self, code: str) -> ast.Module | None:
+        """The tree of some code, which nobody may change; None for what only libcst takes for Python."""
+        if code in self._known:
+            return self._known[code]
+        tree = self._known[code] = python_tree(code)
+        self._characters += len(code)
+        for oldest in list(self._known)[:-1] if self._characters > _KEPT_CHARACTERS else ():
+            del self._known[oldest]
+            self._characters -= len(oldest)
+            if self._characters <= _KEPT_CHARACTERS:
+                break
+        return tree
+
+    def forget(self) -> None:
+        """Let all trees go."""
+        self._known.clear()
+        self._characters = 0
+
+
+def parse_module(code: str, python: PythonTrees | None = None) -> cst.Module:
     """The tree of a module: all that means something, of whitespace and brackets no more than the defaults.
 
     Raises:
         libcst.ParserSyntaxError: the code does not parse.
         Exception: what else the native parser raises, such as ValueError for broken literals.
     """
-    tree = python_tree(code)
+    tree = python_tree(code) if python is None else python.of(code)
     if tree is not None:
         try:
             with unchecked, _sharing_blanks:

@@ -20,7 +20,7 @@ from libcst._nodes.internal import CodegenState  # what cst.Module.code itself w
 
 from tflint_gpu.model.python.children import CHILD_FIELDS, IS_NODE
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing import parse_whole, python_tree
+from tflint_gpu.model.python.parsing import PythonTrees, parse_whole
 from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.model.python.tree import Tree
 from tflint_gpu.text.source import UnreadableSource
@@ -83,10 +83,12 @@ class Spans:
     Arguments:
         tree: of the file.
         text: of which the tree was parsed.
+        python: has perhaps what Python's parser makes of the text.
     """
 
-    def __init__(self, tree: Tree, text: str) -> None:
+    def __init__(self, tree: Tree, text: str, python: PythonTrees | None = None) -> None:
         self._tree = tree
+        self._trees = python or PythonTrees()
         self._text = text
         self._known: dict[Node, Span] = {}
         self._places: dict[Node, dict[Node, int]] = {}
@@ -185,9 +187,9 @@ class Spans:
                 elif IS_NODE[child.__class__] and IS_NODE[counterpart.__class__]:
                     stack.append((child, counterpart))
 
-    @cached_property
+    @property
     def _python(self) -> ast.Module | None:
-        return python_tree(self._text)
+        return self._trees.of(self._text)
 
     @cached_property
     def _line_starts(self) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.flow import exits
 from tflint_gpu.model.python.functions import may_be_replaced
@@ -100,7 +100,7 @@ class Guards:
     def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether running the program surely comes to a place, on a machine with a GPU."""
         for test in self.conditions(file, node):
-            if "__name__" not in file.code(test) and not self.inference.surely(file, test, _lists_devices):
+            if "__name__" not in spelling(test) and not self.inference.surely(file, test, _lists_devices):
                 return False
         function = file.tree.function(node)
         if function is None:
@@ -164,9 +164,7 @@ class Guards:
             return True
         around = [node, *(one for one in file.tree.ancestors(node) if one.__class__ in _DEFINING)]
         return any(
-            _SUGGESTS_VERSION.search(file.tree.module.code_for_node(test))
-            for place in around
-            for test in self.conditions(file, place)
+            _SUGGESTS_VERSION.search(spelling(test)) for place in around for test in self.conditions(file, place)
         )
 
     def depends_on_gpus(self, file: File, node: Node, depth: int = 0) -> bool:
@@ -243,7 +241,7 @@ class Guards:
     def _decorated(self, file: File, function: cst.FunctionDef) -> bool:
         """`@run_gpu_only`, `@pytest.mark.skipif(...)`: the decorator may be the guard."""
         for decorator in function.decorators:
-            text = file.tree.module.code_for_node(decorator.decorator)
+            text = spelling(decorator.decorator)
             if _SUGGESTS_DEVICE.search(text) or "skip" in text:
                 return True
         return False
