@@ -18,6 +18,12 @@ PROGRAMS = {
     "no newline at the end": "a(1)\nb(\n    2,\n    c(3))",
     "other line ends": "a(1)\r\nclass B:\r\n\tdef c(self):\r\n\t\td(1)\r\n\r\n\r\n\te(1)\r\n",
     "continued lines": "a = \\\n    b(1)\nif (x and\n    y(2)):\n  pass; c(1)\n",
+    "blocks in blocks": "def f():\n    if a(1):\n        b(2)\n    elif c(3):\n        d(4)\n    else:\n        try:\n"
+    "            e(5)\n        except G:\n            pass\n        except (H, i(6)):\n            return j(\n7)\n        else:\n"
+    "            k(8)\n        finally:\n            l(9); m(10)\n    for n in o(11):\n        with p(12):\n            q(13)\n"
+    "    else:\n        if r(14): s(15)\n        else:\n            t(16)\n    while u(17): v(18)\n",
+    "what only a function holds": "async def f():\n    await g(1)\n    async with h(2):\n        return i(3), (yield j(4))\n"
+    "    async for k in l(5):\n        break\n    nonlocal m\n    yield from n(6)\n",
     "form feeds": "a(1)\n\x0c\nclass B:\n\x0c\n    c = d(1)\n",
 }
 

@@ -1,7 +1,7 @@
 """Where nodes lie in the text: offsets recorded while libcst's tree of a statement writes itself out again.
 
-The tree of a file has no whitespace, and few files have findings. So the statement around a node, at the top of the
-file or in a class, is parsed once more, by libcst; where the two parsers do not agree on the statements, the file is.
+The tree of a file has no whitespace, and few files have findings. So the innermost statement around a node is parsed
+once more, by libcst; where the two parsers do not agree on the statements, the file is.
 """
 
 from __future__ import annotations
@@ -109,25 +109,25 @@ class Spans:
         return self._known[node]
 
     def _learn_statement(self, node: Node) -> None:
-        """Learn the places in the statement around a node, of the module or of a class."""
+        """Learn the places in the innermost statement around a node that libcst reads by itself."""
         path = [*reversed([node, *self._tree.ancestors(node)])]
-        if self._python is None or path[0] is not self._tree.module or len(path) < 2:
+        if self._python is None or path[0] is not self._tree.module:
             return
-        statements = self._python.body
-        block: Node = self._tree.module
-        for statement, inner in zip(path[1::2], [*path[2::2], None], strict=False):
-            counterpart = self._counterpart(block, statement, statements)
+        around: list[tuple[Node, ast.stmt, ast.stmt]] = []
+        place, statements = 0, self._python.body
+        while place + 1 < len(path):
+            statement = path[place + 1]
+            counterpart = self._counterpart(path[place], statement, statements)
             if counterpart is None:
+                break
+            around.append((statement, *counterpart))
+            inner = _block_in(path, place + 1, counterpart[0])
+            if inner is None:
+                break
+            place, statements = inner
+        for statement, first, last in reversed(around):
+            if self._learn(statement, first, last):
                 return
-            if not (
-                isinstance(statement, cst.ClassDef)
-                and isinstance(counterpart[0], ast.ClassDef)
-                and isinstance(inner, cst.IndentedBlock)
-                and inner is statement.body
-            ):
-                self._learn(statement, *counterpart)
-                return
-            block, statements = inner, counterpart[0].body
 
     def _counterpart(
         self, block: Node, statement: Node, counterparts: list[ast.stmt]
@@ -138,7 +138,7 @@ class Spans:
         place = self._places[block].get(statement)
         return None if place is None else (counterparts[place], counterparts[place + _size(statement) - 1])
 
-    def _learn(self, statement: Node, first: ast.stmt, last: ast.stmt) -> None:
+    def _learn(self, statement: Node, first: ast.stmt, last: ast.stmt) -> bool:
         """Learn the places in a statement: libcst parses its lines, in a block where they are indented."""
         row = min(one.lineno for one in (first, *getattr(first, "decorator_list", ())))
         start, end = self._line_starts[row - 1], self._line_starts[last.end_lineno or row]
@@ -148,12 +148,13 @@ class Spans:
             module = parse_whole(code)
             places = spans_of(module, code)
         except Exception:  # lines that libcst does not read by themselves, or not as Python does
-            return
+            return False
         found: Node = module.body[0]
         if head:
             assert isinstance(found, cst.If)
             found = found.body.body[0]
         self._pair(statement, found, {node: (a - len(head), b - len(head)) for node, (a, b) in places.items()}, start)
+        return True
 
     def _learn_file(self) -> None:
         """Learn all places of the file."""
@@ -198,6 +199,7 @@ class Spans:
 
 
 _BLOCK = "if 1:\n"
+_CLAUSES = frozenset([cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler])
 # What has a place, though no traversal visits it.
 _READ: dict[type, tuple[str, ...]] = {
     cst.Attribute: ("attr",),
@@ -206,6 +208,29 @@ _READ: dict[type, tuple[str, ...]] = {
     cst.Param: ("annotation",),
     cst.AnnAssign: ("annotation",),
 }
+
+
+def _block_in(path: Sequence[Node], place: int, counterpart: ast.stmt) -> tuple[int, list[ast.stmt]] | None:
+    """Where on a path the next block of statements lies, and its counterpart; None if the path ends before.
+
+    Arguments:
+        place: on the path, of a statement.
+    """
+    statement, following = path[place], path[place + 1 : place + 3]
+    if not following:
+        return None
+    inner = following[0]
+    if inner.__class__ is cst.IndentedBlock:
+        return place + 1, counterpart.body  # type: ignore[attr-defined]
+    if inner.__class__ is cst.If and isinstance(counterpart, ast.If):  # `elif`
+        return _block_in(path, place + 1, counterpart.orelse[0])
+    if inner.__class__ not in _CLAUSES or following[-1].__class__ is not cst.IndentedBlock:
+        return None
+    if isinstance(inner, cst.Else | cst.Finally):
+        return place + 2, getattr(counterpart, "orelse" if isinstance(inner, cst.Else) else "finalbody")
+    assert isinstance(statement, cst.Try | cst.TryStar)
+    handlers = [number for number, one in enumerate(statement.handlers) if one is inner]
+    return place + 2, counterpart.handlers[handlers[0]].body
 
 
 def _size(statement: Node) -> int:
