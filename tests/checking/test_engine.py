@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
 import pytest
 
 from tflint_gpu.checking.engine import Engine, FileResult
@@ -189,3 +190,20 @@ def test_an_imported_file_with_ipython_lines_is_read(tmp_path: Path, write_files
     engine = Engine(resolver, tmp_path)
     results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["."])]
     assert [one[:2] for one in found(results)] == [("a.py", "TFG502")]
+
+
+def test_a_file_in_which_libcst_cannot_place_a_finding(
+    tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects against wrong places, and against a crash, should Python's parser take more for Python than libcst's."""
+    write_files({"a.py": TF + "BAD\n", "b.py": TF + "GOOD\n"})
+
+    def refuse(code: str) -> cst.Module:
+        raise cst.ParserSyntaxError("no", lines=[code], raw_line=1, raw_column=0)
+
+    monkeypatch.setattr("tflint_gpu.model.python.spans.parse_whole", refuse)
+    first, second = check(tmp_path, make_rule(markers=()))
+    assert (first.errors, first.is_whole, second.diagnostics) == ((), False, ())
+    assert [(one.code, one.message) for one in first.diagnostics] == [
+        ("TFG000", "Python parses this file, but libcst does not, so it was not checked")
+    ]
