@@ -10,7 +10,7 @@ What is written otherwise than usual (`match`, type parameters, a starred index)
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -215,23 +215,25 @@ class _Statements(Expressions):
         return _expr(self.expression(node.value))
 
 
-_SIMPLE: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Expr: _Statements.expression_statement,
-    ast.Assign: _Statements.assign,
-    ast.AugAssign: _Statements.augmented,
-    ast.AnnAssign: _Statements.annotated,
-    ast.Return: _Statements.return_,
-    ast.Import: _Statements.import_,
-    ast.ImportFrom: _Statements.import_from,
-    ast.Raise: _Statements.raise_,
-    ast.Assert: _Statements.assert_,
-    ast.Delete: _Statements.delete,
-    ast.Global: _Statements.global_,
-    ast.Nonlocal: _Statements.global_,
-    ast.Pass: lambda conversion, node: cst.Pass(),
-    ast.Break: lambda conversion, node: cst.Break(),
-    ast.Continue: lambda conversion, node: cst.Continue(),
-}
+_SIMPLE = Table(
+    {
+        ast.Expr: _Statements.expression_statement,
+        ast.Assign: _Statements.assign,
+        ast.AugAssign: _Statements.augmented,
+        ast.AnnAssign: _Statements.annotated,
+        ast.Return: _Statements.return_,
+        ast.Import: _Statements.import_,
+        ast.ImportFrom: _Statements.import_from,
+        ast.Raise: _Statements.raise_,
+        ast.Assert: _Statements.assert_,
+        ast.Delete: _Statements.delete,
+        ast.Global: _Statements.global_,
+        ast.Nonlocal: _Statements.global_,
+        ast.Pass: lambda conversion, node: cst.Pass(),
+        ast.Break: lambda conversion, node: cst.Break(),
+        ast.Continue: lambda conversion, node: cst.Continue(),
+    }
+)
 _COMPOUND = Table(
     {
         ast.FunctionDef: _Statements.function,
