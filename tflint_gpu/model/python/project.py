@@ -226,9 +226,10 @@ class Project:
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, told from its bytes."""
-        return any(self._matches(path, pattern) for path in self.reached(source))
+        return any(self.matches(path, pattern) for path in self.reached(source))
 
-    def _matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+    def matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project matches a pattern, told from its bytes."""
         key = (path, pattern.pattern)
         if key not in self._matched:
             self._matched[key] = pattern.search(self._read(path) or b"") is not None
