@@ -22,6 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
 
+from forked import ForkedPrograms
 from warm import WITH_ALL_RULES, Warm, as_text
 
 from tflint_gpu.diagnostics import Prediction
@@ -40,6 +41,14 @@ def commands() -> Iterator[Warm]:
         f"from tflint_gpu.cli import {', '.join(modules)}\n"
         f"{WITH_ALL_RULES}"
     )
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[ForkedPrograms]:
+    """Programs that use TensorFlow, with one import of it for all tests."""
+    running = ForkedPrograms()
     yield running
     running.close()
 
