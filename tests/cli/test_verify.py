@@ -53,7 +53,7 @@ def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
 
 def test_a_silent_cpu_is_confirmed_and_every_line_says_that_it_was_the_cpu(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(DEVICE)
-    done = run(tmp_path, "--yes", "--select", "TFG501", ".")
+    done = run(tmp_path, "--yes", "--runs", "2", "--select", "TFG501", ".")
     assert done.returncode == 1, done.stderr
     line = next(line for line in done.stdout.splitlines() if "train.py:4" in line)
     assert "confirmed" in line and "CPU" in line
@@ -222,7 +222,7 @@ def test_synthetic_workloads_run_nothing_of_the_checked_code(tmp_path: Path) -> 
     (tmp_path / "train.py").write_text(
         DEVICE.replace("\nwith", '\nopen("ran", "w").close()\nraise SystemExit("user code")\nwith')
     )
-    done = run(tmp_path, "--yes", "--select", "TFG501", "--synthetic", "--output-format", "json", ".")
+    done = run(tmp_path, "--yes", "--runs", "2", "--select", "TFG501", "--synthetic", "--output-format", "json", ".")
     assert done.returncode == 1, done.stderr
     assert results(done)[0]["verdict"] == "confirmed" and not (tmp_path / "ran").exists()
 
