@@ -238,6 +238,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.campaign
 def test_a_gpu_that_was_asked_for_and_is_not_used_is_exit_code_2_with_doctors_reason(tmp_path: Path) -> None:
     """Protects against "confirmed on the GPU" from a TensorFlow that computes on the CPU."""
     (tmp_path / "train.py").write_text(LOOP)
