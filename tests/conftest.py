@@ -16,9 +16,14 @@ import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, where Ctrl-C would reach no test
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as below `nohup`: what the tests start would inherit it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
+
+from forked import ForkedPrograms
+from warm import WITH_ALL_RULES, Warm, as_text
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
@@ -27,21 +32,38 @@ from tflint_gpu.text.source import SourceFile
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Warm]:
+    """What `python -m tflint_gpu` imports to check, in one process for all tests."""
+    modules = ("check", "fixing", "narrowing", "reporting", "rule")
+    running = Warm(
+        "from tflint_gpu.checking import cache, engine, fixes, silencing, workers\n"
+        f"from tflint_gpu.cli import {', '.join(modules)}\n"
+        f"{WITH_ALL_RULES}"
+    )
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[ForkedPrograms]:
+    """Programs that use TensorFlow, with one import of it for all tests."""
+    running = ForkedPrograms()
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def tflint(tmp_path: Path) -> Command:
+def tflint(tmp_path: Path, commands: Warm) -> Command:
     """Run `python -m tflint_gpu` in the test's own directory."""
 
     def run(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
-        return subprocess.run(
-            [sys.executable, "-m", "tflint_gpu", *arguments],
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            env={**inherited, **environment},
+        data = None if stdin is None else stdin.encode()
+        done = commands.run(
+            "tflint_gpu", *arguments, cwd=tmp_path, stdin=data, environment={**inherited, **environment}
         )
+        return as_text(done)
 
     return run
 

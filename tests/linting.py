@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from warm import Warm
 
 CODE = "TFG302"  # the examples speak about one real rule: misplaced-prefetch
 FLAGGED = """\
@@ -21,18 +22,17 @@ def train(model, xs):
 """
 MESSAGE = f"{CODE} `prefetch` stands before `map`"
 PLACE = f"6:13: {MESSAGE}"
+UTF_8 = {"PYTHONIOENCODING": "utf-8"}
 Flake8 = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def run_flake8(
-    *arguments: str, cwd: Path, stdin: str | bytes | None = None, **environment: str
+    warm: Warm, *arguments: str, cwd: Path, stdin: str | bytes | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run flake8 in a directory."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
-    command = [sys.executable, "-m", "flake8", *arguments]
-    given = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
-    done = subprocess.run(command, cwd=cwd, input=data, capture_output=True, timeout=600, env=given)
-    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+    done = warm.run("flake8", *arguments, cwd=cwd, stdin=data, environment={**os.environ, **UTF_8, **environment})
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def codes(done: subprocess.CompletedProcess[str]) -> list[str]:

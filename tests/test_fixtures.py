@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm import Warm, as_text
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 _MEMORY = "--gpu-memory=4GiB"  # the card of those who ask
@@ -42,11 +41,10 @@ def _annotated() -> set[Place]:
 
 
 @pytest.fixture(scope="module")
-def reported() -> set[Place]:
+def reported(commands: Warm) -> set[Place]:
     """What the command reports for all fixtures, as a user would run it."""
     options = ["--isolated", "--no-cache", _MEMORY, "--output-format", "json"]
-    command = [sys.executable, "-m", "tflint_gpu", "check", *options, "."]
-    result = subprocess.run(command, cwd=FIXTURES, capture_output=True, text=True, check=False)
+    result = as_text(commands.run("tflint_gpu", "check", *options, ".", cwd=FIXTURES))
     assert result.returncode == 1, result.stderr
     return {
         (Path(d["filename"]).relative_to(FIXTURES).as_posix(), d["cell"] or 0, d["location"]["row"], d["code"])
@@ -81,12 +79,11 @@ def test_each_program_has_a_clean_twin() -> None:
 
 
 @pytest.mark.parametrize("folder", sorted(p.name for p in FIXTURES.iterdir() if p.is_dir()))
-def test_fixes_are_those_beside_the_programs(folder: str) -> None:
+def test_fixes_are_those_beside_the_programs(folder: str, commands: Warm) -> None:
     """Protects the text of every fix, safe and unsafe: `fixes.diff` in each folder of questions.
 
     A wanted change: `cd fixtures && tflint-gpu check --isolated --no-cache --diff --unsafe-fixes FOLDER > FOLDER/fixes.diff`.
     """
     options = ["--isolated", "--no-cache", "--diff", "--unsafe-fixes"]
-    command = [sys.executable, "-m", "tflint_gpu", "check", *options, folder]
-    result = subprocess.run(command, cwd=FIXTURES, capture_output=True, text=True, check=False)
+    result = as_text(commands.run("tflint_gpu", "check", *options, folder, cwd=FIXTURES))
     assert result.stdout == (FIXTURES / folder / "fixes.diff").read_text("utf-8")

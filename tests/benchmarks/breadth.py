@@ -1,10 +1,12 @@
 """How much public and installed code is checked without an internal error.
 
-    python tests/benchmarks/breadth.py FOLDER... [--select CODES]
+    python tests/benchmarks/breadth.py FOLDER... [--each] [--minutes N] [--select CODES]
 
 Each folder (checkouts, `site-packages`, unpacked wheels) is checked by the command with all rules, those by choice too,
-and with a memory size, without its own settings. A line of the table is printed when its folder is done. Files that
-were seen in an earlier folder, with the same bytes, are counted apart: they say nothing new.
+and with a memory size, without its own settings. A line of the table is printed when its folder is done; with `--each`
+the projects in a folder are checked one by one and added up in its line. Files that were seen in an earlier folder, with
+the same bytes, are counted apart: they say nothing new. *Refused* are those that the tool cannot read and Python can. What is
+not done within `--minutes` is ended, named, and not counted.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ import argparse
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -52,46 +56,78 @@ def count(folder: Path, seen: set[bytes]) -> tuple[int, int, int, int]:
     return files, lines, new, mentions
 
 
-def check(folder: Path, codes: str) -> tuple[int, float, str]:
-    """Check a folder: how many internal errors it told of, seconds, and what it told of them."""
+def check(folder: Path, codes: str, minutes: float) -> tuple[int, int, float, str] | None:
+    """Check a folder: how many internal errors it told of, files refused, seconds, and what it told of them; None: not done in time."""
     command = (
         f"check -v --isolated --no-cache --no-progress --jobs 1 --exclude nothing --no-respect-gitignore "
-        f"--gpu-memory 16GiB --output-format concise --exit-zero --select {codes} ."
+        f"--gpu-memory 16GiB --output-format concise --show-advice --exit-zero --select {codes} ."
     )
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "tflint_gpu", *command.split()],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "tflint_gpu", *command.split()],
+            cwd=folder,
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            timeout=60 * minutes,
+        )
+    except subprocess.TimeoutExpired:
+        return None
     told = done.stderr.decode(errors="replace")
-    errors = told.count("Traceback (most recent call last)")
-    return max(errors, int(done.returncode == _FAILED)), time.perf_counter() - began, told
+    refused = [line for line in done.stdout.decode(errors="replace").splitlines() if is_refused(folder, line)]
+    errors = max(told.count("Traceback (most recent call last)"), int(done.returncode == _FAILED))
+    return errors, len(refused), time.perf_counter() - began, "\n".join([told[-6000:] if errors else "", *refused])
+
+
+def is_refused(folder: Path, line: str) -> bool:
+    """Whether a finding says of a file that it cannot be read, and Python reads it."""
+    found = re.match(r"(.+\.py):\d+:\d+: TFG000 ", line)
+    if found is None:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile((folder / found[1]).read_bytes(), found[1], "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OSError):
+        return False
+    return True
+
+
+def projects(folder: Path, *, each: bool) -> list[Path]:
+    """What is checked as one."""
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if each else [folder]
 
 
 def main() -> None:
     """Check each folder and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--minutes", type=float, default=60, help="for one of them at most")
+    parser.add_argument("--each", action="store_true", help="a folder holds projects, to be checked one by one")
     parser.add_argument("--select", default=",".join(sorted(known_codes())), help="by default every rule by its code")
     arguments = parser.parse_args()
     print(
         f"tflint_gpu {__version__}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, {date.today()}"
     )
-    print("\n| code | files | that mention TensorFlow | lines | not seen before | internal errors | s |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    print("\n| code | files | that mention TensorFlow | lines | not seen before | internal errors | refused | s |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
     seen: set[bytes] = set()
-    total = [0] * 5
+    rows = []
     for folder in arguments.folders:
-        files, lines, new, mentions = count(folder, seen)
-        errors, seconds, told = check(folder, arguments.select)
-        total = [a + b for a, b in zip(total, (files, mentions, lines, new, errors), strict=True)]
-        print(f"| {folder.name} | {files} | {mentions} | {lines} | {new} | {errors} | {seconds:.0f} |", flush=True)
-        if errors:
-            print(told[-6000:], file=sys.stderr)
-    print("| all | " + " | ".join(str(one) for one in total) + " | |")
+        row = [0.0] * 7
+        for project in projects(folder, each=arguments.each):
+            done = check(project, arguments.select, arguments.minutes)
+            if done is None:
+                print(f"{project}: not done in {arguments.minutes:g} minutes", file=sys.stderr, flush=True)
+                continue
+            errors, refused, seconds, told = done
+            files, lines, new, mentions = count(project, seen)
+            row = [a + b for a, b in zip(row, (files, mentions, lines, new, errors, refused, seconds), strict=True)]
+            if told.strip():
+                print(f"{project}:\n{told}", file=sys.stderr, flush=True)
+        rows.append(row)
+        print(f"| {folder.name} | {' | '.join(f'{one:.0f}' for one in row)} |", flush=True)
+    print(f"| all | {' | '.join(f'{sum(column):.0f}' for column in zip(*rows, strict=True))} |")
 
 
 if __name__ == "__main__":

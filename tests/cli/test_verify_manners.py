@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -89,6 +90,22 @@ def test_the_printed_patch_applies_and_gives_what_fix_writes(train: Path) -> Non
     done = run(train.parent, "--fix", "train.py")
     assert "Applied to train.py." in done.stdout
     assert train.read_text() == by_hand != STEP
+
+
+def test_later_checks_tell_the_factor_until_the_code_is_edited(train: Path, tflint: Any) -> None:
+    done = run(train.parent, "--output-format", "json", "-o", "m.json", "train.py")
+    assert done.returncode == 1, done.stderr
+
+    def told() -> str:
+        options = ("--isolated", "--no-cache", "--output-format", "concise", "--select", "TFG202")
+        text: str = tflint("check", *options, "--verified", "m.json", "train.py").stdout
+        return text
+
+    assert "times" in told() and "confirmed" in told()
+    train.write_text("import os\n" + STEP.replace("repeat(50)", "repeat(60)"))
+    assert "confirmed" in told(), "an edit elsewhere in the file keeps the result"
+    train.write_text(STEP.replace("tf.square(", "tf.abs("))
+    assert "TFG202" in told() and "confirmed" not in told(), "an edit of the step makes it another one"
 
 
 def test_patches_do_not_mix_with_a_report_for_programs(train: Path) -> None:

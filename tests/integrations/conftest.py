@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linting import Flake8, run_flake8
+from linting import UTF_8, Flake8, run_flake8
+from warm import WITH_ALL_RULES, Warm
 
 
 @pytest.fixture(scope="session")
@@ -21,10 +23,24 @@ def flake8_6(tmp_path_factory: pytest.TempPathFactory) -> str:
     return place
 
 
+@pytest.fixture(scope="session")
+def warm_flake8() -> Iterator[Warm]:
+    """What `python -m flake8` imports with the plugin, in one process for all tests."""
+    running = Warm(
+        "from flake8.main import application, cli\n"
+        "from flake8.plugins import pycodestyle, pyflakes, reporter\n"
+        "from tflint_gpu.integrations import flake8, flake8_run\n"
+        f"{WITH_ALL_RULES}",
+        UTF_8,
+    )
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def flake8(tmp_path: Path) -> Flake8:
+def flake8(tmp_path: Path, warm_flake8: Warm) -> Flake8:
     """Run flake8 in the test's own directory, or in another one."""
-    return lambda *arguments, cwd=tmp_path, **options: run_flake8(*arguments, cwd=cwd, **options)
+    return lambda *arguments, cwd=tmp_path, **options: run_flake8(warm_flake8, *arguments, cwd=cwd, **options)
 
 
 @pytest.fixture(params=["installed", "6"])

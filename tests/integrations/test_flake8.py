@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from linting import CODE, FLAGGED, MESSAGE, PLACE, Flake8, codes
+from warm import Warm
 
 from tflint_gpu.integrations.flake8_run import Flake8Run
 from tflint_gpu.rule import Rule
@@ -50,16 +51,23 @@ def train(model):
 VS_CODE_FORMAT = "--format='%(row)d,%(col)d,%(code).1s,%(code)s:%(text)s'"
 
 
-def checked(paths: list[str], cwd: Path) -> Counter[tuple[str, int, int, str]]:
+Checked = Callable[[list[str], Path], "Counter[tuple[str, int, int, str]]"]
+
+
+@pytest.fixture
+def checked(commands: Warm) -> Checked:
     """What `tflint-gpu check` reports in files for flake8."""
-    command = [sys.executable, "-m", "tflint_gpu", "check", "--no-cache", "--output-format", "json", *paths]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
-    assert done.stderr == ""
-    return Counter(
-        (one["filename"], one["location"]["row"], one["location"]["column"], one["code"])
-        for one in json.loads(done.stdout)
-        if not one["filename"].endswith(".ipynb")
-    )
+
+    def check(paths: list[str], cwd: Path) -> Counter[tuple[str, int, int, str]]:
+        done = commands.run("tflint_gpu", "check", "--no-cache", "--output-format", "json", *paths, cwd=cwd)
+        assert done.stderr == b""
+        return Counter(
+            (one["filename"], one["location"]["row"], one["location"]["column"], one["code"])
+            for one in json.loads(done.stdout)
+            if not one["filename"].endswith(".ipynb")
+        )
+
+    return check
 
 
 def linted(done: subprocess.CompletedProcess[str], cwd: Path) -> Counter[tuple[str, int, int, str]]:
@@ -77,7 +85,7 @@ def test_it_is_found_without_configuration(tmp_path: Path, each_flake8: Flake8) 
     assert "tflint-gpu: " in each_flake8("--version").stdout
 
 
-def test_all_fixtures_have_the_same_findings_as_in_check(each_flake8: Flake8) -> None:
+def test_all_fixtures_have_the_same_findings_as_in_check(each_flake8: Flake8, checked: Checked) -> None:
     """Protects "the same findings at the same places", each once, those found through other files among them."""
     expected = checked(["fixtures"], ROOT)
     assert len(expected) > 50
@@ -87,7 +95,7 @@ def test_all_fixtures_have_the_same_findings_as_in_check(each_flake8: Flake8) ->
 
 @pytest.mark.parametrize("jobs", ["-j1", "-j2"])
 def test_a_finding_lies_in_the_file_that_has_it_however_it_is_found(
-    jobs: str, tmp_path: Path, flake8: Flake8, write_files: Any
+    jobs: str, tmp_path: Path, flake8: Flake8, checked: Checked, write_files: Any
 ) -> None:
     """Protects findings in a file that only arise from a file which imports it, here through a third one."""
     write_files({"data.py": DATA, "middle.py": MIDDLE, "train.py": TRAIN})
@@ -158,7 +166,7 @@ def test_standard_input(tmp_path: Path, each_flake8: Flake8) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_columns_count_characters_in_every_encoding(
-    encoding: str, newline: str, tmp_path: Path, flake8: Flake8
+    encoding: str, newline: str, tmp_path: Path, flake8: Flake8, checked: Checked
 ) -> None:
     cookie = "# coding: latin-1\n" if encoding == "latin-1" else "#\n"
     text = cookie + FLAGGED.replace("ds = ds.prefetch", 'é = "éé"; ds = ds.prefetch')
@@ -193,7 +201,7 @@ def test_noqa_is_flake8s_and_comments_for_a_file_are_ours(tmp_path: Path, flake8
         assert len(codes(flake8("--select=TFG", "--disable-noqa", "-", stdin=text))) == 1, name
 
 
-def test_files_that_python_refuses_are_left_to_flake8(tmp_path: Path, flake8: Flake8) -> None:
+def test_files_that_python_refuses_are_left_to_flake8(tmp_path: Path, flake8: Flake8, checked: Checked) -> None:
     (tmp_path / "broken.py").write_text("import tensorflow as tf (\n")
     assert codes(flake8("broken.py")) == ["E999"]
     assert codes(flake8("-", stdin="import tensorflow as tf (\n")) == ["E999"]

@@ -49,12 +49,18 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with the hooks; what pre-commit installs of it lies beside it, for all tests."""
+    return copy_checkout(tmp_path_factory.mktemp("pre-commit") / "hooks")
+
+
 @pytest.fixture(autouse=True)
-def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What pre-commit installs lies in the test's directory; a repository around the tests is none of its business."""
+def own_files(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pre-commit installs lies in the tests' directory; a repository around the tests is none of its business."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "pre-commit"))
+    monkeypatch.setenv("PRE_COMMIT_HOME", str(hooks.parent / "home"))
     monkeypatch.setenv("PRE_COMMIT_COLOR", "never")
 
 
@@ -70,9 +76,8 @@ def pre_commit(directory: Path, *arguments: str) -> tuple[int, str]:
     return run(directory, sys.executable, "-m", "pre_commit", *arguments)
 
 
-def test_hooks_that_are_tried(project: Path, tmp_path: Path) -> None:
+def test_hooks_that_are_tried(project: Path, hooks: Path) -> None:
     """`try-repo` runs both: one tells, the other one mends."""
-    hooks = copy_checkout(tmp_path / "hooks")
     (project / "train.py").write_text(TRAIN)
     git(project, "add", "--all")
     code, output = pre_commit(project, "try-repo", str(hooks), "--all-files", "--verbose")
@@ -85,8 +90,7 @@ def test_hooks_that_are_tried(project: Path, tmp_path: Path) -> None:
     assert (project / "train.py").read_text() == FIXED
 
 
-def test_a_commit_is_refused_and_another_one_passes(project: Path, tmp_path: Path) -> None:
-    hooks = copy_checkout(tmp_path / "hooks")
+def test_a_commit_is_refused_and_another_one_passes(project: Path, hooks: Path) -> None:
     revision = git(hooks, "rev-parse", "HEAD").strip()
     (project / ".pre-commit-config.yaml").write_text(
         yaml.safe_dump({"repos": [{"repo": str(hooks), "rev": revision, "hooks": [{"id": "tflint-gpu"}]}]})
@@ -109,9 +113,8 @@ def test_a_commit_is_refused_and_another_one_passes(project: Path, tmp_path: Pat
     assert git(project, "status", "--short") == "", "the cache is no part of the project"
 
 
-def test_advice_lets_a_commit_pass_unless_the_settings_or_the_hook_say_otherwise(project: Path, tmp_path: Path) -> None:
+def test_advice_lets_a_commit_pass_unless_the_settings_or_the_hook_say_otherwise(project: Path, hooks: Path) -> None:
     """Protects commits from being refused for advice; the hook obeys the same setting as the command."""
-    hooks = copy_checkout(tmp_path / "hooks")
     revision = git(hooks, "rev-parse", "HEAD").strip()
 
     def tried(*arguments: str, settings: str = "") -> tuple[int, bool]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,6 +12,7 @@ import jsonschema
 import pytest
 from findings import ODD_NAME, Hard, finding, schema
 from markdown_it import MarkdownIt
+from warm import Warm, as_text
 
 from tflint_gpu.diagnostics import Location, Prediction, Related
 from tflint_gpu.reports import View, renderer
@@ -73,12 +72,10 @@ def test_hard_findings_can_be_written_in_any_format(output_format: str, hard: Ha
     assert render([], hard.view) == "" or render([], hard.view).endswith("\n")
 
 
-def test_what_the_rules_find_in_the_fixtures_is_valid_sarif_and_rdjson() -> None:
+def test_what_the_rules_find_in_the_fixtures_is_valid_sarif_and_rdjson(commands: Warm) -> None:
     for output_format, name in [("sarif", "sarif-2.1.0.json"), ("rdjson", "rdjson.json")]:
-        command = [sys.executable, "-m", "tflint_gpu", "check", "fixtures", "--unsafe-fixes", "--no-cache"]
-        done = subprocess.run(
-            [*command, "--output-format", output_format], cwd=ROOT, capture_output=True, text=True, timeout=600
-        )
+        words = ("check", "fixtures", "--unsafe-fixes", "--no-cache", "--output-format", output_format)
+        done = as_text(commands.run("tflint_gpu", *words, cwd=ROOT))
         jsonschema.Draft4Validator(schema(name)).validate(json.loads(done.stdout))
         assert read(output_format, done.stdout) > 20
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from checks import fixed
+from warm import Warm, as_text
 
 _ELEMENT_WISE = ["sin", "cos", "tanh", "exp", "sqrt", "abs", "square", "log1p", "sign", "floor"]
 _LAYER = """
@@ -41,45 +41,39 @@ _MENDED = (
 )
 
 
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def _run(commands: Warm, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return as_text(commands.run("tflint_gpu", "check", "--isolated", "--no-cache", *arguments, cwd=folder))
 
 
-def test_only_the_tokens_of_the_fix_change(tmp_path: Path) -> None:
+def test_only_the_tokens_of_the_fix_change(tmp_path: Path, commands: Warm) -> None:
     """Protects line endings, tabs, odd spacing, comments and a missing last newline."""
     path = tmp_path / "model.py"
     path.write_bytes(_MESSY.encode())
-    _run(tmp_path, "--fix", "--unsafe-fixes", "--select", "TFG101,TFG308", "model.py")
+    _run(commands, tmp_path, "--fix", "--unsafe-fixes", "--select", "TFG101,TFG308", "model.py")
     assert path.read_bytes().decode() == _MENDED
 
 
-def test_fixing_twice_changes_nothing_more(tmp_path: Path) -> None:
+def test_fixing_twice_changes_nothing_more(tmp_path: Path, commands: Warm) -> None:
     """Protects the end of the passes: a mended file is a fixed point, safe and unsafe."""
     fixtures = Path(__file__).parents[2] / "fixtures"
     for index, program in enumerate(sorted(fixtures.rglob("*.py"))):
         (tmp_path / f"p{index}_{program.name}").write_bytes(program.read_bytes())
-    _run(tmp_path, "--fix", "--unsafe-fixes", ".")
+    _run(commands, tmp_path, "--fix", "--unsafe-fixes", ".")
     once = {path.name: path.read_bytes() for path in tmp_path.glob("*.py")}
-    _run(tmp_path, "--fix", "--unsafe-fixes", ".")
+    _run(commands, tmp_path, "--fix", "--unsafe-fixes", ".")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.py")} == once
 
 
-def test_fixed_programs_still_parse(tmp_path: Path) -> None:
+def test_fixed_programs_still_parse(tmp_path: Path, commands: Warm) -> None:
     """Protects every fix on every fixture: the result is Python, and has fewer findings."""
     fixtures = Path(__file__).parents[2] / "fixtures"
     for index, program in enumerate(sorted(fixtures.rglob("*.py"))):
         (tmp_path / f"p{index}_{program.name}").write_bytes(program.read_bytes())
-    before = _run(tmp_path, "--output-format", "concise", ".").stdout.count(": TFG")
-    _run(tmp_path, "--fix", "--unsafe-fixes", ".")
+    before = _run(commands, tmp_path, "--output-format", "concise", ".").stdout.count(": TFG")
+    _run(commands, tmp_path, "--fix", "--unsafe-fixes", ".")
     for path in tmp_path.glob("*.py"):
         compile(path.read_text(), str(path), "exec")
-    assert _run(tmp_path, "--output-format", "concise", ".").stdout.count(": TFG") < before
+    assert _run(commands, tmp_path, "--output-format", "concise", ".").stdout.count(": TFG") < before
 
 
 def _layer(text: str) -> Any:
@@ -89,14 +83,14 @@ def _layer(text: str) -> Any:
 
 
 @pytest.mark.parametrize("name", _ELEMENT_WISE)
-def test_safe_fix_gives_the_same_results_and_a_gradient(name: str, tmp_path: Path) -> None:
+def test_safe_fix_gives_the_same_results_and_a_gradient(name: str, tmp_path: Path, commands: Warm) -> None:
     """The safety of TFG101's fix: eager results before and after, and the gradient that NumPy cut off."""
     tf = pytest.importorskip("tensorflow")
     np = pytest.importorskip("numpy")
     before = _LAYER.format(name=name)
     path = tmp_path / "layer.py"
     path.write_text(before)
-    assert _run(tmp_path, "--fix", "layer.py").returncode == 0
+    assert _run(commands, tmp_path, "--fix", "layer.py").returncode == 0
     inputs = tf.constant(np.random.default_rng(0).uniform(0.1, 3.0, (64, 5)).astype("float32"))
     old, new = _layer(before), _layer(path.read_text())
     np.testing.assert_allclose(np.asarray(old(inputs)), np.asarray(new(inputs)), rtol=1e-6)
@@ -122,30 +116,30 @@ def test_safe_fix_gives_the_same_results_and_a_gradient(name: str, tmp_path: Pat
         "tf.config.experimental.set_memory_growth(tf.config.list_physical_devices('GPU')[0], True)\n",
     ],
 )
-def test_gpu_setup_runs_without_a_gpu_after_the_fix(code: str, tmp_path: Path) -> None:
+def test_gpu_setup_runs_without_a_gpu_after_the_fix(code: str, tmp_path: Path, commands: Warm) -> None:
     """The safety of TFG403's and TFG506's fixes: what raised IndexError without a GPU does nothing there."""
     pytest.importorskip("tensorflow")
     path = tmp_path / "setup.py"
     path.write_text("import tensorflow as tf\n" + code)
     with pytest.raises(IndexError):
         exec(path.read_text(), {})
-    assert _run(tmp_path, "--fix", "setup.py").returncode == 0
+    assert _run(commands, tmp_path, "--fix", "setup.py").returncode == 0
     exec(path.read_text(), {})
 
 
-def test_unsafe_fixes_wait_for_the_user(tmp_path: Path) -> None:
+def test_unsafe_fixes_wait_for_the_user(tmp_path: Path, commands: Warm) -> None:
     """Protects programs from a change of policy that nobody asked for."""
     path = tmp_path / "train.py"
     text = "import tensorflow as tf\n\nmodel = tf.keras.Sequential()\nmodel.fit(x)\n"
     path.write_text(text)
-    result = _run(tmp_path, "--fix", "train.py")
+    result = _run(commands, tmp_path, "--fix", "train.py")
     assert path.read_text() == text
     assert "--unsafe-fixes" in result.stdout
-    _run(tmp_path, "--fix", "--unsafe-fixes", "train.py")
+    _run(commands, tmp_path, "--fix", "--unsafe-fixes", "train.py")
     assert "set_memory_growth" in path.read_text()
 
 
-def test_helper_that_others_may_call_is_not_mended_safely(tmp_path: Path) -> None:
+def test_helper_that_others_may_call_is_not_mended_safely(tmp_path: Path, commands: Warm) -> None:
     """Protects callers of a shared helper that pass NumPy arrays and expect one back."""
     path = tmp_path / "layer.py"
     text = (
@@ -153,13 +147,13 @@ def test_helper_that_others_may_call_is_not_mended_safely(tmp_path: Path) -> Non
         "class Act(tf.keras.layers.Layer):\n    def call(self, x):\n        return act(x)\n"
     )
     path.write_text(text)
-    _run(tmp_path, "--fix", "layer.py")
+    _run(commands, tmp_path, "--fix", "layer.py")
     assert path.read_text() == text
-    _run(tmp_path, "--fix", "--unsafe-fixes", "layer.py")
+    _run(commands, tmp_path, "--fix", "--unsafe-fixes", "layer.py")
     assert path.read_text() == text.replace("np.tanh", "tf.tanh")
 
 
-def test_mixed_indentation_is_mended(tmp_path: Path) -> None:
+def test_mixed_indentation_is_mended(tmp_path: Path, commands: Warm) -> None:
     """Protects files that Python reads and libcst refuses: tabs behind spaces."""
     path = tmp_path / "train.py"
     text = (
@@ -168,7 +162,7 @@ def test_mixed_indentation_is_mended(tmp_path: Path) -> None:
     )
     path.write_text(text)
     compile(text, "train.py", "exec")
-    done = _run(tmp_path, "--fix", "--unsafe-fixes", "train.py")
+    done = _run(commands, tmp_path, "--fix", "--unsafe-fixes", "train.py")
     assert "not fixed" not in done.stdout + done.stderr
     assert path.read_text() == text.replace(
         "tf\n",

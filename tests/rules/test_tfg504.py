@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from checks import codes, found, notebook
+from forked import ForkedPrograms
 
 TF = "import os\nimport tensorflow as tf\n"
 SET = "os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
@@ -111,8 +110,9 @@ def test_tests_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["behind a constant", "behind a variable", "behind a dataset", "behind an optimizer"])
-def test_the_truth_these_initialise_the_runtime(name: str) -> None:
+def test_the_truth_these_initialise_the_runtime(name: str, tmp_path: Path, forks: ForkedPrograms) -> None:
     """With the installed TensorFlow: the devices of the process are fixed then. What CUDA does needs a GPU."""
     code = LATE[name][0] + "from tensorflow.python.eager import context\nprint(context.context()._initialized)\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
-    assert done.stdout.strip() == "True"
+    (tmp_path / "program.py").write_text(code)
+    outcome = forks.outcome(tmp_path / "program.py")
+    assert (outcome.stdout.strip(), outcome.exit_code) == ("True", 0), outcome.stderr

@@ -109,10 +109,11 @@ def test_each_wait_is_charged_to_its_line(training: dict[str, Any], name: str) -
 
 def test_no_other_line_costs_more_than_a_planted_wait(training: dict[str, Any]) -> None:
     """Protects the first lines of a report, imports apart: they are the waits, and what is close is told as close."""
+    if not training["with_card"]:
+        pytest.skip("without a card all that is computed counts, too, and that takes as long as the machine needs")
     report, lines = training["report"], the_dearest(training)
-    names = [name for name in PLANTED if name != "map" or training["with_card"]]
     others = max(one["idle"] for one in lines if not planted_at(training, one))
-    least = min(training["truth"][name] for name in names)
+    least = min(training["truth"][name] for name in PLANTED)
     assert (others - least) / report["seconds"] < FIVE_POINTS, lines[:12]
 
 

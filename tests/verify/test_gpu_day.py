@@ -120,9 +120,10 @@ class Holding(FakeNvml):
 
     size = 0
     own = 500 << 20
+    before: frozenset[int] = frozenset()  # what other tests have started
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle) -> list[Any]:
-        started = descendants(os.getpid()) - {os.getpid()}
+        started = descendants(os.getpid()) - {os.getpid()} - self.before
         return [SimpleNamespace(pid=pid, usedGpuMemory=self.size + self.own) for pid in sorted(started)[:1]]
 
 
@@ -130,6 +131,7 @@ class Holding(FakeNvml):
 def test_what_nvml_tells_is_compared_with_what_tensorflow_holds(agrees: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process of 1 and one of 4 GiB: CUDA's own share is the same in both, or the page says that it is not."""
     nvml = Holding()
+    nvml.before = descendants(os.getpid())
     monkeypatch.setattr(gpu_module, "load_nvml", lambda: nvml)
     bench = Bench(CARD, sys.executable, "gpu:0", 9.0, NO_SANDBOX, {"tflint_measure.py": HARNESS})
     known = []

@@ -1,4 +1,4 @@
-"""`tflint_measure`, by which the programs measure: scripts with real TensorFlow, each in a process of its own."""
+"""`tflint_measure`, by which the programs measure: scripts with real TensorFlow, each in a fork of a process that has it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import ForkedPrograms
 
 from tflint_gpu.verify.extract import Program, beside
 from tflint_gpu.verify.outcomes import Crash, Run
 from tflint_gpu.verify.ratios import round_ratio
-from tflint_gpu.verify.worker import Outcome, run_program
+from tflint_gpu.verify.worker import Outcome
 
 Measure = Callable[[str], Any]
 
 
 @pytest.fixture
-def measure(tmp_path: Path) -> Measure:
+def measure(tmp_path: Path, forks: ForkedPrograms) -> Measure:
     """Run a script that has `tflint_measure` and TensorFlow imported."""
 
     def run(code: str) -> Outcome:
         head = "import tflint_measure\nimport time\nimport numpy as np\nimport tensorflow as tf\n"
-        return run_program(Program("program.py", {"program.py": head + code, **beside()}).write(tmp_path))
+        return forks.outcome(Program("program.py", {"program.py": head + code, **beside()}).write(tmp_path))
 
     return run
 

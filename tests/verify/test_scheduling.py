@@ -75,7 +75,7 @@ def test_a_program_that_needs_the_whole_budget_does_not_take_the_others_look(mon
     """With a share of a second the endless one is cut, the quick one is measured, and all that is left is tried again."""
     monkeypatch.setattr(scheduling, "SHORTEST_LOOK", 0.1)
     endless = case(program(line="while True: time.sleep(1)"), program())
-    results = last_of(list(measure([endless, case(program(step=0.1), program())], Setup(runs=3), 12.0)))
+    results = last_of(list(measure([endless, case(program(step=0.1), program())], Setup(runs=3), 6.0)))
     assert results[0].verdict.verdict == "not run" and "budget" in results[0].verdict.reason
     assert results[1].before
 

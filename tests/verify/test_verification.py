@@ -36,10 +36,10 @@ def test_rounds_go_on_until_they_decide(tmp_path: Path) -> None:
     """Protects both time and power: no round more than a verdict needs, and as many as it needs."""
     clear = verdict(case(program(step=0.1), program(step=0.01)))
     assert (clear.verdict.verdict, len(clear.before)) == ("confirmed", 3)
-    count = f"file = open({str(tmp_path / 'count')!r}, 'a'); file.write('x'); file.flush(); odd = file.tell() % 2"
+    count = f"time.sleep(0.1); file = open({str(tmp_path / 'count')!r}, 'a'); file.write('x'); file.flush(); odd = file.tell() % 2"
     code = program(step=0.04, line=count).files["p.py"]
     swaying = code.replace("}')", "}'.replace('0.04', '0.02' if odd else '0.005'))")
-    unclear = verdict(case(Program("p.py", {"p.py": swaying}), program(step=0.01)), seconds=3.0)
+    unclear = verdict(case(Program("p.py", {"p.py": swaying}), program(step=0.01)), seconds=2.0)
     assert unclear.verdict.verdict == "inconclusive" and "the budget ended" in unclear.verdict.reason
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,19 +28,12 @@ _DEFAULT = [e.code for e in entries() if e.code != UNREADABLE_FILE and e.theme !
 _OWN = [rule.code for rule in load(_DEFAULT) if not rule.needs_gpu_memory]
 
 
-@pytest.fixture(scope="module")
-def programs() -> Iterator[ForkedPrograms]:
-    running = ForkedPrograms()
-    yield running
-    running.close()
-
-
 @pytest.mark.parametrize("code", _OWN)
-def test_every_rule_has_a_workload_whose_repair_runs(code: str, tmp_path: Path, programs: ForkedPrograms) -> None:
+def test_every_rule_has_a_workload_whose_repair_runs(code: str, tmp_path: Path, forks: ForkedPrograms) -> None:
     pair = workloads()[code].pair
     assert pair is not None, workloads()[code].reason
     before, after = (program.files[program.entry] for program in (pair.before, pair.after))
     assert before != after
     compile(before, "before.py", "exec")
-    finished, log = programs.run(pair.after.write(tmp_path))
+    finished, log = forks.run(pair.after.write(tmp_path))
     assert finished, log[-2000:]
