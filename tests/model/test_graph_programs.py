@@ -23,6 +23,9 @@ UNSURE = {
     "prose": HEAD + "# with tf.Session() as session:\n'''\ntf.Session()\n'''\ny = tf.ones(3)\n",
     "a tape as well": HEAD + "s = tf.Session()\nwith tf.GradientTape() as tape:\n    pass\n",
     "a traced function as well": HEAD + "s = tf.Session()\n@tf.function\ndef f(x):\n    return x\n",
+    "a graph that is taken over": HEAD + "f = tf.compat.v1.wrap_function(lambda: tf.import_graph_def(g), [])\n",
+    "the same by its own name": HEAD
+    + "from tensorflow.compat.v1 import wrap_function\nf = wrap_function(lambda: tf.import_graph_def(g), [])\n",
     "function under its own name": HEAD + "from tensorflow import function\ns = tf.Session()\nf = function(g)\n",
     "another tf": "from mine import tf\ns = tf.Session()\n",
     "tf as parameter": HEAD + "def run(tf):\n    return tf.Session()\n",
@@ -44,6 +47,11 @@ def test_programs_for_graphs_are_known_from_their_text(code: str, tmp_path: Path
 @pytest.mark.parametrize("code", UNSURE.values(), ids=UNSURE)
 def test_others_are_parsed(code: str) -> None:
     assert not _surely(code)
+
+
+def test_a_program_that_takes_a_graph_over_runs_eagerly(tmp_path: Path) -> None:
+    model = model_of(UNSURE["a graph that is taken over"], tmp_path)
+    assert not model.runtime.is_graph_program(model.file)
 
 
 def _surely(code: str) -> bool:

@@ -25,7 +25,9 @@ GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.")
 # TensorFlow 2 has them only below tf.compat.v1: a program that calls them as `tf.app.run` is one for TensorFlow 1.
 _GONE = frozenset(["ConfigProto", "app.run", "train.get_or_create_global_step", "enable_eager_execution"])
 _SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior"])
-_ALIVE = frozenset(["GradientTape", "function"])
+# What only TensorFlow 2 has, or has for graphs that it takes over.
+_ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
+_LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
 _OLD_COLAB = re.compile(r"%tensorflow_version 1\b")
 _CALL = "|".join(re.escape(name) for name in sorted(_GRAPH_CALLS | _GONE))
 _FOLDER = "|".join(re.escape(folder) for folder in sorted((*GRAPH_FOLDERS, "logging.")))
@@ -60,7 +62,7 @@ def surely_runs_in_graphs(sketch: Sketch) -> bool:
     """
     if sketch.imports.get("tf") != "tensorflow" or "tf" in sketch.bound:
         return False
-    if any(target.rpartition(".")[2] in _ALIVE for target in sketch.imports.values()):
+    if any(target.rpartition(".")[2] in _LAST_OF_ALIVE for target in sketch.imports.values()):
         return False
     called = {call.name.removeprefix("tf.") for call in sketch.calls() if call.root == "tf"}
     return runs_in_graphs(called - {"tf"}, "")
