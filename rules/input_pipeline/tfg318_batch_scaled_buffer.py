@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import spelling
 from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, MARKERS
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
@@ -141,5 +142,5 @@ def _is_same(file: File, one: Expression, other_file: File, other: Expression) -
         file is other_file
         and isinstance(one, cst.Name | cst.Attribute | cst.Subscript)
         and file.tree.function(one) is file.tree.function(other)
-        and file.code(one) == file.code(other)
+        and spelling(one) == spelling(other)
     )

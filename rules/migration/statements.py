@@ -98,7 +98,7 @@ def _only_configured(model: Model, line: cst.SimpleStatementLine, config: str) -
 def _line(model: Model, node: cst.CSTNode | None) -> cst.SimpleStatementLine | None:
     """The line of a statement, if that stands alone on it and without a comment."""
     line = model.file.tree.statement(node) if node is not None else None
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or line.trailing_whitespace.comment:
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or model.file.comment_behind(line):
         return None
     return line
 
@@ -112,7 +112,7 @@ def _beside(model: Model, line: cst.SimpleStatementLine, step: int) -> cst.Simpl
         return None
     beside = _line(model, statements[place])
     later = line if step < 0 else beside
-    return None if later is None or any(one.comment for one in later.leading_lines) else beside
+    return None if later is None or model.file.comment_above(later) else beside
 
 
 def _bound(line: cst.SimpleStatementLine) -> str | None:

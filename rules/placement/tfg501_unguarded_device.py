@@ -59,7 +59,7 @@ class UnguardedDevice(Rule):
             text = _gpu(model, device)
             if text is None or "job:" in text:
                 continue
-            if model.runtime.is_graph_code(model.file, call):
+            if model.runtime.is_graph_code(model.file, call) or model.imports_tensorflow_1:
                 continue
             if not model.guards.depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
                 yield _finding(model, device, text, strict)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import children
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _neighbours(
 ) -> list[cst.SimpleStatementLine]:
     """The statements without another one between them around a statement, itself included."""
     found: list[cst.SimpleStatementLine] = []
-    for one in model.file.tree.block(statement).children:
+    for one in children(model.file.tree.block(statement)):
         if isinstance(one, cst.SimpleStatementLine) and one in plain:
             found.append(one)
         elif statement in found:
@@ -140,4 +141,4 @@ def _neighbours(
 
 
 def _binds(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.NamedExpr) or any(_binds(child) for child in node.children)
+    return isinstance(node, cst.NamedExpr) or any(_binds(child) for child in children(node))

@@ -29,6 +29,7 @@ from bare_parsing import parse_seconds
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
+from tflint_gpu.model.python import project
 from tflint_gpu.model.python.spans import Spans
 from tflint_gpu.model.python.tree import Tree
 from tflint_gpu.rule import Rule, entries, load
@@ -108,16 +109,16 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     """The parts of one more check, and their ratio to the parser's part."""
     gc.collect()  # what the checks before have left is not this one's
     clock = _Clock()
-    originals = (libcst.parse_module, Tree.__init__, Spans.of)
+    originals = (project.parse_module, Tree.__init__, Spans.of)
     texts: list[str] = []
-    parse_module = clock.timed("parse", libcst.parse_module)
+    parse_module = clock.timed("parse", project.parse_module)
 
-    def noted(text: str) -> libcst.Module:
+    def noted(text: str, *more: Any) -> libcst.Module:
         texts.append(text)
-        module: libcst.Module = parse_module(text)
+        module: libcst.Module = parse_module(text, *more)
         return module
 
-    libcst.parse_module = noted  # type: ignore[assignment]
+    project.parse_module = noted
     Tree.__init__ = clock.timed("traversal", Tree.__init__)  # type: ignore[method-assign]
     Spans.of = clock.timed("positions", Spans.of)  # type: ignore[method-assign]
     rules = load(entry.code for entry in entries())
@@ -126,7 +127,7 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
         rule.check = asked  # type: ignore[method-assign]
     checked(projects, rules)
     clock.enter("")
-    libcst.parse_module, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
+    project.parse_module, Tree.__init__, Spans.of = originals  # type: ignore[method-assign]
     parts, parse = clock.parts, _bare_seconds(texts)
     questions = sum(seconds for part, seconds in parts.items() if part.startswith("TFG"))
     print(f"\nparts of one check, in seconds of CPU and as a ratio to the {parse:.2f} s of bare parsing what is parsed")

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
 import pytest
 
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
-from tflint_gpu.rule import Finding, Rule
+from tflint_gpu.rule import Finding, Prediction, Rule
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.source import SourceFile
@@ -189,3 +190,23 @@ def test_an_imported_file_with_ipython_lines_is_read(tmp_path: Path, write_files
     engine = Engine(resolver, tmp_path)
     results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["."])]
     assert [one[:2] for one in found(results)] == [("a.py", "TFG502")]
+
+
+def test_a_file_in_which_libcst_cannot_place_a_finding(
+    tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects against wrong places, and against a crash, should Python's parser take more for Python than libcst's."""
+    write_files({"a.py": TF + "tf.function(1)\n", "b.py": TF + "tf.Variable(1)\n"})
+
+    def find(_: Rule, model: Any) -> Iterator[Finding]:
+        yield from (Finding(model.file, call, "found", Prediction("no-effect")) for call in model.calls("tf.function"))
+
+    def refuse(code: str) -> cst.Module:
+        raise cst.ParserSyntaxError("no", lines=[code], raw_line=1, raw_column=0)
+
+    monkeypatch.setattr("tflint_gpu.model.python.spans.parse_whole", refuse)
+    first, second = check(tmp_path, make_rule(markers=(), check=find))
+    assert (first.errors, first.is_whole, second.diagnostics) == ((), False, ())
+    assert [(one.code, one.message) for one in first.diagnostics] == [
+        ("TFG000", "Python parses this file, but libcst does not, so it was not checked")
+    ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
+from tflint_gpu.model.python.parsing import python_tree
 from tflint_gpu.model.python.sketches import Sketch
 from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
@@ -46,5 +47,5 @@ def test_others_are_parsed(code: str) -> None:
 
 
 def _surely(code: str) -> bool:
-    sketch = Sketch.of(code)
-    return sketch is not None and perhaps_runs_in_graphs(code) and surely_runs_in_graphs(sketch)
+    tree = python_tree(code)
+    return tree is not None and perhaps_runs_in_graphs(code) and surely_runs_in_graphs(Sketch(tree))

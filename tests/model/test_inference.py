@@ -55,6 +55,17 @@ CALL = {
     "default of a call that leaves it out": ("def f(x=a()):\n    reveal(x)\nf()", "a()"),
     "nobody calls it": ("def f(x=a()):\n    reveal(x)", "x?"),
     "unpacked mapping": ("CFG = {'x': a()}\ndef f(x):\n    reveal(x)\nf(**CFG)", "a()"),
+    "default of what a mapping lacks": ("CFG = {'y': 1}\ndef f(y, x=a()):\n    reveal(x)\nf(**CFG)", "a()"),
+    "default of what dict() lacks": ("def f(y, x=a()):\n    reveal(x)\nf(**dict(y=1))", "a()"),
+    "mapping of unknown keys": ("CFG = {k: 1}\ndef f(x=a()):\n    reveal(x)\nf(**CFG)", "1"),
+    "mapping that is updated": (
+        "CFG = {'y': 1}\nCFG.update(read())\ndef f(y, x=a()):\n    reveal(x)\nf(**CFG)",
+        "{'y': 1}[x]",
+    ),
+    "mapping that a key is stored in": (
+        "CFG = dict(y=1)\nCFG[name] = b()\ndef f(y, x=a()):\n    reveal(x)\nf(**CFG)",
+        "b()",
+    ),
     "partial": ("import functools\ndef f(m, x):\n    reveal(m)\ng = functools.partial(f, a())\ng(b())", "a()"),
     "behind a partial": ("import functools\ndef f(m, x):\n    reveal(x)\ng = functools.partial(f, a())\ng(b())", "b()"),
     "handed on by a strategy": ("def f(x, y):\n    reveal(y)\nstrategy.run(f, args=(a(), b()))", "b()"),

@@ -8,6 +8,9 @@ import libcst as cst
 import pytest
 from checks import model_of
 
+from tflint_gpu.model.python.parsing import parse_whole
+from tflint_gpu.model.python.tree import Tree
+
 
 def name_of_last_call(code: str, folder: Path) -> str | None:
     model = model_of(code, folder)
@@ -59,11 +62,11 @@ def test_names_agree_with_libcst(tmp_path: Path) -> None:
     """Protects the fast traversal: where libcst's QualifiedNameProvider knows one import, we know the same or nothing."""
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::5]:
         model = model_of(path.read_text(), tmp_path)
-        wrapper = cst.MetadataWrapper(model.file.tree.module, unsafe_skip_copy=True)
+        wrapper = cst.MetadataWrapper(parse_whole(model.source.code), unsafe_skip_copy=True)
         resolved = wrapper.resolve(cst.metadata.QualifiedNameProvider)
-        for call in model.file.tree.calls:
+        for call, other in zip(model.file.tree.calls, Tree(wrapper.module).calls, strict=True):
             ours = model.name(call.func)
-            found = resolved.get(call.func, set())
+            found = resolved.get(other.func, set())
             names = found() if callable(found) else found  # libcst computes some names only when asked
             theirs = {q.name for q in names if q.source.name == "IMPORT"}
             if ours is not None and len(theirs) == 1:
@@ -76,12 +79,12 @@ def test_spans_agree_with_libcst(tmp_path: Path) -> None:
     compared = 0
     for path in sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))[::3]:
         model = model_of(path.read_text(), tmp_path)
-        wrapper = cst.MetadataWrapper(model.file.tree.module, unsafe_skip_copy=True)
+        wrapper = cst.MetadataWrapper(parse_whole(model.source.code), unsafe_skip_copy=True)
         positions = wrapper.resolve(cst.metadata.PositionProvider)
-        for call in model.file.tree.calls:
+        for call, other in zip(model.file.tree.calls, Tree(wrapper.module).calls, strict=True):
             start = model.source.locate(model.file.span(call)[0])
             end = model.source.locate(model.file.span(call)[1])
-            theirs = positions[call]
+            theirs = positions[other]
             assert (start.row, start.column - 1) == (theirs.start.line, theirs.start.column)
             assert (end.row, end.column - 1) == (theirs.end.line, theirs.end.column)
             compared += 1

@@ -15,7 +15,7 @@ import pytest
 from libcst import matchers
 
 from tflint_gpu.model.python.node_classes import _FREQUENT, unchecked
-from tflint_gpu.model.python.parsing import parse_module
+from tflint_gpu.model.python.parsing import parse_whole
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.py"))
 
@@ -30,7 +30,7 @@ for path in sys.argv[1:]:
 def test_the_trees_are_libcsts_own_field_by_field() -> None:
     run = [sys.executable, "-c", _BY_LIBCST_ALONE, *map(str, _SOURCES)]
     expected = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
-    trees = [parse_module(path.read_text(encoding="utf-8")) for path in _SOURCES]
+    trees = [parse_whole(path.read_text(encoding="utf-8")) for path in _SOURCES]
     assert [hashlib.sha256(repr(tree).encode()).hexdigest() for tree in trees] == expected
 
 
@@ -65,14 +65,14 @@ def test_nodes_are_instances_of_their_classes_and_their_bases_only() -> None:
 
 
 def test_nodes_made_by_hand_are_checked_again() -> None:
-    parse_module("x = 1\n")
+    parse_whole("x = 1\n")
     with pytest.raises(cst.CSTValidationError):
         cst.Name("")
 
 
 def test_nodes_are_checked_again_behind_code_that_does_not_parse() -> None:
     with pytest.raises(cst.ParserSyntaxError):
-        parse_module("x = (\n")
+        parse_whole("x = (\n")
     with pytest.raises(cst.CSTValidationError):
         cst.Name("")
 
@@ -88,7 +88,7 @@ def test_one_thread_that_is_done_leaves_the_other_its_way() -> None:
     thread = threading.Thread(target=parse_slowly)
     thread.start()
     entered.wait()
-    parse_module("x = 1\n")
+    parse_whole("x = 1\n")
     cst.Name("")  # the other thread is still parsing
     leave.set()
     thread.join()
@@ -97,14 +97,14 @@ def test_one_thread_that_is_done_leaves_the_other_its_way() -> None:
 
 
 def test_blanks_of_the_same_text_are_one_node() -> None:
-    module = parse_module("a = b\nc = d\n")
+    module = parse_whole("a = b\nc = d\n")
     first, second = (line.body[0].targets[0] for line in module.body)  # type: ignore[union-attr, index]
     assert first.whitespace_before_equal is second.whitespace_before_equal
     assert module.code == "a = b\nc = d\n"
 
 
 def test_blanks_made_by_hand_are_nodes_and_are_checked_afterwards() -> None:
-    parse_module("a = b\n")
+    parse_whole("a = b\n")
     assert isinstance(cst.SimpleWhitespace(" "), cst.SimpleWhitespace)
     with pytest.raises(cst.CSTValidationError):
         cst.SimpleWhitespace("x")

@@ -11,6 +11,7 @@ from checks import ALL_RULES, NEWEST, codes, findings
 from tflint_gpu.checking.prefilter import rules_that_may_fire
 from tflint_gpu.model import Model, Project
 from tflint_gpu.model.python.looks import Look
+from tflint_gpu.model.python.parsing import PythonTrees, python_tree
 from tflint_gpu.model.python.sketches import Sketch
 from tflint_gpu.text.decoding import decode_source
 
@@ -36,8 +37,14 @@ def main():
 """
 
 
+def _sketch(code: str) -> Sketch:
+    tree = python_tree(code)
+    assert tree is not None
+    return Sketch(tree)
+
+
 def test_calls_are_known_by_their_names_their_loops_and_what_they_are_given() -> None:
-    sketch = Sketch(CODE.encode())
+    sketch = _sketch(CODE)
     (call,) = (one for one in sketch.functions if one.name == "call")
     assert (call.owner, call.decorators, call.is_inner) == ("Net", ("tf.function",), False)
     assert {(c.name, c.loops, c.given, c.keywords) for c in call.calls} == {
@@ -50,11 +57,11 @@ def test_calls_are_known_by_their_names_their_loops_and_what_they_are_given() ->
 
 
 def test_what_is_assigned_to_what_it_is_made_of_is_known() -> None:
-    assert {c.name for c in Sketch(CODE.encode()).calls() if c.renews} == {"self.block", "tf.concat", "f"}
+    assert {c.name for c in _sketch(CODE).calls() if c.renews} == {"self.block", "tf.concat", "f"}
 
 
 def test_imports_attributes_and_variables_are_known() -> None:
-    sketch = Sketch(CODE.encode())
+    sketch = _sketch(CODE)
     assert sketch.target("np.sin") == "numpy.sin"
     assert sketch.library("tf.concat") == "tensorflow"
     assert sketch.imports["B"] == ".layers.Block"
@@ -63,16 +70,16 @@ def test_imports_attributes_and_variables_are_known() -> None:
 
 
 def test_what_an_import_means_is_open_where_two_disagree() -> None:
-    sketch = Sketch(b"try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\n")
+    sketch = _sketch("try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\n")
     assert sketch.library("keras.Model") == "?"
 
 
 def test_functions_are_reached_by_their_names_also_in_other_files() -> None:
-    own = Sketch(
-        b"from other import help_me\n\ndef start(x):\n    return middle(x)\n\ndef middle(x):\n    return help_me(x)\n"
+    own = _sketch(
+        "from other import help_me\n\ndef start(x):\n    return middle(x)\n\ndef middle(x):\n    return help_me(x)\n"
     )
-    near = Sketch(
-        b"def help_me(x):\n    return Inner(x)\n\nclass Inner:\n    def __init__(self):\n        deep()\n\ndef deep(): pass\n"
+    near = _sketch(
+        "def help_me(x):\n    return Inner(x)\n\nclass Inner:\n    def __init__(self):\n        deep()\n\ndef deep(): pass\n"
     )
     start = own.by_name["start"]
     assert [p.region.name for p in Look(own, [near]).reached(start)] == [
@@ -85,7 +92,7 @@ def test_functions_are_reached_by_their_names_also_in_other_files() -> None:
 
 
 def test_what_the_file_itself_answers_asks_for_no_other_file() -> None:
-    own = Sketch(b"def start():\n    middle()\n\ndef middle(): pass\n")
+    own = _sketch("def start():\n    middle()\n\ndef middle(): pass\n")
 
     def asked() -> Iterator[Sketch]:
         raise AssertionError("other files were asked for")
@@ -95,9 +102,18 @@ def test_what_the_file_itself_answers_asks_for_no_other_file() -> None:
     assert [next(places).region.name, next(places).region.name] == ["start", "middle"]
 
 
-@pytest.mark.parametrize("code", [b"print 1\n", b"x = (\n", b"x = '\x00'\n", b"(" * 500])
-def test_of_what_is_no_python_nothing_is_known(code: bytes) -> None:
-    assert Sketch.of(code) is None
+@pytest.mark.parametrize("code", ["print 1\n", "x = (\n", "x = '\x00'\n", "(" * 500])
+def test_of_what_is_no_python_nothing_is_known(code: str) -> None:
+    assert python_tree(code) is None
+
+
+def test_texts_that_are_asked_for_again_are_parsed_once() -> None:
+    """Protects a check's speed: a first look, the tree and the places of findings ask for the same text."""
+    trees = PythonTrees()
+    assert trees.of("x = 1\n") is trees.of("x = " + "1\n")
+    first = trees.of("y = 2\n")
+    trees.of("z = 3\n" + "#" * 400_000)
+    assert trees.of("y = 2\n") is not first
 
 
 def test_what_python_cannot_parse_is_left_to_who_says_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from tflint_gpu.model.python.parsing import parse_module, parse_whole
 from tflint_gpu.model.python.spans import Spans, spans_of
 from tflint_gpu.model.python.tree import Tree
 
@@ -17,6 +18,12 @@ PROGRAMS = {
     "no newline at the end": "a(1)\nb(\n    2,\n    c(3))",
     "other line ends": "a(1)\r\nclass B:\r\n\tdef c(self):\r\n\t\td(1)\r\n\r\n\r\n\te(1)\r\n",
     "continued lines": "a = \\\n    b(1)\nif (x and\n    y(2)):\n  pass; c(1)\n",
+    "blocks in blocks": "def f():\n    if a(1):\n        b(2)\n    elif c(3):\n        d(4)\n    else:\n        try:\n"
+    "            e(5)\n        except G:\n            pass\n        except (H, i(6)):\n            return j(\n7)\n        else:\n"
+    "            k(8)\n        finally:\n            l(9); m(10)\n    for n in o(11):\n        with p(12):\n            q(13)\n"
+    "    else:\n        if r(14): s(15)\n        else:\n            t(16)\n    while u(17): v(18)\n",
+    "what only a function holds": "async def f():\n    await g(1)\n    async with h(2):\n        return i(3), (yield j(4))\n"
+    "    async for k in l(5):\n        break\n    nonlocal m\n    yield from n(6)\n",
     "form feeds": "a(1)\n\x0c\nclass B:\n\x0c\n    c = d(1)\n",
 }
 
@@ -24,22 +31,23 @@ PROGRAMS = {
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_one_statement_and_the_whole_tree_agree(text: str) -> None:
     """Protects every position in every report."""
-    module = cst.parse_module(text)
-    tree = Tree(module)
+    module = parse_whole(text)
+    tree = Tree(parse_module(text))
     expected = spans_of(module, text)
-    for call in tree.calls:
+    for call, other in zip(tree.calls, Tree(module).calls, strict=True):
         spans = Spans(tree, text)
-        assert spans.of(call, call) == expected[call]
-        assert text[slice(*spans.of(call.func, call))] == module.code_for_node(call.func)
+        assert spans.of(call, call) == expected[other]
+        assert text[slice(*spans.of(call.func, call))] == module.code_for_node(other.func)
 
 
 def test_one_statement_is_written_and_not_the_file() -> None:
     """Protects the reason for all this: a place in one function costs that function."""
     text = "class A:\n    def b(self):\n        c(1)\n\n    def d(self):\n        e(1)\n\n\nf(1)\n"
-    tree = Tree(cst.parse_module(text))
+    tree = Tree(parse_module(text))
     spans = Spans(tree, text)
     first, second, third = tree.calls
     spans.of(first, first)
+    assert first in spans._known
     assert second not in spans._known
     assert third not in spans._known
 
@@ -47,7 +55,7 @@ def test_one_statement_is_written_and_not_the_file() -> None:
 def test_a_node_that_the_traversal_leaves_out() -> None:
     """Protects places such as a method's name or a comma, whatever stands near."""
     text = "a.b(1)\nc.d(\n    2, 3)\n"
-    tree = Tree(cst.parse_module(text))
+    tree = Tree(parse_module(text))
     call = tree.calls[1]
     assert isinstance(call.func, cst.Attribute)
     assert text[slice(*Spans(tree, text).of(call.func.attr, call))] == "d"
@@ -57,7 +65,7 @@ def test_a_node_that_the_traversal_leaves_out() -> None:
 def test_where_python_reads_other_statements() -> None:
     """Protects files that only libcst parses: the whole tree is written."""
     text = "a(1)\nprint(b(2))\n"
-    tree = Tree(cst.parse_module(text))
+    tree = Tree(parse_module(text))
     spans = Spans(tree, text)
     spans.__dict__["_python"] = None
     assert spans.of(tree.calls[2], tree.calls[2]) == (text.index("b(2)"), text.index("b(2)") + 4)

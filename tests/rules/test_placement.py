@@ -164,6 +164,14 @@ def test_guarded_device_is_not_found(code: str, tmp_path: Path) -> None:
     assert codes(code, tmp_path, ignore=("TFG401", "TFG701")) == []
 
 
+def test_a_device_beside_code_for_tensorflow_1_is_not_found(tmp_path: Path) -> None:
+    """Protects modules without an old name of their own that only programs for TensorFlow 1 use."""
+    code = HEAD + "import images\n" + WITH.format("'/GPU:0'")
+    for called, expected in (("tf.read_file", []), ("tf.io.read_file", ["TFG501"])):
+        (tmp_path / "images.py").write_text(f"import tensorflow as tf\ndef read(name):\n    return {called}(name)\n")
+        assert codes(code, tmp_path) == expected
+
+
 @pytest.mark.parametrize("device", INVALID)
 def test_invalid_device_is_found(device: str, tmp_path: Path) -> None:
     """Protects recall of TFG502."""

@@ -79,6 +79,9 @@ FOUND = {
         "imported": "from tensorflow.data.experimental import AUTOTUNE\nds = ds.prefetch(AUTOTUNE)\n",
         "module": "from tensorflow.data import experimental\nds = ds.prefetch(experimental.AUTOTUNE)\n",
         "default": TF + "def f(ds, n=tf.data.experimental.AUTOTUNE):\n    return ds.prefetch(n)\n",
+        "under a test of shapes": TF
+        + "def f(ds, spec):\n    if ds.element_spec.is_compatible_with(spec):\n"
+        + "        ds = ds.prefetch(tf.data.experimental.AUTOTUNE)\n    return ds\n",
     },
     "TFG708": {
         "plain": TF + "ds = ds.apply(tf.data.experimental.map_and_batch(f, 32))\n",
@@ -100,6 +103,8 @@ FOUND = {
         "beside compat.v1": "import tensorflow.compat.v1 as tf\nimport tensorflow.compat.v2 as tf2\n"
         + "x = tf.random_uniform([2])\ntf2.keras.mixed_precision.experimental.set_policy('float32')\n",
         "module": "from tensorflow.keras import mixed_precision\nmixed_precision.experimental.set_policy('float32')\n",
+        "behind a test for TensorFlow 2": TF
+        + "assert tf.version.VERSION.startswith('2.')\ntf.keras.mixed_precision.experimental.set_policy('float32')\n",
     },
     "TFG712": {
         "plain": TF + "tf.config.experimental_run_functions_eagerly(False)\n",
@@ -144,6 +149,10 @@ SILENT = {
     "version": TF
     + "if tf.__version__ < '2.4':\n    tf.keras.mixed_precision.experimental.set_policy('float32')\n"
     + "else:\n    tf.keras.mixed_precision.set_global_policy('float32')\n",
+    "TensorFlow 1": TF
+    + "if not tf.__version__.startswith('2'):\n    tf.keras.mixed_precision.experimental.set_policy('float32')\n",
+    "another branch than that for TensorFlow 2": TF
+    + "if tf.__version__.startswith('2'):\n    pass\nelse:\n    tf.config.experimental_run_functions_eagerly(True)\n",
     "hasattr": TF + "A = tf.data.AUTOTUNE if hasattr(tf.data, 'AUTOTUNE') else tf.data.experimental.AUTOTUNE\n",
     "class under hasattr": TF
     + "with tf.GradientTape():\n    pass\nif hasattr(tf, 'contrib'):\n    class C(tf.contrib.rnn.RNNCell):\n        pass\n",

@@ -57,6 +57,9 @@ CREATED = {
     + "    def call(self, x):\n        return self.project(x)",
     "behind a test that raises": CALL + "        if x.shape[-1] != self.width:\n            raise ValueError(x.shape)\n"
     "        return layers.Dense(4)(x)",
+    "dropout with a rate that the settings leave out": "class Net(layers.Layer):\n"
+    "    def __init__(self, units, rate=0.1):\n        super().__init__()\n        self.rate = rate\n"
+    "    def call(self, x):\n        return layers.Dropout(self.rate)(x)\nCFG = dict(units=3)\nnet = Net(**CFG)",
     "dropout with a rate of the layer": "class Net(layers.Layer):\n    def __init__(self, rate=0.1):\n"
     "        super().__init__()\n        self.rate = rate\n    def call(self, x):\n"
     "        return layers.Dropout(self.rate)(x)",

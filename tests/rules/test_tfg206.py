@@ -59,6 +59,7 @@ FOUND = {
     "    text = tf.concat([text, [[token]]], axis=1)",
     "drawn": "for i in range(99):\n    z = np.random.normal(0, 1, (1, 100))\n    y = model.predict(z)",
     "a point of a grid": "for a in np.linspace(0, 1, 30):\n    y = model.predict(np.array([[a, a]]))",
+    "a list in a list": "for row in x:\n    row = row[np.newaxis, :]\n    y = model.predict([[row]])",
     "two inputs": "for row in x:\n    y = model.predict([row[None], np.ones((1, 3))])",
     "named inputs": "for row in x:\n    y = model.predict({'a': row[None], 'b': row[np.newaxis]})",
     "comprehension": "ys = [model.predict(row[None]) for row in x]",
@@ -108,6 +109,7 @@ SILENT = {
     ),
     "a memory with more in it": MEMORY.format("deque(x, maxlen=99)", "random.sample(self.memory, 32)"),
     "chunks": "for i in range(0, 640, 64):\n    y = model.predict(x[i:i + 64])",
+    "chunks in a list in a list": "for i in range(0, 640, 64):\n    y = model.predict([[x[i:i + 64]]])",
     "files": "for p in paths:\n    y = model.predict(np.load(p))",
     "a request handler": "from flask import Flask, request\napp = Flask('a')\n@app.route('/')\ndef handle():\n"
     "    return model.predict(np.array([request.json]))",

@@ -153,8 +153,11 @@ class Engine:
                 raise
             errors.append(InternalError(file.name, "model", _trace()))
             return FileResult(file, (), tuple(errors), is_whole=False)
+        try:
+            found, silencers = self._run(rules, model, file.name, errors)
+        except UnreadableSource as error:  # libcst, which knows the places of findings, reads it otherwise than Python
+            return FileResult(file, self._refused(file, source, [error]), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
-        found, silencers = self._run(rules, model, file.name, errors)
         diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
         bounds, is_whole = tuple(sorted(model.inference.bounds_met)), not errors and not model.source.refusals
         return FileResult(file, diagnostics, tuple(errors), bounds, silencers, is_whole)
@@ -231,7 +234,7 @@ class Engine:
                     else:
                         silencers.update((diagnostic.filename, at) for at in comments.silencers(diagnostic))
             except BaseException as error:
-                if isinstance(error, _NOT_OURS):
+                if isinstance(error, (*_NOT_OURS, UnreadableSource)):
                     raise
                 errors.append(InternalError(name, rule.code, _trace()))
         return tuple(found[key] for key in sorted(found)), tuple(sorted(silencers))

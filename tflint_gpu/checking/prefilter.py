@@ -31,7 +31,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     # A sketch pays where it may spare the parse: not where a rule without a question needs it anyway.
     if not found or not (is_in_doubt or all(rule.questions for rule in found)):
         return found
-    look = project.look(source, data)
+    look = project.look(source)
     if look is None:
         return found
     if is_in_doubt and surely_runs_in_graphs(look.own):

@@ -22,6 +22,8 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 if TYPE_CHECKING:
     import libcst as cst
 
+    from tflint_gpu.model.python.parsing import PythonTrees
+
 KEPT_CHARACTERS = 500_000
 """So much text has its trees kept between checks; they take about 65 bytes a character, measured."""
 
@@ -107,11 +109,11 @@ class BufferedSources(Sources):
         self.consulted[path] = data = super().read(path) if data is None else data
         return data
 
-    def parse(self, path: Path, text: str) -> cst.Module:
+    def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of the last time, if the text is the same."""
         known = self._trees.pop(path, None)
         if known is None or known[0] != text:
-            known = text, super().parse(path, text)
+            known = text, super().parse(path, text, python)
         self._trees[path] = known
         excess = sum(len(kept) for kept, _ in self._trees.values()) - KEPT_CHARACTERS
         for oldest in list(self._trees)[:-1]:

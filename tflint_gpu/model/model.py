@@ -167,6 +167,13 @@ class Model:
         return self.runtime.is_graph_program(self.file) or is_for_tensorflow_1(self.file, self.mentions)
 
     @cached_property
+    def imports_tensorflow_1(self) -> bool:
+        """Whether the file works with one of the project that is for TensorFlow 1."""
+        from tflint_gpu.model.tensorflow.tensorflow_1 import imports_tensorflow_1
+
+        return imports_tensorflow_1(self.project, self.file)
+
+    @cached_property
     def pipelines(self) -> Pipelines:
         """tf.data chains."""
         from tflint_gpu.model.tensorflow.pipelines import Pipelines

@@ -97,10 +97,15 @@ def _weights(file: File) -> Iterator[Stand]:
             yield Stand(*file.span(given), "None")
         elif len(call.args) < 2 or call.args[1].keyword is not None:
             end = file.span(call)[1] - 1
-            is_separated = not call.args or isinstance(call.args[-1].comma, cst.Comma)
+            is_separated = not call.args or _ends_with_comma(file.source.text[file.span(call.args[-1])[1] : end])
             yield Stand(end, end, "weights=None" if is_separated else ", weights=None")
         else:
             yield Stand(*file.span(call.args[1].value), "None")
+
+
+def _ends_with_comma(text: str) -> bool:
+    """Whether what stands between a last argument and the closing bracket, comments apart, has a comma."""
+    return any("," in line.partition("#")[0] for line in text.splitlines())
 
 
 def _is_dataset(file: File, value: cst.BaseExpression) -> bool:

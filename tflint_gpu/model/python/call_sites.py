@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.python import contents
 from tflint_gpu.model.python.asking import Asking
 from tflint_gpu.model.python.calls import Bound, Callee, arguments, handed_on, hands_on
 from tflint_gpu.model.python.file import File
@@ -101,7 +102,14 @@ def _argument(asking: Asking, file: File, parameter: cst.Param, given: dict[Node
     found = given.get(parameter) if given is not None else None
     if found is not None:
         passed = asking.of(found.file, found.value, found.context)
-        yield from passed if found.key is None else (o for p in passed for o in asking.item(p, found.key))
+        if found.key is None:
+            yield from passed
+            return
+        for mapping in passed:
+            if parameter.default is not None and contents.lacks(mapping, found.key):
+                yield from asking.of(file, parameter.default)
+            else:
+                yield from asking.item(mapping, found.key)
     elif given is not None and parameter.default is not None and not parameter.star:
         yield from asking.of(file, parameter.default)
     else:

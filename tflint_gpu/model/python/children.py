@@ -68,3 +68,24 @@ def walk(node: Node) -> Iterator[Node]:
         one = stack.pop()
         yield one
         stack.extend(children(one))
+
+
+_TEXTS = frozenset([cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.FormattedStringText])
+
+
+def spelling(node: Node) -> str:
+    """A text that two pieces of code share where they are the same, however they are set; it has all their words.
+
+    For comparing and for looking for words, at a hundredth of the cost of `File.code`; nothing to show.
+    """
+    kind = node.__class__
+    if kind in _TEXTS:
+        return str(node.value)  # type: ignore[attr-defined]
+    if kind is cst.Attribute:
+        return f"{spelling(node.value)}.{node.attr.value}"  # type: ignore[attr-defined]
+    parts = [spelling(child) for child in children(node)]
+    operator = getattr(node, "operator", None)
+    keyword = getattr(node, "keyword", None)
+    own = "" if operator is None else type(operator).__name__
+    own += "" if keyword is None else f"{keyword.value}="
+    return f"{kind.__name__}{getattr(node, 'star', '') or ''}({own} {', '.join(parts)})"

@@ -31,6 +31,7 @@ _KEEPERS = frozenset(
     ]
 )
 _QUEUES = frozenset(["collections.deque"])
+_ADDING = ("update", "setdefault")
 _KEY_LIMIT = 200
 
 
@@ -108,6 +109,25 @@ def _item_of_dict(asking: Asking, origin: Origin, key: Key) -> Origins:
         elif isinstance(element, cst.DictElement) and (key is None or _literal(element.key) in (key, None)):
             found.extend(asking.of(origin.file, element.value, origin.context))
     return tuple(found) or (origin.part(Content("item", key)),)
+
+
+def lacks(origin: Origin, key: Key) -> bool:
+    """Whether a value is a mapping that names all its keys, not this one, and that nothing adds to."""
+    node, file = origin.node, origin.file
+    if origin.parts:
+        return False
+    if isinstance(node, cst.Dict):
+        keys = [_literal(e.key) if isinstance(e, cst.DictElement) else None for e in node.elements]
+    elif isinstance(node, cst.Call) and _is_dict_call(file, node):
+        keys = [arg.keyword.value if arg.keyword is not None and not arg.star else None for arg in node.args]
+    else:
+        return False
+    if None in keys or key in keys:
+        return False
+    name = file.bound_to(node)
+    return name is None or not (
+        file.stores.get(name) or any(dotted_name(_receiver(c)) == name for c in file.method_calls(*_ADDING))
+    )
 
 
 def _item_of_instance(asking: Asking, origin: Origin, cls: Class, key: Key) -> Origins:

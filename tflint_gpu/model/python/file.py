@@ -16,6 +16,7 @@ from tflint_gpu.model.python.flow import Flow
 from tflint_gpu.model.python.imports import Imports
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.names import Names
+from tflint_gpu.model.python.parsing import PythonTrees
 from tflint_gpu.model.python.quoting import within_text
 from tflint_gpu.model.python.scopes import Scope
 from tflint_gpu.model.python.spans import Spans
@@ -31,42 +32,62 @@ _N = TypeVar("_N", bound=Node)
 class File:
     """What one file says. Everything but the tree is made when first asked for."""
 
-    def __init__(self, source: SourceFile, module: cst.Module, parsed: str, re_exported: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        source: SourceFile,
+        module: cst.Module,
+        parsed: str,
+        re_exported: Callable[[str], str],
+        python: PythonTrees | None = None,
+    ) -> None:
         self.source = source
         self._parsed = parsed
+        self._python = python
         self.tree = Tree(module)
         self.flow = Flow(self.tree)
         self.names = Names(self.tree, self.flow, re_exported)
 
     @classmethod
-    def parse(cls, source: SourceFile, parse: Parse, re_exported: Callable[[str], str] = str) -> File:
+    def parse(
+        cls,
+        source: SourceFile,
+        parse: Parse,
+        re_exported: Callable[[str], str] = str,
+        python: PythonTrees | None = None,
+    ) -> File:
         """Parse a file. Its source is an `IPythonScript` if it can be parsed as one only.
 
         Arguments:
             parse: libcst's native parser, or what keeps its trees.
             re_exported: as `Names` has it.
+            python: what Python's parser makes of texts.
 
         Raises:
             UnreadableSource: it does not parse, or is nested so deeply that parsing could crash.
         """
         check_nesting(source.code)
         try:
-            return cls(source, parse(source.code), source.code, re_exported)
+            return cls(source, parse(source.code), source.code, re_exported, python)
         except Exception as error:  # ParserSyntaxError, and plain ValueError for broken literals
             refusal = _unreadable(source, error)
             if not refusal.by_libcst_only:
-                return cls._parse_script(source, parse, re_exported, refusal.reason)
+                return cls._parse_script(source, parse, re_exported, refusal.reason, python)
             expanded = expand_indentation(source.code)
             if expanded == source.code:
                 raise refusal.reason from error
         try:
-            return cls(source, parse(expanded), expanded, re_exported)
+            return cls(source, parse(expanded), expanded, re_exported, python)
         except Exception as error:
             raise refusal.reason from error
 
     @classmethod
     def _parse_script(
-        cls, source: SourceFile, parse: Parse, re_exported: Callable[[str], str], reason: UnreadableSource
+        cls,
+        source: SourceFile,
+        parse: Parse,
+        re_exported: Callable[[str], str],
+        reason: UnreadableSource,
+        python: PythonTrees | None,
     ) -> File:
         """Parse what is Python of a file with IPython lines; of one without them, raise why Python refused it."""
         from tflint_gpu.text.scripts import IPythonScript  # few files need it, and it takes milliseconds to import
@@ -74,7 +95,7 @@ class File:
         script = IPythonScript.of(source)
         if script is None:
             raise reason
-        return cls.parse(script, parse, re_exported)
+        return cls.parse(script, parse, re_exported, python)
 
     def name(self, expr: Node | None) -> str | None:
         """Canonical name of an expression: "tf.function", "keras.layers.Dense", "numpy.sin"."""
@@ -96,6 +117,18 @@ class File:
         text = self.source.line(self.source.row(start))
         return text[: len(text) - len(text.lstrip())]
 
+    def comment_behind(self, statement: Node) -> bool:
+        """Whether a comment stands behind a statement, on its line."""
+        end = self.span(statement)[1]
+        return self.source.text[end : self.source.end_of_line(end)].lstrip().startswith("#")
+
+    def comment_above(self, statement: Node) -> bool:
+        """Whether the lines right above a statement, empty ones apart, are comments."""
+        row = self.source.row(self.span(statement)[0]) - 1
+        while row > 0 and not self.source.line(row).strip():
+            row -= 1
+        return row > 0 and self.source.line(row).lstrip().startswith("#")
+
     def code(self, node: Node) -> str:
         """The text of a node, as it stands in the file."""
         start, end = self.span(node)
@@ -114,7 +147,7 @@ class File:
 
     @cached_property
     def _spans(self) -> Spans:
-        return Spans(self.tree, self._parsed)
+        return Spans(self.tree, self._parsed, self._python)
 
     @cached_property
     def _original(self) -> OriginalOffsets | None:

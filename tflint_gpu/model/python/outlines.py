@@ -10,6 +10,7 @@ from keyword import iskeyword
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import children
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.free_names import blocks, bound, free, free_of_block, stored
 from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, dotted_name
@@ -47,7 +48,7 @@ def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str])
 def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
     """The statements from a tape to the update of the weights; none where they are not in one block of the loop."""
     block = file.tree.block(file.tree.statement(tape))
-    first = next((one for one in block.children if file.tree.within(tape, one)), None)
+    first = next((one for one in children(block) if file.tree.within(tape, one)), None)
     if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
         return ()
     behind = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]

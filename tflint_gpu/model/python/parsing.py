@@ -1,21 +1,84 @@
-"""libcst's parser, with fewer nodes and without the checks of those that are made by hand (`node_classes`).
+"""The tree of a module: libcst's nodes, made of what Python's own parser says where that is possible.
 
-Two nodes in five are the blanks, or the nothing, between two others. They hold a few texts again and again and cannot
-be changed, so one node stands for all of the same text: a twentieth of the time, and less to free.
+libcst's parser makes the others, with fewer nodes and without the checks of those that are made by hand
+(`node_classes`). Two of its nodes in five are the blanks, or the nothing, between two others. They hold a few texts
+again and again and cannot be changed, so one node stands for all of the same text: a twentieth of the time, and less
+to free.
 """
 
 from __future__ import annotations
 
+import ast
+import warnings
+
 import libcst as cst
 
+from tflint_gpu.model.python.conversion import Unlike, converted
 from tflint_gpu.model.python.node_classes import UntilTheLast, unchecked
 
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
+_KEPT_CHARACTERS = 300_000
 
 
-def parse_module(code: str) -> cst.Module:
-    """The tree of a module.
+class PythonTrees:
+    """What Python's parser makes of texts. A first look, the tree and the places of findings rest on the same.
+
+    The last texts are kept while they are small enough together: a tree takes a hundred times the memory of its text.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, ast.Module | None] = {}
+        self._characters = 0
+
+    def of(self, code: str) -> ast.Module | None:
+        """The tree of some code, which nobody may change; None for what only libcst takes for Python."""
+        if code in self._known:
+            return self._known[code]
+        tree = self._known[code] = python_tree(code)
+        self._characters += len(code)
+        for oldest in list(self._known)[:-1] if self._characters > _KEPT_CHARACTERS else ():
+            del self._known[oldest]
+            self._characters -= len(oldest)
+            if self._characters <= _KEPT_CHARACTERS:
+                break
+        return tree
+
+    def forget(self) -> None:
+        """Let all trees go."""
+        self._known.clear()
+        self._characters = 0
+
+
+def parse_module(code: str, python: PythonTrees | None = None) -> cst.Module:
+    """The tree of a module: all that means something, of whitespace and brackets no more than the defaults.
+
+    Raises:
+        libcst.ParserSyntaxError: the code does not parse.
+        Exception: what else the native parser raises, such as ValueError for broken literals.
+    """
+    tree = python_tree(code) if python is None else python.of(code)
+    if tree is not None:
+        try:
+            with unchecked, _sharing_blanks:
+                return converted(tree, code)
+        except (Unlike, RecursionError):
+            pass
+    return parse_whole(code)
+
+
+def python_tree(code: str) -> ast.Module | None:
+    """What Python's own parser makes of some code; None for what only libcst takes for Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def parse_whole(code: str) -> cst.Module:
+    """The tree of a module by libcst's own parser, whitespace and all.
 
     Raises:
         libcst.ParserSyntaxError: the code does not parse.

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.declarations import imported_names, libraries_hande
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.looks import Look
 from tflint_gpu.model.python.module_files import OUTSIDE, ModuleFiles
-from tflint_gpu.model.python.parsing import parse_module
+from tflint_gpu.model.python.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.scopes import Binding
 from tflint_gpu.model.python.sketches import Sketch
 from tflint_gpu.text.bytesearch import Marker, Mentioned
@@ -47,9 +47,9 @@ class Sources:
         """The bytes of a file. Raises OSError if there are none."""
         return path.read_bytes()
 
-    def parse(self, path: Path, text: str) -> cst.Module:
+    def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
         """The tree of a file's text. Raises what libcst's parser does."""
-        return parse_module(text)
+        return parse_module(text, python)
 
 
 class Project:
@@ -82,7 +82,8 @@ class Project:
         self._given: dict[Path, frozenset[str]] = {}
         self._importers: dict[Path, dict[Path, list[Path]]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
-        self._sketches: dict[Path, tuple[bytes, Sketch | None]] = {}
+        self._sketches: dict[Path, tuple[str, Sketch | None]] = {}
+        self._python = PythonTrees()
 
     def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
@@ -106,6 +107,7 @@ class Project:
                 file.close()
         self._files.clear()
         self._sketches.clear()
+        self._python.forget()
         self._kept_characters = 0
 
     def newly_consulted(self) -> Consulted:
@@ -121,26 +123,31 @@ class Project:
                 states[name] = known or state_of(name)
         return Consulted({asker: list(paths) for asker, paths in asked.items()}, states)
 
-    def look(self, source: SourceFile, data: bytes) -> Look | None:
-        """A first look at a file, which parses nothing with libcst; None where Python cannot parse it.
-
-        Arguments:
-            data: the bytes of its code.
-        """
-        own = self._sketch(source.path, data if source.code is source.text else source.code.encode("utf-8", "replace"))
+    def look(self, source: SourceFile) -> Look | None:
+        """A first look at a file, which parses nothing with libcst; None where Python cannot parse it."""
+        own = self._sketch(source.path, source.code)
         return None if own is None else Look(own, self._sketches_near(source))
 
     def _sketches_near(self, source: SourceFile) -> Iterator[Sketch]:
         """The sketches of the files that a file's imports reach and that a rule may look into."""
         for path in self.reached(source):
-            sketch = self._sketch(path, self._read(path) or b"") if self._may_matter(path) else None
+            sketch = self._sketch_near(path) if self._may_matter(path) else None
             if sketch is not None:
                 yield sketch
 
-    def _sketch(self, path: Path, data: bytes) -> Sketch | None:
+    def _sketch_near(self, path: Path) -> Sketch | None:
+        if path in self._sketches:
+            return self._sketches[path][1]
+        try:
+            return self._sketch(path, SourceFile.decode(self._read(path) or b"", path).code)
+        except UnreadableSource:
+            return None
+
+    def _sketch(self, path: Path, code: str) -> Sketch | None:
         known = self._sketches.get(path)
-        if known is None or known[0] != data:
-            known = self._sketches[path] = (data, Sketch.of(data))
+        if known is None or known[0] != code:
+            tree = self._python.of(code)
+            known = self._sketches[path] = (code, None if tree is None else Sketch(tree))
         return known[1]
 
     def definition(self, file: File, dotted: str, constants: bool = False) -> Definition | None:
@@ -219,9 +226,10 @@ class Project:
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, told from its bytes."""
-        return any(self._matches(path, pattern) for path in self.reached(source))
+        return any(self.matches(path, pattern) for path in self.reached(source))
 
-    def _matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+    def matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project matches a pattern, told from its bytes."""
         key = (path, pattern.pattern)
         if key not in self._matched:
             self._matched[key] = pattern.search(self._read(path) or b"") is not None
@@ -335,8 +343,9 @@ class Project:
     def _parsed(self, source: SourceFile) -> File:
         return File.parse(
             source,
-            lambda text: self.sources.parse(source.path, text),
+            lambda text: self.sources.parse(source.path, text, self._python),
             lambda dotted: self._re_exported_library(source.path, dotted),
+            self._python,
         )
 
     def _re_exported_library(self, importer: Path, dotted: str) -> str:

@@ -8,7 +8,6 @@ and nothing of what they mean: what it answers is "surely not" or "perhaps".
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -75,6 +74,9 @@ class Region:
 class Sketch:
     """The sketch of one file.
 
+    Arguments:
+        tree: what Python's parser made of it.
+
     Attributes:
         module: the code outside of functions.
         functions: the others, in no particular order.
@@ -85,15 +87,7 @@ class Sketch:
         texts: the short strings of the file.
     """
 
-    def __init__(self, code: bytes | str) -> None:
-        """Parse.
-
-        Raises:
-            SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code)
+    def __init__(self, tree: ast.Module) -> None:
         self.module = Region("")
         self.functions: list[Region] = []
         self.classes: set[str] = set()
@@ -105,14 +99,6 @@ class Sketch:
         self._renewing: set[ast.expr] = set()
         self._walk(tree)
         self._renewing.clear()
-
-    @classmethod
-    def of(cls, code: bytes | str) -> Sketch | None:
-        """The sketch of some code; None where it is no Python, so that nothing is known."""
-        try:
-            return cls(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
 
     @property
     def regions(self) -> list[Region]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name
 from tflint_gpu.model.tensorflow.repetitions import names_of
@@ -23,7 +23,7 @@ class Place:
 
     Arguments:
         whole: the dotted name; of an item the name of its container.
-        key: of an item the code of its index.
+        key: of an item the spelling of its index.
     """
 
     def __init__(self, file: File, expr: Expression) -> None:
@@ -31,12 +31,13 @@ class Place:
         container = expr.value if isinstance(expr, cst.Subscript) else expr
         self.whole = dotted_name(container)
         self.index = expr.slice if isinstance(expr, cst.Subscript) else ()
-        self.key = "".join(file.tree.module.code_for_node(one) for one in self.index)
+        self.key = "".join(map(spelling, self.index))
 
     @property
     def name(self) -> str:
         """How it is written."""
-        return f"{self.whole}[{self.key}]" if self.key else self.whole or ""
+        index = ", ".join(self.file.code(one.slice) for one in self.index)
+        return f"{self.whole}[{index}]" if self.key else self.whole or ""
 
     @property
     def root(self) -> str:
@@ -58,8 +59,7 @@ class Place:
         if isinstance(expr, cst.Subscript) is not bool(self.key) or self.whole is None:
             return False
         if isinstance(expr, cst.Subscript):
-            code = "".join(self.file.tree.module.code_for_node(one) for one in expr.slice)
-            return dotted_name(expr.value) == self.whole and code == self.key
+            return dotted_name(expr.value) == self.whole and "".join(map(spelling, expr.slice)) == self.key
         return dotted_name(expr) == self.whole
 
 

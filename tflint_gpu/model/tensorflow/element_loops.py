@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
@@ -174,11 +174,11 @@ class ElementLoops:
 
     def _is_beside_arithmetic(self, file: File, call: cst.Call) -> bool:
         """Whether an array of the element's shape is made with what a call gives: `row - np.mean(row)`."""
-        given = {dotted_name(n) or file.tree.module.code_for_node(n) for arg in call.args for n in walk(arg.value)}
+        given = {dotted_name(n) or spelling(n) for arg in call.args for n in walk(arg.value)}
         for parent in file.tree.ancestors(call):
             if isinstance(parent, cst.BinaryOperation):
                 sides = [side for side in (parent.left, parent.right) if isinstance(side, cst.Name | cst.Subscript)]
-                if any((dotted_name(s) or file.tree.module.code_for_node(s)) in given for s in sides):
+                if any((dotted_name(s) or spelling(s)) in given for s in sides):
                     return True
             elif isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement | cst.Call):
                 return False
@@ -349,13 +349,12 @@ def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
 
 def _reads_stored(file: File, loop: cst.For) -> bool:
     """Whether a turn reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
-    code = file.tree.module.code_for_node
     stored = [target for target, _ in file.tree.item_assignments if file.tree.within(target, loop.body)]
-    keys = {(dotted_name(one.value), code(one.slice[0])) for one in stored}
+    keys = {(dotted_name(one.value), spelling(one.slice[0])) for one in stored}
     targets = {id(one) for one in stored}
     for subscript in file.tree.subscripts:
         if file.tree.within(subscript, loop.body) and id(subscript) not in targets:
-            key = (dotted_name(subscript.value), code(subscript.slice[0]))
+            key = (dotted_name(subscript.value), spelling(subscript.slice[0]))
             if key[0] in {name for name, _ in keys} and key not in keys:
                 return True
     return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.flow import exits
 from tflint_gpu.model.python.functions import may_be_replaced
@@ -31,8 +31,10 @@ GPU_QUERIES = frozenset(
 _SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
 _SUGGESTS_DEBUGGING = re.compile(r"eager|debug|graph", re.IGNORECASE)
 _SUGGESTS_VERSION = re.compile(
-    r"version|hasattr|getattr|compat|legacy|(?<![a-z])(?:tf|v|keras)_?[123](?!\d)", re.IGNORECASE
+    r"version|hasattr|getattr|compat(?!ib)|legacy|(?<![a-z])(?:tf|v|keras)_?[123](?!\d)", re.IGNORECASE
 )
+# Says that it is TensorFlow 2, and not which.
+_IS_TENSORFLOW_2 = re.compile(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
 _EAGER_TESTS = frozenset(
     (
         "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
@@ -100,7 +102,7 @@ class Guards:
     def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether running the program surely comes to a place, on a machine with a GPU."""
         for test in self.conditions(file, node):
-            if "__name__" not in file.code(test) and not self.inference.surely(file, test, _lists_devices):
+            if "__name__" not in spelling(test) and not self.inference.surely(file, test, _lists_devices):
                 return False
         function = file.tree.function(node)
         if function is None:
@@ -164,9 +166,7 @@ class Guards:
             return True
         around = [node, *(one for one in file.tree.ancestors(node) if one.__class__ in _DEFINING)]
         return any(
-            _SUGGESTS_VERSION.search(file.tree.module.code_for_node(test))
-            for place in around
-            for test in self.conditions(file, place)
+            _asks_for_version(file, test, holds) for place in around for test, holds in self.branches(file, place)
         )
 
     def depends_on_gpus(self, file: File, node: Node, depth: int = 0) -> bool:
@@ -243,7 +243,7 @@ class Guards:
     def _decorated(self, file: File, function: cst.FunctionDef) -> bool:
         """`@run_gpu_only`, `@pytest.mark.skipif(...)`: the decorator may be the guard."""
         for decorator in function.decorators:
-            text = file.tree.module.code_for_node(decorator.decorator)
+            text = spelling(decorator.decorator)
             if _SUGGESTS_DEVICE.search(text) or "skip" in text:
                 return True
         return False
@@ -329,6 +329,13 @@ def _skips(block: cst.BaseSuite) -> bool:
     if isinstance(last, cst.SimpleStatementLine):
         return isinstance(last.body[-1], cst.Continue | cst.Break)
     return isinstance(last, cst.Continue | cst.Break)
+
+
+def _asks_for_version(file: File, test: Expression, holds: bool) -> bool:
+    """Whether a condition, which must hold or must not, says more of the version than that it is TensorFlow 2."""
+    if _SUGGESTS_VERSION.search(spelling(test)) is None:
+        return False
+    return not holds or _IS_TENSORFLOW_2.fullmatch(file.code(test)) is None
 
 
 def _asks_for_kind(test: Expression) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function
@@ -254,7 +254,7 @@ class HostFunctions:
         for test, needed in self.guards.branches(file, node):
             negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
             inner = test.expression if isinstance(test, cst.UnaryOperation) else test
-            if "training" in file.code(inner) and (needed is negated):
+            if "training" in spelling(inner) and (needed is negated):
                 return True
         return False
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
@@ -132,7 +132,7 @@ def _is_list(origin: Origin) -> bool:
 def _name_of(file: File, expr: Expression) -> str:
     if isinstance(expr, cst.Subscript):
         inner = dotted_name(expr.value)
-        return f"{inner}[{file.tree.module.code_for_node(expr.slice[0])}]" if inner else ""
+        return f"{inner}[{spelling(expr.slice[0])}]" if inner else ""
     return dotted_name(expr) or ""
 
 

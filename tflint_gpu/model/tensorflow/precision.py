@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class
@@ -153,7 +153,7 @@ class Precision:
 
     def _is_choice(self, call: cst.Call) -> bool:
         """Whether the call stands under a condition, other than that the file is run as a program with a model."""
-        tests = [self.file.code(test) for test in self.guards.conditions(self.file, call)]
+        tests = [spelling(test) for test in self.guards.conditions(self.file, call)]
         return any("__name__" not in test for test in tests) or (bool(tests) and not self._has_model())
 
     def _has_model(self) -> bool:

@@ -60,7 +60,7 @@ class Rows:
             self._asked.discard(expr)
 
     def is_single_input(self, file: File, expr: Expression, context: Context | None = None) -> bool:
-        """Whether what a model gets has one row; several inputs are a list, a tuple or a dictionary."""
+        """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one."""
 
         def holds(origin: Origin) -> bool:
             node = origin.node
@@ -68,7 +68,7 @@ class Rows:
                 return self._is_single(origin)
             values = [e.value for e in node.elements if isinstance(e, cst.Element | cst.DictElement)]
             return len(values) == len(node.elements) > 0 and all(
-                self.is_single(origin.file, value, origin.context) for value in values
+                self.is_single_input(origin.file, value, origin.context) for value in values
             )
 
         return self.is_single(file, expr, context) or self.inference.surely(file, expr, holds, context)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
@@ -96,14 +96,14 @@ class SideEffects:
         texts = (
             p for arg in call.args for p in walk(arg.value) if isinstance(p, cst.SimpleString | cst.FormattedString)
         )
-        return any(_ABOUT_TRACING.search(file.code(text)) for text in texts)
+        return any(_ABOUT_TRACING.search(spelling(text)) for text in texts)
 
     # What is changed in place.
 
     def _changed_by_method(self, traced: Traced, call: cst.Call) -> Iterator[SideEffect]:
         assert isinstance(call.func, cst.Attribute)
         file, owner = traced.file, call.func.value
-        if self._is_meant(file, call) or _ABOUT_TRACING.search(file.code(owner)):
+        if self._is_meant(file, call) or _ABOUT_TRACING.search(spelling(owner)):
             return
         if self._is_outer_container(traced, owner):
             yield SideEffect(traced, "container", call, file.code(owner))
@@ -119,7 +119,7 @@ class SideEffects:
             owner = target.value
             statement = file.tree.statement(target)
             node = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else target
-            if _ABOUT_TRACING.search(file.code(owner)):
+            if _ABOUT_TRACING.search(spelling(owner)):
                 continue
             if self._is_outer_container(traced, owner):
                 yield SideEffect(traced, "container", node, file.code(owner))

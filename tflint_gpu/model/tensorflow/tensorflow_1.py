@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.mentions import Mentions
+from tflint_gpu.model.python.project import Project
 
 # What stands directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
 OLD_NAMES = frozenset(
@@ -21,6 +24,9 @@ OLD_NAMES = frozenset(
         "invert_permutation matrix_band_part lin_space sparse_reduce_sum floordiv substr sparse_to_dense mul"
     ).split()
 )
+_AS_TF = re.compile(rb"^[ \t]*import tensorflow as tf[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_OLD = re.compile(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD_NAMES)) + rb")\b")
+_NEW = re.compile(rb"\btf\.(?:GradientTape|function)\b")
 
 
 def is_for_tensorflow_1(file: File, mentions: Mentions) -> bool:
@@ -32,6 +38,14 @@ def is_for_tensorflow_1(file: File, mentions: Mentions) -> bool:
     if any(True for _ in file.calls("tf.GradientTape")) or _names(file, mentions, "function"):
         return False
     return any(_names(file, mentions, name) for name in OLD_NAMES)
+
+
+def imports_tensorflow_1(project: Project, file: File) -> bool:
+    """Whether a file of the project that a file imports directly is one for TensorFlow 1, told from its bytes."""
+    return any(
+        project.matches(path, _AS_TF) and project.matches(path, _OLD) and not project.matches(path, _NEW)
+        for path in project.imports_of(file.source.path)
+    )
 
 
 def _names(file: File, mentions: Mentions, name: str) -> bool:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import spelling
 from tflint_gpu.model.python.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
@@ -133,7 +134,7 @@ class TracedCode:
         known = self._asking.get(file)
         if known is None:
             known = self._asking[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
-        return known and _ASKS_FOR_TRACING.search(file.code(test)) is not None
+        return known and _ASKS_FOR_TRACING.search(spelling(test)) is not None
 
     def runs_in_every_call(self, traced: Traced, node: Node) -> bool:
         """Whether no test, handler or decorator may keep code of a traced function from running in some calls."""
@@ -185,7 +186,7 @@ class TracedCode:
         self, file: File, test: Expression, outcome: bool, context: Context | None, trace: Trace | None
     ) -> bool:
         """Whether a condition may have an outcome; both branches are traced where it is a tensor or `training`."""
-        if "training" in file.code(test) or (trace is not None and trace.tensors.holds_tensor(file, [test], context)):
+        if "training" in spelling(test) or (trace is not None and trace.tensors.holds_tensor(file, [test], context)):
             return False
         value = self.constants.of(file, test, context)
         return value is UNKNOWN or bool(value) is outcome

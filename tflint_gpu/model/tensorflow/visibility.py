@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import spelling
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.syntax import Expression, Node, argument
@@ -90,7 +91,7 @@ class Visibility:
 
     def _reads_environment(self, file: File, value: Expression) -> bool:
         """Whether a value was kept from the environment, to be put back."""
-        return any("environ" in one.file.code(one.node) for one in self.constants.inference.of(file, value))
+        return any("environ" in spelling(one.node) for one in self.constants.inference.of(file, value))
 
     def _is_repeated(self, file: File, target: cst.Subscript, value: Expression, initialiser: Initialiser) -> bool:
         """Whether the variable had the same value in time."""
