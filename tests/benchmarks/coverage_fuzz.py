@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import json
+import pkgutil
 import sys
 import tempfile
 import time
@@ -25,15 +27,22 @@ sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 import atheris  # noqa: E402  (not in the extra dev: it has wheels for Linux only)
 
 with atheris.instrument_imports(include=["tflint_gpu"]):
+    import tflint_gpu.model
     from tflint_gpu.checking.cache import Cache, Kept
     from tflint_gpu.checking.engine import Engine
     from tflint_gpu.diagnostics import Diagnostic, Location
     from tflint_gpu.narrowing.baselines import Baseline, BaselineError
+    from tflint_gpu.rule import UNREADABLE_FILE, entries, load
     from tflint_gpu.settings.config import Options, SettingsError, SettingsResolver
     from tflint_gpu.settings.files import Discovery
     from tflint_gpu.text.decoding import decode_source
     from tflint_gpu.text.source import UnreadableSource
     from tflint_gpu.text.suppressions import Suppressions, removal, suppressing
+
+    # A check imports what it asks for when it asks for it: then it would not be instrumented.
+    for part in pkgutil.walk_packages(tflint_gpu.model.__path__, "tflint_gpu.model."):
+        importlib.import_module(part.name)
+    load(entry.code for entry in entries() if entry.code != UNREADABLE_FILE)
 
 FOLDER = Path(tempfile.mkdtemp(prefix="coverage-fuzz-"))
 SECONDS = 10  # of the processor

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 _PROGRAM = """
 import atexit, os, sys
@@ -19,6 +23,7 @@ sys.argv[1:] = ["check", "--isolated", "--exit-zero", "-"]
 from tflint_gpu.cli import main
 main()
 """
+WRONG = "import tensorflow as tf\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n"
 _NOT_OURS = {"tensorflow", "keras", "numpy", "flake8", "pygls", "ray", "jinja2", "matplotlib", "watchdog", "pynvml"}
 
 
@@ -39,9 +44,30 @@ def test_a_file_without_tensorflow_needs_neither_a_parser_nor_the_model_nor_find
 
 
 def test_a_file_with_tensorflow_imports_only_the_parts_that_its_rules_ask() -> None:
-    modules = imported("import tensorflow as tf\nwith tf.device('/GUP:0'):\n    x = tf.ones(3)\n")
+    modules = imported(WRONG)
     needless = {
         f"tflint_gpu.model.{one}" for one in ("networks.trainings", "tensorflow.validations", "tensorflow.growth")
     }
     assert "tflint_gpu.model.python.inference" in modules and not modules & needless
     assert not modules & _NOT_OURS and not {name for name in modules if name.startswith("tflint_gpu.verify")}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("check", "--isolated", "--no-cache", "."), None),
+        (("check", "--isolated", "--output-format", "json", "-"), WRONG),
+        (("check", "nowhere.py"), None),
+        (("--version",), None),
+    ],
+    ids=["a folder", "standard input", "an error", "the version"],
+)
+def test_a_fork_says_what_a_process_of_its_own_says(
+    words: tuple[str, ...], text: str | None, tmp_path: Path, tflint: Any
+) -> None:
+    """Protects all tests that ask `tflint`: it runs in forks of a process that has imported the command."""
+    (tmp_path / "a.py").write_text(WRONG)
+    forked = tflint(*words, stdin=text)
+    command = [sys.executable, "-m", "tflint_gpu", *words]
+    alone = subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=600)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
