@@ -33,6 +33,7 @@ UNKNOWN_VALUES = [
     "f()",
     "1 if q else 2",
     "N / 0",
+    "'\0'",  # in a file that Python refuses and libcst reads
     "open('x').read()",
     "[1, *q]",
     "{q: 1}",

@@ -269,5 +269,5 @@ def _attempt(compute: Callable[[], Any]) -> Any:
     """The result of an operation on known values, UNKNOWN where Python would raise."""
     try:
         return compute()
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, LookupError, SyntaxError, TypeError, ValueError):  # of a literal: '\\x', a null byte
         return UNKNOWN
