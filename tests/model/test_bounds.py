@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import libcst as cst
 import pytest
 from checks import findings, model_of
 
+from tflint_gpu.model.python.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.flow import Flow
 
 HEAD = "import tensorflow as tf\n"
@@ -46,3 +48,20 @@ def test_a_long_chain_of_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for call in model.file.tree.calls:
         model.inference.of(model.file, call.func)
     assert 0 < len(searched) == len(set(searched))
+
+
+@pytest.mark.parametrize("start", ["0", "unknown()"])
+def test_a_number_made_of_itself_again_and_again(start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the speed: what is asked of each row is answered by what was found of the row before."""
+    computed: list[object] = []
+    binary = Constants._binary
+    monkeypatch.setattr(
+        Constants,
+        "_binary",
+        lambda self, file, expr, context: computed.append(expr) or binary(self, file, expr, context),
+    )
+    model = model_of(f"{HEAD}n = {start}\n" + "n = n * 2 + n\n" * 60 + "f(n)\n", tmp_path)
+    for assigned in model.file.tree.nodes(cst.Assign):
+        model.value(assigned.value)
+    assert model.value(model.file.tree.calls[-1].args[0].value) == (UNKNOWN if "unknown" in start else 0)
+    assert len(computed) <= 2 * 60

@@ -27,6 +27,7 @@ class Unknown:
 
 
 UNKNOWN: Final = Unknown()
+_SCALARS = (int, float, str)
 _SIZE_LIMIT = 10_000
 _STEP_LIMIT, _DEPTH_LIMIT = 5_000, 200
 _WIDE = re.compile(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
@@ -46,6 +47,7 @@ class Constants:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
+        self._known: dict[tuple[Node, Context | None], Any] = {}
         self._steps = 0
 
     def of(self, file: File, expr: Expression | None, context: Context | None = None) -> Any:
@@ -69,11 +71,17 @@ class Constants:
             return UNKNOWN
         if key in self._in_work:
             return UNKNOWN
+        if key in self._known:
+            return self._known[key]
         self._in_work.add(key)
         try:
-            return self._computed(file, expr, context)
+            found = self._computed(file, expr, context)
         finally:
             self._in_work.discard(key)
+        # What is unknown inside of another question may be so for the bounds of that one only.
+        if isinstance(found, _SCALARS) or (found is UNKNOWN and not self._in_work):
+            self._known[key] = found
+        return found
 
     def possible(self, file: File, expr: Expression, context: Context | None = None) -> list[Any]:
         """The constants that an expression may be; those that are unknown are left out."""
@@ -199,10 +207,12 @@ class Constants:
         return result
 
     def _binary(self, file: File, expr: cst.BinaryOperation, context: Context | None) -> Any:
-        left, right = self.of(file, expr.left, context), self.of(file, expr.right, context)
         apply = ARITHMETIC.get(type(expr.operator))
-        known = (int, float, str)
-        if apply is None or not isinstance(left, known) or not isinstance(right, (*known, tuple)):
+        left = UNKNOWN if apply is None else self.of(file, expr.left, context)
+        if apply is None or not isinstance(left, _SCALARS):
+            return UNKNOWN
+        right = self.of(file, expr.right, context)
+        if not isinstance(right, (*_SCALARS, tuple)):
             return UNKNOWN
         if isinstance(right, tuple) and UNKNOWN in right:
             return UNKNOWN
