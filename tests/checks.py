@@ -6,7 +6,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from tflint_gpu.checking.engine import placed
+from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.model import Model, Project
 from tflint_gpu.rule import Finding, Rule, entries, load

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of
-from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, InternalError, Location, Related
+from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
@@ -30,7 +31,6 @@ from tflint_gpu.text.suppressions import Suppressions, noqa_row
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
     from tflint_gpu.model import Model, Project, Sources
-    from tflint_gpu.model.python.file import File
     from tflint_gpu.rule import Finding, Rule
 
 Silencer = tuple[str, int]
@@ -356,40 +356,6 @@ class Batch:
         """Check files; their results are not yet what other files' settings want."""
         results = tuple(engine.examine(file) for file in files)
         return cls(results, engine.newly_consulted() if engine.use_cache else Consulted())
-
-
-def placed(fix: rules_api.Fix, file: File) -> Fix | None:
-    """A fix with offsets instead of nodes; None if it spans cells of a notebook, or cannot stand in an f-string."""
-    source = file.source
-    texts = [file.fitted(edit.node, edit.text) for edit in fix.edits]
-    edits = [
-        placed_edit(source, file.span(edit.node), text, edit.where)
-        for edit, text in zip(fix.edits, texts, strict=True)
-        if text is not None
-    ]
-    if len(edits) < len(texts):
-        return None
-    if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
-        return None
-    return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
-
-
-def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str) -> Edit:
-    """An edit with offsets: a text for a stretch, `before` or `after` it, `below` or `above` its lines, or for them."""
-    start, end = span
-    if where == "below":
-        start = end = source.end_of_line(end)
-        if source.text[start - 1] not in "\r\n":  # the last line, without an end
-            text = "\n" + text.rstrip("\n")
-    elif where == "above":
-        start = end = source.above(start)
-    elif where == "lines":
-        start, end = source.whole_lines(start, end)
-    elif where == "after":
-        start = end
-    elif where == "before":
-        end = start
-    return Edit(start, end, source.locate(start), source.locate(end), text)
 
 
 def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflint_gpu.checking.engine import placed_edit
+from tflint_gpu.checking.placement import placed_edit
 from tflint_gpu.diagnostics import Edit
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.text.source import SourceFile

@@ -1,0 +1,46 @@
+"""Fixes with offsets in a file's text, where rules speak of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tflint_gpu.diagnostics import Edit, Fix
+from tflint_gpu.text.source import SourceFile
+
+if TYPE_CHECKING:
+    from tflint_gpu import finding
+    from tflint_gpu.model.python.file import File
+
+
+def placed(fix: finding.Fix, file: File) -> Fix | None:
+    """A fix with offsets instead of nodes; None if it spans cells of a notebook, or cannot stand in an f-string."""
+    source = file.source
+    texts = [file.fitted(edit.node, edit.text) for edit in fix.edits]
+    edits = [
+        placed_edit(source, file.span(edit.node), text, edit.where)
+        for edit, text in zip(fix.edits, texts, strict=True)
+        if text is not None
+    ]
+    if len(edits) < len(texts):
+        return None
+    if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
+        return None
+    return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+
+
+def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str) -> Edit:
+    """An edit with offsets: a text for a stretch, `before` or `after` it, `below` or `above` its lines, or for them."""
+    start, end = span
+    if where == "below":
+        start = end = source.end_of_line(end)
+        if source.text[start - 1] not in "\r\n":  # the last line, without an end
+            text = "\n" + text.rstrip("\n")
+    elif where == "above":
+        start = end = source.above(start)
+    elif where == "lines":
+        start, end = source.whole_lines(start, end)
+    elif where == "after":
+        start = end
+    elif where == "before":
+        end = start
+    return Edit(start, end, source.locate(start), source.locate(end), text)
