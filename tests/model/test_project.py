@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import libcst as cst
 import pytest
 from checks import NEWEST, findings
 
-from tflint_gpu.model import Model, Project
+from tflint_gpu.model import Model, Project, Sources
+from tflint_gpu.model.python.parsing import PythonTrees
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -111,3 +113,32 @@ def test_models_that_know_each_other_die_together(tmp_path: Path, monkeypatch: p
         path.write_text(layer)
         model = Model.open(SourceFile.decode(layer.encode(), path, path.name), project)
         assert [f.file.source.path.name for f in rule.check(model)] == ["ops.py"], turn
+
+
+def test_a_package_whose_files_lead_to_each_other_is_not_parsed_for_each_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects large packages: tf-keras, of 586 files, took more than four minutes, and takes twenty seconds."""
+    monkeypatch.setattr("tflint_gpu.model.python.project._KEPT_CHARACTERS", 300)
+    names = [f"part{number}" for number in range(20)]
+    imports = "".join(f"import {name}\n" for name in names)
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"{imports}import tensorflow as tf\ndef {name}(x):\n    return step(x)\n")
+    parsed: list[Path] = []
+    project = Project(tmp_path, NEWEST, _Counting(parsed))
+    for name in names:
+        path = tmp_path / f"{name}.py"
+        model = Model.open(SourceFile.decode(path.read_bytes(), path, path.name), project)
+        assert len([*project.reached_with(model.source, "step")]) == len(names) - 1
+    assert len(parsed) < 5 * len(names)
+
+
+class _Counting(Sources):
+    """Notes which files are parsed."""
+
+    def __init__(self, parsed: list[Path]) -> None:
+        self._parsed = parsed
+
+    def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
+        self._parsed.append(path)
+        return super().parse(path, text, python)

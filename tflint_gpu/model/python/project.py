@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
+_MOST_CHARACTERS = 24_000_000
 _REEXPORT_LIMIT = 6
 
 
@@ -70,6 +71,9 @@ class Project:
         self._places = ModuleFiles(root)
         self._files: dict[Path, File | None] = {}
         self._kept_characters = 0
+        self._most_kept = _KEPT_CHARACTERS
+        self._parsed_once: set[Path] = set()
+        self._parsed_again = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
         self._mentions: dict[Path, Mentioned] = {}
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
@@ -91,7 +95,7 @@ class Project:
         Raises:
             UnreadableSource: it does not parse.
         """
-        if self._kept_characters > _KEPT_CHARACTERS and not self._keeps_all:
+        if self._kept_characters > self._most_kept and not self._keeps_all:
             self.let_go()
         known = self._files.get(source.path)
         if known is None or not known.source.equals(source):
@@ -337,8 +341,23 @@ class Project:
                 except (UnreadableSource, RecursionError):
                     file = None
             self._files[path] = file
-            self._kept_characters += len(file.source.text) if file is not None else 0
+            if file is not None:
+                self._keep(path, len(file.source.text))
         return self._files[path]
+
+    def _keep(self, path: Path, characters: int) -> None:
+        """Count a file that was parsed because another one leads to it.
+
+        Where each file of a large package leads to most of the others, they would be parsed for each of them: once as
+        much as is kept was parsed again, twice as much is kept.
+        """
+        self._kept_characters += characters
+        if path in self._parsed_once:
+            self._parsed_again += characters
+        self._parsed_once.add(path)
+        if self._parsed_again > self._most_kept:
+            self._parsed_again = 0
+            self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
 
     def _parsed(self, source: SourceFile) -> File:
         return File.parse(
