@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import importlib
 import io
 import json
@@ -30,6 +31,7 @@ with atheris.instrument_imports(include=["tflint_gpu"]):
     import tflint_gpu.model
     from tflint_gpu.checking.cache import Cache, Kept
     from tflint_gpu.checking.engine import Engine
+    from tflint_gpu.consulted import Consulted, state_of
     from tflint_gpu.diagnostics import Diagnostic, Location
     from tflint_gpu.narrowing.baselines import Baseline, BaselineError
     from tflint_gpu.rule import UNREADABLE_FILE, entries, load
@@ -97,17 +99,28 @@ def baseline(data: bytes) -> None:
 
 
 def cache(data: bytes) -> None:
-    """An entry that was damaged is not believed: what comes back is nothing, or what was stored."""
-    kept = Cache(FOLDER / "cache")
+    """A cache that was damaged is not believed: what comes back is nothing, or what was stored; none brings a run down."""
+    base = FOLDER / "kept"
+    base.mkdir(exist_ok=True)
+    path = str(base / "x.py")
+    Path(path).write_bytes(b"import tensorflow\n")
     place = Location(1, 2)
     stored = Kept((Diagnostic("TFG101", "n", "m é", "x.py", place, place, 1, "warning"),))
-    kept.store(Path("/x.py"), "ab", stored, {})
+    kept = Cache(FOLDER / "cache", base)
+    kept.learn(Consulted({path: []}, {path: state_of(path)}))
+    kept.store(path, "ab", stored)
+    kept.write()
     [entry] = (FOLDER / "cache").rglob("*.json")
-    whole = bytearray(entry.read_bytes())
+    digest, _, whole = entry.read_bytes().partition(b"\n")
+    damaged = bytearray(whole)
     for index in range(0, len(data) - 1, 2):
-        whole[(data[index] * 7 + index) % len(whole)] ^= data[index + 1]
-    entry.write_bytes(bytes(whole) if len(data) % 3 else data)
-    assert kept.load(Path("/x.py"), "ab") in (None, stored)
+        damaged[(data[index] * 7 + index) % len(damaged)] ^= data[index + 1]
+    written = bytes(damaged) if len(data) % 3 else data
+    entry.write_bytes(digest + b"\n" + written)
+    assert Cache(FOLDER / "cache", base).load(path, "ab") in (None, stored)
+    # Who makes such a file on purpose gets what he wrote, and no traceback.
+    entry.write_bytes(hashlib.blake2b(written, digest_size=16).hexdigest().encode() + b"\n" + written)
+    Cache(FOLDER / "cache", base).load(path, "ab")
 
 
 def program(data: bytes) -> None:
