@@ -16,6 +16,7 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ else:
 
 PLACES = Path(__file__).parents[1] / "recall"
 NEAR = 3
-_Place = tuple[str, int | None, int, str]
+_Place = tuple[str, int | None, int, str | None]
 
 
 def main() -> None:
@@ -35,25 +36,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--missed", action="store_true", help="list the places that are not found")
     arguments = parser.parse_args()
-    by_repository: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for path in sorted(PLACES.glob("*.toml")):
-        for place in tomllib.loads(path.read_text("utf-8"))["place"]:
-            by_repository[place["repository"]].append(place)
+    places = [
+        place for path in sorted(PLACES.glob("*.toml")) for place in tomllib.loads(path.read_text("utf-8"))["place"]
+    ]
     counts: dict[bool, dict[str, Counter[bool]]] = {doubt: defaultdict(Counter) for doubt in (False, True)}
     unsettled: Counter[str] = Counter()
-    for repository, places in sorted(by_repository.items()):
-        folder = arguments.folder / repository.replace("/", "+")
-        if not folder.is_dir():
-            print(f"{repository} is not in {arguments.folder}: {len(places)} places are left out")
-            continue
-        reported, told = _reported(folder)
-        for place in places:
-            found = any(
-                (place["file"], place.get("cell"), place["line"] + by, code)
-                in (told if "told_with" in place else reported)
-                for by in range(-NEAR, NEAR + 1)
-                for code in (place["code"], place.get("found_as"))
-            )
+    for repository, its, reported, told in checked(arguments.folder, places):
+        for place in its:
+            there = told if "told_with" in place else reported
+            found = any(is_near(there, place, code) for code in (place["code"], place.get("found_as")))
             if "unsettled" in place:
                 unsettled[place["code"]] += 1
                 continue
@@ -62,6 +53,27 @@ def main() -> None:
                 print(f"{repository} {place['file']}:{place['line']} {place['code']} {place['why']}")
     _print(counts)
     print(f"counted apart: {', '.join(f'{n} of {code}' for code, n in unsettled.items()) or 'none'}")
+
+
+def checked(
+    folder: Path, places: Iterable[dict[str, Any]]
+) -> Iterator[tuple[str, list[dict[str, Any]], set[_Place], set[_Place]]]:
+    """Each repository below a folder with its places, where its findings are, and where their related places are."""
+    by_repository: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for place in places:
+        by_repository[place["repository"]].append(place)
+    for repository, its in sorted(by_repository.items()):
+        checkout = folder / repository.replace("/", "+")
+        if checkout.is_dir():
+            yield repository, its, *_reported(checkout)
+        else:
+            print(f"{repository} is not in {folder}: {len(its)} places are left out")
+
+
+def is_near(found: set[_Place], place: dict[str, Any], code: str | None) -> bool:
+    """Whether something of a code was found at a place, or a few lines from it."""
+    rows = range(place["line"] - NEAR, place["line"] + NEAR + 1)
+    return any((place["file"], place.get("cell"), row, code) in found for row in rows)
 
 
 def _reported(folder: Path) -> tuple[set[_Place], set[_Place]]:

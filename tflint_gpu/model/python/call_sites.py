@@ -135,7 +135,7 @@ def called_elsewhere(asking: Asking, file: File, follows: Callable[[Function], I
     Arguments:
         follows: of a function that is reached, the calls that are followed further.
     """
-    if not file.runs_something or not asking.project.reached(file.source):
+    if not asking.project.leads_elsewhere(file):
         return []
     functions = [callee.function for call in file.tree.calls for callee in asking.callees(file, call)]
     found: dict[Node, Function] = {}

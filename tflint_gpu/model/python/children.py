@@ -76,7 +76,7 @@ _TEXTS = frozenset([cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleS
 def spelling(node: Node) -> str:
     """A text that two pieces of code share where they are the same, however they are set; it has all their words.
 
-    For comparing and for looking for words, at a hundredth of the cost of `File.code`; nothing to show.
+    For comparing and for looking for words, where `File.code` would have libcst parse a statement; nothing to show.
     """
     kind = node.__class__
     if kind in _TEXTS:

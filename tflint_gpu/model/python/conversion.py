@@ -89,7 +89,7 @@ class _Statements(Expressions):
     def body(self, statements: Sequence[ast.stmt]) -> Any:
         """An indented block, or what stands behind the colon."""
         first = statements[0]
-        if self.lines[first.lineno - 1][: first.col_offset].strip() and not getattr(first, "decorator_list", None):
+        if self.lines[first.lineno - 1][: first.col_offset].strip():
             return _suite([_SIMPLE[one.__class__](self, one) for one in statements])
         return _indented(self.block(statements))
 
@@ -127,8 +127,8 @@ class _Statements(Expressions):
         return _if(self.expression(node.test), self.body(node.body), orelse)
 
     def is_elif(self, node: ast.stmt) -> bool:
-        line = self.lines[node.lineno - 1]
-        return line.startswith("elif", len(line) - len(line.lstrip())) and not line[: node.col_offset].strip()
+        line: str = self.lines[node.lineno - 1]
+        return line.startswith("elif", node.col_offset)
 
     def else_(self, statements: Sequence[ast.stmt]) -> cst.Else | None:
         return cst.Else(self.body(statements)) if statements else None

@@ -214,15 +214,10 @@ class Expressions:
 
     def _is_bare(self, node: ast.Tuple) -> bool:
         """Whether a tuple between the brackets of a subscript has no brackets of its own."""
-        first, last = node.elts[0], node.elts[-1]
-        starts = first.lineno == node.lineno and first.col_offset == node.col_offset
-        ends = last.end_lineno == node.end_lineno and last.end_col_offset == node.end_col_offset
-        text = self.text_of(node)
-        if starts and not (text.startswith("(") and first.__class__ in _BRACKETED):
-            return True
-        if not text.startswith("("):
-            return True
-        if ends or not text.endswith(")"):
+        first, last, text = node.elts[0], node.elts[-1], self.text_of(node)
+        starts = (first.lineno, first.col_offset) == (node.lineno, node.col_offset)
+        ends = (last.end_lineno, last.end_col_offset) == (node.end_lineno, node.end_col_offset)
+        if starts or ends or not (text.startswith("(") and text.endswith(")")):
             return True
         raise Unlike  # `x[(a), (b)]` or `x[(a, b)]`
 
@@ -301,7 +296,6 @@ class Table(dict[type, Callable[[Any, Any], Any]]):
         raise Unlike
 
 
-_BRACKETED = frozenset([ast.Tuple, ast.GeneratorExp])
 _COMPREHENSIONS: dict[type, Any] = {
     ast.ListComp: cst.ListComp, ast.SetComp: cst.SetComp, ast.GeneratorExp: cst.GeneratorExp,
 }  # fmt: skip

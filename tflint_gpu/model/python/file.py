@@ -16,7 +16,7 @@ from tflint_gpu.model.python.flow import Flow
 from tflint_gpu.model.python.imports import Imports
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.names import Names
-from tflint_gpu.model.python.parsing import PythonTrees
+from tflint_gpu.model.python.parsing import REFUSED, PythonTrees
 from tflint_gpu.model.python.quoting import within_text
 from tflint_gpu.model.python.scopes import Scope
 from tflint_gpu.model.python.spans import Spans
@@ -380,8 +380,7 @@ def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
     except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
         return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
     row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
-    text = "Python parses this file, but libcst does not, so it was not checked"
-    return _Refusal(UnreadableSource(text, _clamped(source, row, column)), by_libcst_only=True)
+    return _Refusal(UnreadableSource(REFUSED, _clamped(source, row, column)), by_libcst_only=True)
 
 
 def _clamped(source: SourceFile, row: int, column: int) -> Location:

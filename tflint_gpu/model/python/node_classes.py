@@ -118,10 +118,7 @@ class _Seldom:
 
 
 def maker(kind: type[cst.CSTNode], *fields: str) -> Callable[..., Any]:
-    """What makes a node of some of its fields, given in that order; the others keep their defaults.
-
-    A fifth of the time of libcst's own constructor, whose checks are those of nodes that people write.
-    """
+    """What makes a node, unchecked, of some of its fields, given in that order; the others keep their defaults."""
     names: dict[str, Any] = {"new": object.__new__, "kind": kind}
     lines = []
     for field in dataclasses.fields(kind):

@@ -19,12 +19,13 @@ from tflint_gpu.model.python.node_classes import UntilTheLast, unchecked
 _BLANKS: type = cst.SimpleWhitespace
 _KEPT_LENGTH = 40
 _KEPT_CHARACTERS = 300_000
+REFUSED = "Python parses this file, but libcst does not, so it was not checked"
 
 
 class PythonTrees:
     """What Python's parser makes of texts. A first look, the tree and the places of findings rest on the same.
 
-    The last texts are kept while they are small enough together: a tree takes a hundred times the memory of its text.
+    The last texts are kept while they are small enough together: these trees are larger than those made of them.
     """
 
     def __init__(self) -> None:
@@ -37,11 +38,10 @@ class PythonTrees:
             return self._known[code]
         tree = self._known[code] = python_tree(code)
         self._characters += len(code)
-        for oldest in list(self._known)[:-1] if self._characters > _KEPT_CHARACTERS else ():
+        while self._characters > _KEPT_CHARACTERS and len(self._known) > 1:
+            oldest = next(iter(self._known))
             del self._known[oldest]
             self._characters -= len(oldest)
-            if self._characters <= _KEPT_CHARACTERS:
-                break
         return tree
 
     def forget(self) -> None:

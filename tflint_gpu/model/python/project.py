@@ -261,6 +261,10 @@ class Project:
             self._given[path] = names_given(self._read(path) or b"")
         return self._given[path]
 
+    def leads_elsewhere(self, file: File) -> bool:
+        """Whether running a file may run functions of others: it does more than define, and its imports reach some."""
+        return file.runs_something and bool(self.reached(file.source))
+
     def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
         """The files that a file's imports reach in which a word stands, and which may have to do with TensorFlow.
 

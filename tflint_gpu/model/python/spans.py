@@ -20,7 +20,7 @@ from libcst._nodes.internal import CodegenState  # what cst.Module.code itself w
 
 from tflint_gpu.model.python.children import CHILD_FIELDS, IS_NODE
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
-from tflint_gpu.model.python.parsing import PythonTrees, parse_whole
+from tflint_gpu.model.python.parsing import REFUSED, PythonTrees, parse_whole
 from tflint_gpu.model.python.syntax import Node
 from tflint_gpu.model.python.tree import Tree
 from tflint_gpu.text.source import UnreadableSource
@@ -168,8 +168,7 @@ class Spans:
                 module = parse_whole(expanded)
                 places = {node: (original[a], original[b]) for node, (a, b) in spans_of(module, expanded).items()}
             except Exception as error:
-                text = "Python parses this file, but libcst does not, so it was not checked"
-                raise UnreadableSource(text) from error
+                raise UnreadableSource(REFUSED) from error
         self._pair(self._tree.module, module, places, 0)
 
     def _pair(self, ours: Node, theirs: Node, places: Mapping[Node, Span], shift: int) -> None:

@@ -116,7 +116,7 @@ class Consumers:
 
     def _all_consumers(self) -> Iterator[tuple[File, ConsumerKind, Expression, Node]]:
         yield from self._consumers(self.file)
-        if not self.file.runs_something or not self.inference.project.reached(self.file.source):
+        if not self.inference.project.leads_elsewhere(self.file):
             return
         for file, place in self._given_datasets():
             for found in self._consumers(file):
