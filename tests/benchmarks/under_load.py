@@ -14,6 +14,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import date
 from pathlib import Path
@@ -39,12 +40,12 @@ def main() -> None:
     try:
         for turn in range(1, arguments.times + 1):
             began = time.monotonic()
-            done = subprocess.run(
-                command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
-            )
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
             failed += done.returncode != 0
             lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
             passed = done.returncode == 0
+            if not passed:
+                lines.append(_kept(done.stdout + done.stderr))
             load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
             print(
                 f"{turn}: {'passed' if passed else 'failed'}, {time.monotonic() - began:.0f} s, load {load:.1f}",
@@ -60,6 +61,13 @@ def main() -> None:
             one.wait()
     print(f"{failed} of {arguments.times} failed")
     sys.exit(min(failed, 1))
+
+
+def _kept(output: str) -> str:
+    """The name of a file that holds what a run printed."""
+    with tempfile.NamedTemporaryFile("w", prefix="under_load_", suffix=".txt", delete=False) as file:
+        file.write(output)
+    return file.name
 
 
 if __name__ == "__main__":
