@@ -118,6 +118,7 @@ def test_no_other_line_costs_more_than_a_planted_wait(training: dict[str, Any]) 
 
 
 @pytest.mark.campaign
+@pytest.mark.timed
 def test_a_planted_mistake_comes_first(alone: dict[str, Any]) -> None:
     """Protects who mends the first line that the report names; five trainings, one for each wait."""
     report, name = alone["report"], alone["name"]

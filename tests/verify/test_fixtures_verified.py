@@ -61,7 +61,7 @@ def programs() -> Iterator[object]:
         new = [code for code in _expected(path) if code not in seen]
         seen.update(new)
         for code in new:
-            marks = pytest.mark.campaign if _name(path) in LONG else ()
+            marks = (pytest.mark.campaign, pytest.mark.timed) if _name(path) in LONG else ()
             yield pytest.param(path, code, id=f"{_name(path)} {code}", marks=marks)
         if not new:
             is_tried = _name(path) in (*TO_THE_END, *KINDS) and _name(path) not in LONG
@@ -133,6 +133,7 @@ def _has_only_a_workload(cases: list[Case]) -> bool:
 
 
 @pytest.mark.campaign
+@pytest.mark.timed
 def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with_them() -> None:
     default, off = cases_of(FIXTURES / "no_faster" / "slow_reading.py")
     assert (default.prediction.kind, off.prediction.kind) == ("no-effect", "slowdown")
@@ -141,6 +142,7 @@ def test_a_misplaced_prefetch_slows_down_with_the_optimizations_off_and_not_with
 
 
 @pytest.mark.campaign
+@pytest.mark.timed
 def test_a_wrong_prediction_is_refuted() -> None:
     default, _ = cases_of(FIXTURES / "no_faster" / "slow_reading.py")
     slower = dataclasses.replace(default, prediction=Prediction("slowdown", low=3.0, high=5.0))
