@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
+_MOST_SKETCHED = 12_000_000  # of text; a sketch takes about three bytes a character of it
 _REEXPORT_LIMIT = 6
 
 
@@ -87,6 +88,7 @@ class Project:
         self._importers: dict[Path, dict[Path, list[Path]]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._sketches: dict[Path, tuple[str, Sketch | None]] = {}
+        self._sketched_characters = 0
         self._python = PythonTrees()
 
     def open(self, source: SourceFile) -> File:
@@ -110,7 +112,6 @@ class Project:
             if file is not None:
                 file.close()
         self._files.clear()
-        self._sketches.clear()
         self._python.forget()
         self._kept_characters = 0
 
@@ -150,8 +151,12 @@ class Project:
     def _sketch(self, path: Path, code: str) -> Sketch | None:
         known = self._sketches.get(path)
         if known is None or known[0] != code:
+            if self._sketched_characters > _MOST_SKETCHED:
+                self._sketches.clear()
+                self._sketched_characters = 0
             tree = self._python.of(code)
             known = self._sketches[path] = (code, None if tree is None else Sketch(tree))
+            self._sketched_characters += len(code)
         return known[1]
 
     def definition(self, file: File, dotted: str, constants: bool = False) -> Definition | None:
@@ -224,8 +229,10 @@ class Project:
         known = self._own.get(source.path)
         if known is None or known[0] is not source:
             known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
-        if known[1].any_of(markers):
-            return True
+        return known[1].any_of(markers) or self.others_mention(source, markers)
+
+    def others_mention(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
+        """Whether one of the project's files that a file's imports reach has one of some byte strings."""
         return any(self._mentioned(path).any_of(markers) for path in self.reached(source))
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:

@@ -89,6 +89,8 @@ class Repetitions:
 
     def functions_elsewhere(self, markers: tuple[bytes, ...]) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls, in files with one of some byte strings."""
+        if not self.inference.project.others_mention(self.file.source, markers):
+            return []
         words = [marker.decode() for marker in markers]
         return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
 

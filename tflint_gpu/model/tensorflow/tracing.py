@@ -9,6 +9,8 @@ import libcst as cst
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Function
 from tflint_gpu.model.python.inference import Inference
+from tflint_gpu.model.python.library import is_library, wraps
+from tflint_gpu.model.python.scopes import Binding
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -18,6 +20,7 @@ TF_FUNCTIONS = frozenset(
 )
 _WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)
 _ASSUMED = cst.Decorator(cst.Name("function"))
+_NAMING = (cst.Name, cst.Attribute, cst.Lambda)
 _TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 
 
@@ -181,6 +184,7 @@ class Tracing:
 
     def _spread(self, queue: list[Function], found: set[Node]) -> None:
         """From traced functions to what they call, to functions that they hand on, and to functions inside them."""
+        roots = {function.node for function in queue}
         for function in queue:  # grows meanwhile
             if function.node in found:
                 continue
@@ -189,8 +193,31 @@ class Tracing:
             for call in function.calls:
                 queue.extend(callee.function for callee in self.inference.callees(file, call))
                 for arg in call.args:
-                    if isinstance(arg.value, cst.Name | cst.Attribute | cst.Lambda):
+                    if self._may_hand_on(function, arg.value, function.node in roots):
                         queue.extend(callee.function for callee in self.inference.callables(file, arg.value))
             queue.extend(
                 self.inference.definitions.function(file, one) for one in file.tree.functions_in.get(function.node, ())
             )
+
+    def _may_hand_on(self, function: Function, given: Expression, is_root: bool) -> bool:
+        """Whether an argument in a traced function may be a function that nothing else in traced code names.
+
+        Not what a parameter holds, where a traced call passes it: it was met there. Not what a library's call gives.
+        """
+        if given.__class__ is not cst.Name:
+            return isinstance(given, _NAMING)
+        assert isinstance(given, cst.Name)
+        file, bindings = function.file, function.file.tree.scopes[function.node].bindings.get(given.value)
+        if not bindings:
+            return True
+        return not all(
+            self._is_given_by_library(file, binding)
+            or (isinstance(binding.node, cst.Param) and not is_root and not isinstance(binding.node.default, _NAMING))
+            for binding in bindings
+        )
+
+    def _is_given_by_library(self, file: File, binding: Binding) -> bool:
+        value = binding.value
+        if binding.kind != "assign" or not isinstance(value, cst.Call) or not is_library(file.name(value.func)):
+            return False
+        return not wraps(self.inference.library, file, value)
