@@ -33,6 +33,9 @@ UNSURE = {
     "below compat.v1": HEAD + "s = tf.compat.v1.Session()\n",
     "compat.v1 as tf": "import tensorflow.compat.v1 as tf\ns = tf.Session()\n",
     "no TensorFlow": "s = tf.Session()\n",
+    "a test for eager code": HEAD + "if tf.executing_eagerly():\n    y = 1\nelse:\n    s = tf.Session()\n",
+    "a test for the version": HEAD + "if tf.__version__ < '2':\n    s = tf.Session()\n",
+    "tried": HEAD + "try:\n    tf.enable_eager_execution()\nexcept AttributeError:\n    pass\n",
     "does not parse": HEAD + "s = tf.Session()\nprint 1\n",
 }
 
@@ -52,6 +55,48 @@ def test_others_are_parsed(code: str) -> None:
 def test_a_program_that_takes_a_graph_over_runs_eagerly(tmp_path: Path) -> None:
     model = model_of(UNSURE["a graph that is taken over"], tmp_path)
     assert not model.runtime.is_graph_program(model.file)
+
+
+LEFT_OUT = {
+    "not executing_eagerly()": HEAD + "def f(x):\n    if not tf.executing_eagerly():\n        s = tf.Session()\n",
+    "else": HEAD + "if tf.executing_eagerly():\n    pass\nelse:\n    with tf.Session() as s:\n        s.run(y)\n",
+    "leaves before": HEAD
+    + "def f(x):\n    if tf.executing_eagerly():\n        return x\n    return tf.Session().run(x)\n",
+    "text": HEAD + "if tf.__version__ < '2.0.0':\n    tf.enable_eager_execution()\n",
+    "starts with": HEAD + "if tf.__version__.startswith('1.'):\n    tf.enable_eager_execution()\n",
+    "first character": HEAD + "if tf.__version__[0] == '1':\n    s = tf.Session()\n",
+    "first part": HEAD + "if int(tf.__version__.split('.')[0]) < 2:\n    s = tf.Session()\n",
+    "parsed": HEAD + "from packaging import version\nif version.parse(tf.__version__) < version.parse('2.0'):\n"
+    "    s = tf.Session()\n",
+    "and": HEAD + "if use_it and tf.version.VERSION < '2':\n    s = tf.Session()\n",
+    "tried": HEAD + "try:\n    tf.enable_eager_execution()\nexcept AttributeError:\n    pass\n",
+    "a constant": HEAD + "mode = 'eager'\nif mode == 'graph':\n    tf.compat.v1.disable_eager_execution()\n",
+}
+KEPT = {
+    "a version that is enough": HEAD + "assert tf.__version__ >= '1.4'\ns = tf.Session()\n",
+    "too old a version": HEAD + "if tf.__version__ < '1.4':\n    raise ImportError\ns = tf.Session()\n",
+    "the second part": HEAD + "if int(tf.__version__.split('.')[1]) < 9:\n    s = tf.Session()\n",
+    "executing_eagerly()": HEAD + "if tf.executing_eagerly():\n    s = tf.Session()\n",
+    "not that": HEAD + "if not tf.__version__.startswith('1'):\n    tf.compat.v1.disable_eager_execution()\n",
+    "or": HEAD + "if use_it or tf.version.VERSION < '2':\n    s = tf.Session()\n",
+    "a flag": HEAD + "def f(graph):\n    if graph:\n        tf.compat.v1.disable_eager_execution()\n",
+    "a whole program that is tried": HEAD
+    + "try:\n    y = tf.placeholder(tf.float32)\n    s = tf.Session()\nexcept KeyboardInterrupt:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("code", LEFT_OUT.values(), ids=LEFT_OUT)
+def test_what_a_test_keeps_from_tensorflow_2_says_nothing_of_the_file(code: str, tmp_path: Path) -> None:
+    model = model_of(code, tmp_path)
+    assert not model.runtime.is_graph_program(model.file)
+    assert not model.is_for_tensorflow_1
+    assert not _surely(code)
+
+
+@pytest.mark.parametrize("code", KEPT.values(), ids=KEPT)
+def test_other_tests_leave_a_program_for_graphs_one(code: str, tmp_path: Path) -> None:
+    model = model_of(code, tmp_path)
+    assert model.runtime.is_graph_program(model.file)
 
 
 def _surely(code: str) -> bool:

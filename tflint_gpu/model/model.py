@@ -164,7 +164,7 @@ class Model:
         """Whether the file is a program for TensorFlow 1, in graphs or not, or one that its API is meant in."""
         from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
 
-        return self.runtime.is_graph_program(self.file) or is_for_tensorflow_1(self.file, self.mentions)
+        return self.runtime.is_graph_program(self.file) or is_for_tensorflow_1(self.file, self.mentions, self.guards)
 
     @cached_property
     def imports_tensorflow_1(self) -> bool:
@@ -365,7 +365,7 @@ class Model:
         """When TensorFlow's runtime is initialised, and how the GPUs are set up."""
         from tflint_gpu.model.tensorflow.runtime import Runtime
 
-        return Runtime(self.inference, self.constants)
+        return Runtime(self.inference, self.constants, self.guards)
 
     @cached_property
     def loop_data(self) -> LoopData:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.operators import ARITHMETIC, UNARY
+from tflint_gpu.model.python.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, method_name
 
@@ -35,6 +35,7 @@ _WIDE = re.compile(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
 _LITERAL_NAMES = {"True": True, "False": False, "None": None}
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float}
 _FOLLOWED = (cst.Name, cst.Attribute, cst.Subscript, cst.IfExp, cst.NamedExpr)
+_COMPARED = (str, int, float)
 
 
 class Constants:
@@ -169,7 +170,17 @@ class Constants:
             return UNKNOWN if value is UNKNOWN or apply is None else _attempt(lambda: apply(value))
         if isinstance(expr, cst.BinaryOperation):
             return self._binary(file, expr, context)
+        if isinstance(expr, cst.Comparison) and len(expr.comparisons) == 1:
+            return self._comparison(file, expr, context)
         return UNKNOWN
+
+    def _comparison(self, file: File, expr: cst.Comparison, context: Context | None) -> Any:
+        [second] = expr.comparisons
+        compare = COMPARISONS.get(type(second.operator))
+        left, right = self.of(file, expr.left, context), self.of(file, second.comparator, context)
+        if compare is None or not (isinstance(left, _COMPARED) and isinstance(right, _COMPARED)):
+            return UNKNOWN
+        return _attempt(lambda: compare(left, right))
 
     def _formatted(self, file: File, expr: cst.FormattedString, context: Context | None) -> Any:
         parts: list[str] = []

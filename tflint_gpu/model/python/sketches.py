@@ -272,7 +272,7 @@ _Visit: TypeAlias = "tuple[ast.AST, Region, int, str]"
 _Handler: TypeAlias = Callable[[Sketch, Any, Region, int, str], "Iterable[_Visit] | None"]
 _LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp])
 _SHORT = 20
-_COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
+_COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
 _NO_NODES = frozenset(
     "attr arg asname conversion ctx id is_async kind kwd_attrs level module op ops simple type_comment".split()
 )

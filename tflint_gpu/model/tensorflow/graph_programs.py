@@ -6,6 +6,7 @@ Python's own parser, which is enough to see it, takes a tenth of the time that l
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection
 
@@ -28,26 +29,37 @@ _SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior"])
 # What only TensorFlow 2 has, or has for graphs that it takes over.
 _ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
 _LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
+# A function in which they occur may come to a call with some versions only.
+_TESTED = frozenset(["executing_eagerly", "__version__", "VERSION"])
 _OLD_COLAB = re.compile(r"%tensorflow_version 1\b")
 _CALL = "|".join(re.escape(name) for name in sorted(_GRAPH_CALLS | _GONE))
 _FOLDER = "|".join(re.escape(folder) for folder in sorted((*GRAPH_FOLDERS, "logging.")))
 _PERHAPS = re.compile(rf"\btf\.(?:(?:{_CALL})\s*\(|{_FOLDER})")
 
 
-def runs_in_graphs(called: Collection[str], text: str) -> bool:
+def runs_in_graphs(called: Collection[str], reached: Collection[str], text: str) -> bool:
     """Whether a file is a program for TensorFlow 1 as a whole, or turns eager execution off.
 
     Arguments:
         called: what the file calls of TensorFlow: "Session", "compat.v1.disable_eager_execution".
+        reached: what of it shows graphs, and is called with TensorFlow 2, too, as far as tests for the version tell.
         text: of the file; a notebook may choose the version by a line of its own.
     """
-    if any(name.removeprefix("compat.v1.") in _SWITCHES for name in called):
+    if any(is_switch(name) for name in reached):
         return True
-    if not _ALIVE.isdisjoint(called) and "enable_eager_execution" not in called:
+    if not _ALIVE.isdisjoint(called) and "enable_eager_execution" not in reached:
         return False
-    return _OLD_COLAB.search(text) is not None or any(
-        name in _GRAPH_CALLS or name in _GONE or name.startswith((*GRAPH_FOLDERS, "logging.")) for name in called
-    )
+    return _OLD_COLAB.search(text) is not None or any(shows_graphs(name) for name in reached)
+
+
+def shows_graphs(name: str) -> bool:
+    """Whether a call of TensorFlow, such as "Session", is one of a program for graphs."""
+    return name in _GRAPH_CALLS or name in _GONE or is_switch(name) or name.startswith((*GRAPH_FOLDERS, "logging."))
+
+
+def is_switch(name: str) -> bool:
+    """Whether a call of TensorFlow turns eager execution off."""
+    return name.removeprefix("compat.v1.") in _SWITCHES
 
 
 def perhaps_runs_in_graphs(code: str) -> bool:
@@ -64,5 +76,10 @@ def surely_runs_in_graphs(sketch: Sketch) -> bool:
         return False
     if any(target.rpartition(".")[2] in _LAST_OF_ALIVE for target in sketch.imports.values()):
         return False
-    called = {call.name.removeprefix("tf.") for call in sketch.calls() if call.root == "tf"}
-    return runs_in_graphs(called - {"tf"}, "")
+    called, reached = set[str](), set[str]()
+    for region in sketch.regions:
+        names = {call.name.removeprefix("tf.") for call in region.calls if call.root == "tf"} - {"tf"}
+        called |= names
+        if region.words.isdisjoint(_TESTED) and ast.Try not in region.syntax:
+            reached |= {name for name in names if not (is_switch(name) and ast.If in region.syntax)}
+    return runs_in_graphs(called, reached, "")

@@ -15,6 +15,7 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.operators import COMPARISONS
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.tensorflow.versions import value_of_test
 
 GPU_QUERIES = frozenset(
     (
@@ -168,6 +169,26 @@ class Guards:
         return any(
             _asks_for_version(file, test, holds) for place in around for test, holds in self.branches(file, place)
         )
+
+    def is_for_graphs(self, file: File, node: Node) -> bool:
+        """Whether a test for the version, or for code that runs eagerly, keeps a program for TensorFlow 2 from `node`.
+
+        So does a `try` around that one statement: what is gone raises there, and the program goes on.
+        """
+        version = self.inference.project.target.tensorflow
+        if any(value_of_test(file, test, version) is (not holds) for test, holds in self.branches(file, node)):
+            return True
+        return self._is_tried_alone(file, node)
+
+    def _is_tried_alone(self, file: File, node: Node) -> bool:
+        """Whether a place is in the one statement of a `try` with handlers."""
+        parents = file.tree.parents
+        statement = next((p for p in file.tree.ancestors(node) if isinstance(p, cst.SimpleStatementLine)), None)
+        block = parents.get(statement) if statement is not None else None
+        if not isinstance(block, cst.IndentedBlock) or len(block.body) > 1:
+            return False
+        around = parents[block]
+        return isinstance(around, cst.Try) and around.body is block and bool(around.handlers)
 
     def depends_on_gpus(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether `node` runs only where some test or loop has asked about GPUs, here or at its callers."""

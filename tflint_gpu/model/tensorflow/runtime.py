@@ -17,7 +17,8 @@ from tflint_gpu.model.python.library import is_library
 from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, asks_for_main
 from tflint_gpu.model.tensorflow.datasets import is_source
 from tflint_gpu.model.tensorflow.devices import parse_device
-from tflint_gpu.model.tensorflow.graph_programs import GRAPH_FOLDERS, runs_in_graphs
+from tflint_gpu.model.tensorflow.graph_programs import GRAPH_FOLDERS, is_switch, runs_in_graphs, shows_graphs
+from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.tensor_functions import returns_tensor
 
 DEVICES = frozenset(["tf.device", "tf.compat.v1.device", "keras.device"])
@@ -71,9 +72,10 @@ class Initialiser:
 class Runtime:
     """Questions about how programs set TensorFlow up, seen from the file that is checked."""
 
-    def __init__(self, inference: Inference, constants: Constants) -> None:
+    def __init__(self, inference: Inference, constants: Constants, guards: Guards) -> None:
         self.inference = inference
         self.constants = constants
+        self.guards = guards
         self._graph_files: dict[File, bool] = {}
         self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
 
@@ -117,9 +119,20 @@ class Runtime:
         """Whether a file is one for TensorFlow 1 as a whole, or turns eager execution off: nothing runs eagerly."""
         known = self._graph_files.get(file)
         if known is None:
-            called = frozenset((file.name(call.func) or "")[3:] for call in file.calls("tf.*"))
-            known = self._graph_files[file] = runs_in_graphs(called, file.source.text)
+            named = [(call, (file.name(call.func) or "")[3:]) for call in file.calls("tf.*")]
+            reached = {
+                name
+                for call, name in named
+                if (shows_graphs(name) and not self.guards.is_for_graphs(file, call))
+                and not (is_switch(name) and self._is_switched_off(file, call))
+            }
+            known = runs_in_graphs({name for _, name in named}, reached, file.source.text)
+            self._graph_files[file] = known
         return known
+
+    def _is_switched_off(self, file: File, call: cst.Call) -> bool:
+        """Whether a constant of the program keeps it from a call: `if mode == "graph":` below `mode = "eager"`."""
+        return any(self.constants.of(file, test) is (not holds) for test, holds in self.guards.branches(file, call))
 
     def is_graph_code(self, file: File, node: Node) -> bool:
         """Whether a place runs in a graph of TensorFlow 1: in a session's or graph's scope, or among such code."""
@@ -150,7 +163,12 @@ class Runtime:
         if known is None:
             named = [(call, file.name(call.func) or "") for call in file.calls("tf.*")]
             scopes = {_entering(file, call) for call, name in named if _is_of(name, _SCOPES)}
-            builders = {file.tree.function(call) for call, name in named if _is_of(name, _BUILDING)}
+            building = [call for call, name in named if _is_of(name, _BUILDING)]
+            builders = {
+                file.tree.function(call)
+                for call in building
+                if not (self.guards.is_for_graphs(file, call) or self._is_switched_off(file, call))
+            }
             known = self._graphs[file] = frozenset(one for one in scopes if one is not None), frozenset(builders)
         return known
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.mentions import Mentions
 from tflint_gpu.model.python.project import Project
+from tflint_gpu.model.tensorflow.guards import Guards
 
 # What stands directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
 OLD_NAMES = frozenset(
@@ -29,15 +31,18 @@ _OLD = re.compile(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD
 _NEW = re.compile(rb"\btf\.(?:GradientTape|function)\b")
 
 
-def is_for_tensorflow_1(file: File, mentions: Mentions) -> bool:
-    """Whether a file uses what only TensorFlow 1 has, and nothing that shows TensorFlow 2."""
+def is_for_tensorflow_1(file: File, mentions: Mentions, guards: Guards) -> bool:
+    """Whether a file uses what only TensorFlow 1 has, and nothing that shows TensorFlow 2.
+
+    What no program for TensorFlow 2 comes to, behind a test for the version, shows nothing.
+    """
     bound = [bindings for scope in file.tree.scopes.values() for bindings in scope.bindings.values()]
     imports = [(b.name, b.target) for bindings in bound for b in bindings if b.kind == "import"]
     if ("tf", "tensorflow.compat.v1") in imports:
         return not any(target in ("tensorflow", "tensorflow.compat.v2") for _, target in imports)
-    if any(True for _ in file.calls("tf.GradientTape")) or _names(file, mentions, "function"):
+    if any(True for _ in file.calls("tf.GradientTape")) or any(True for _ in _names(file, mentions, "function")):
         return False
-    return any(_names(file, mentions, name) for name in OLD_NAMES)
+    return any(not guards.is_for_graphs(file, node) for name in OLD_NAMES for node in _names(file, mentions, name))
 
 
 def imports_tensorflow_1(project: Project, file: File) -> bool:
@@ -48,8 +53,8 @@ def imports_tensorflow_1(project: Project, file: File) -> bool:
     )
 
 
-def _names(file: File, mentions: Mentions, name: str) -> bool:
-    return any(
-        isinstance(node.value, cst.Name) and file.names.written(node) == f"tensorflow.{name}"
-        for node in mentions.attributes(name)
-    )
+def _names(file: File, mentions: Mentions, name: str) -> Iterator[cst.Attribute]:
+    """Where a file has a name directly below `tensorflow`."""
+    for node in mentions.attributes(name):
+        if isinstance(node.value, cst.Name) and file.names.written(node) == f"tensorflow.{name}":
+            yield node
