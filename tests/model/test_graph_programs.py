@@ -69,6 +69,7 @@ LEFT_OUT = {
     "parsed": HEAD + "from packaging import version\nif version.parse(tf.__version__) < version.parse('2.0'):\n"
     "    s = tf.Session()\n",
     "and": HEAD + "if use_it and tf.version.VERSION < '2':\n    s = tf.Session()\n",
+    "a name": HEAD + "IS_NEW = tf.__version__ >= '2'\ndef f():\n    if not IS_NEW:\n        s = tf.Session()\n",
     "tried": HEAD + "try:\n    tf.enable_eager_execution()\nexcept AttributeError:\n    pass\n",
     "a constant": HEAD + "mode = 'eager'\nif mode == 'graph':\n    tf.compat.v1.disable_eager_execution()\n",
 }

@@ -29,7 +29,7 @@ _SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior"])
 # What only TensorFlow 2 has, or has for graphs that it takes over.
 _ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
 _LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
-# A function in which they occur may come to a call with some versions only.
+# Where they occur, some calls may be come to with some versions only.
 _TESTED = frozenset(["executing_eagerly", "__version__", "VERSION"])
 _OLD_COLAB = re.compile(r"%tensorflow_version 1\b")
 _CALL = "|".join(re.escape(name) for name in sorted(_GRAPH_CALLS | _GONE))
@@ -80,6 +80,8 @@ def surely_runs_in_graphs(sketch: Sketch) -> bool:
     for region in sketch.regions:
         names = {call.name.removeprefix("tf.") for call in region.calls if call.root == "tf"} - {"tf"}
         called |= names
-        if region.words.isdisjoint(_TESTED) and ast.Try not in region.syntax:
+        if not region.words.isdisjoint(_TESTED):
+            return False
+        if ast.Try not in region.syntax:
             reached |= {name for name in names if not (is_switch(name) and ast.If in region.syntax)}
     return runs_in_graphs(called, reached, "")

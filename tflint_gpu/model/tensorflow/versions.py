@@ -13,24 +13,30 @@ from tflint_gpu.model.python.syntax import Expression, method_name
 
 _VERSIONS = frozenset(["tf.__version__", "tf.version.VERSION", "tf.VERSION", "tf.compat.v1.VERSION"])
 _EAGER = frozenset(["tf.executing_eagerly", "tf.compat.v1.executing_eagerly", "tf.compat.v2.executing_eagerly"])
+_DEPTH_LIMIT = 4
 _NUMBERS = re.compile(r"\d+")
 
 
-def value_of_test(file: File, test: Expression, version: tuple[int, ...]) -> bool | None:
+def value_of_test(file: File, test: Expression, version: tuple[int, ...], depth: int = 0) -> bool | None:
     """What a test for the version, or for code that runs eagerly, is in eager code; None where it asks something else.
 
     Arguments:
         version: TensorFlow's, such as (2, 21).
     """
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        value = value_of_test(file, test.expression, version)
+        value = value_of_test(file, test.expression, version, depth)
         return None if value is None else not value
     if isinstance(test, cst.BooleanOperation):
-        sides = [value_of_test(file, side, version) for side in (test.left, test.right)]
+        sides = [value_of_test(file, side, version, depth) for side in (test.left, test.right)]
         decides = isinstance(test.operator, cst.Or)
         if decides in sides:
             return decides
         return None if None in sides else not decides
+    if isinstance(test, cst.Name) and depth < _DEPTH_LIMIT:
+        bindings = file.flow.lookup(test.value, test)
+        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+            return None if bindings[0].path else value_of_test(file, bindings[0].value, version, depth + 1)
+        return None
     if isinstance(test, cst.Call):
         if file.name(test.func) in _EAGER:
             return True
