@@ -70,18 +70,19 @@ def test_steps_that_trace_a_new_shape_are_not_timed(measure: Measure) -> None:
 
 
 SHAPES = {
-    "kept batches of eight shapes": "batches = [tf.ones((n, 8)) for n in range(3, 11)]\nreads = False\n",
+    "kept batches of four shapes": ("batches = [tf.ones((n, 8)) for n in range(3, 7)]\nreads = False\n", 4),
     "a dataset with a last partial batch": (
-        "batches = tf.data.Dataset.from_tensor_slices(tf.ones((27, 8))).batch(4)\nreads = True\n"
+        "batches = tf.data.Dataset.from_tensor_slices(tf.ones((27, 8))).batch(4)\nreads = True\n",
+        2,
     ),
 }
 
 
-@pytest.mark.parametrize("batches", SHAPES.values(), ids=SHAPES.keys())
-def test_a_real_slowdown_is_not_refuted_where_shapes_vary(batches: str, measure: Measure) -> None:
+@pytest.mark.parametrize(("batches", "traced"), SHAPES.values(), ids=SHAPES.keys())
+def test_a_real_slowdown_is_not_refuted_where_shapes_vary(batches: str, traced: int, measure: Measure) -> None:
     """Protects repaired steps from being charged with their tracing: 27 times as long was refuted as 0.17."""
-    code = (
-        "def step(x):\n    for _ in range(60):\n        x = tf.tanh(x) + 1.0\n    return x\nDECORATED"
+    code = (  # Python's part of a step takes long whatever else runs, and a traced step leaves it out
+        "def step(x):\n    time.sleep(0.05)\n    return tf.tanh(x) + 1.0\nDECORATED"
         f"{batches}for x in tflint_measure.steps(batches, reads=reads):\n    step(x)\n"
     )
     flagged = measure(code.replace("DECORATED", ""))
@@ -89,7 +90,7 @@ def test_a_real_slowdown_is_not_refuted_where_shapes_vary(batches: str, measure:
     assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
     ratio = round_ratio(flagged.result.blocks, repaired.result.blocks).logarithm
     assert ratio > math.log(1.5)
-    assert repaired.result.notes["once"] > flagged.result.notes["once"], "tracing is told apart"
+    assert repaired.result.notes["once"] > 0.05 * traced, "tracing is told apart"
 
 
 def test_a_step_is_warm_when_it_is_no_longer_faster(measure: Measure) -> None:
