@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.syntax import argument, method_name
 from tflint_gpu.model.tensorflow.rows import in_loop
 from tflint_gpu.rule import (
@@ -182,7 +183,10 @@ def _pipelines(model: Model) -> Iterator[_Case]:
 
 
 def _single_rows(model: Model) -> Iterator[_Case]:
-    """Training on one row at a time: `train_on_batch(x[i:i + 1], ...)` in a loop, `fit` on a generator of such."""
+    """Training on one row at a time: `train_on_batch(x[i:i + 1], ...)` in a loop, `fit` on a generator of such.
+
+    `fit` on one row in a loop counts where the loop goes over rows that are there: others come one after the other.
+    """
     for call in model.method_calls("train_on_batch", "fit", "fit_generator"):
         data = argument(call, 0, "generator" if method_name(call) == "fit_generator" else "x")
         if data is None or model.kinds.receiver(model.file, call, "train_on_batch", "fit", "fit_generator") is None:
@@ -196,9 +200,21 @@ def _single_rows(model: Model) -> Iterator[_Case]:
         elif (loader := model.rows.size_of_one(model.file, data)) is not None:
             file, made, size = loader
             yield _Case(file, size, _AS_ARGUMENT, made, size, str(_USUAL), (model.file, call))
+        elif model.rows.is_single(model.file, data):
+            if method_name(call) == "fit" and _names_turn(model.file, call, data):
+                yield _Case(model.file, data, "`fit` gets one row in every turn of a loop", call, data, "")
         elif model.rows.yields_single(model.file, data):
             text = f"`{method_name(call)}` gets a generator whose batches have one row"
             yield _Case(model.file, data, text, call, data, "")
+
+
+def _names_turn(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
+    """Whether what a call gets is written with a variable of the innermost `for` around it."""
+    loop = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.For | cst.While | cst.FunctionDef)), None)
+    if not isinstance(loop, cst.For):
+        return False
+    turn = {node.value for node in walk(loop.target) if isinstance(node, cst.Name)}
+    return any(isinstance(node, cst.Name) and node.value in turn for node in walk(data))
 
 
 def _is_agent(model: Model, call: cst.Call) -> bool:

@@ -60,6 +60,10 @@ BATCH_OF_ONE = {
     "train_on_batch of a slice with a name": "for i in range(99):\n    row = x[i : i + 1]\n    model.train_on_batch(row, y)",
     "train_on_batch of a new axis with a name": "for a, b in zip(x, y):\n    row = a[None]\n    model.train_on_batch(row, b)",
     "train_on_batch of a new axis": "for a, b in zip(x, y):\n    model.train_on_batch(a[np.newaxis, ...], b)",
+    "fit on a slice for each row": "for i in range(99):\n    model.fit(x[i:i + 1], y[i:i + 1], verbose=0)",
+    "fit on each row of a sample": "import random\nmemory = []\ndef remember(s, t):\n    memory.append((s, t))\n"
+    "def replay():\n    for s, t in random.sample(memory, 32):\n        model.fit(s, t, epochs=1)\n"
+    "for step in range(999):\n    s = np.reshape(env.step(0), [1, 4])\n    remember(s, 1.0)\n    replay()",
     "train_on_batch of an expanded row": "for a, b in zip(x, y):\n    row = tf.expand_dims(a, 0)\n"
     "    model.train_on_batch(row, b)",
 }
@@ -100,6 +104,11 @@ NOT_A_BATCH_OF_ONE = {
     "model.fit(rows())",
     "generator whose rows differ": "def rows():\n    yield x[:1], y[:1]\n    yield x[1:], y[1:]\nmodel.fit(rows())",
     "train_on_batch of more rows": "for i in range(9):\n    model.train_on_batch(x[i:i + 8], y[i:i + 8])",
+    "fit on a row that comes after the last one": "for step in range(999):\n    s = np.reshape(env.step(0), [1, 4])\n"
+    "    model.fit(s, y)",
+    "fit on a row while there is more": "while True:\n    s = np.reshape(env.step(0), [1, 4])\n    model.fit(s, y)",
+    "fit on one row once": "model.fit(x[:1], y[:1])",
+    "fit on rows that another loop turns to": "for i in range(99):\n    for epoch in range(9):\n        model.fit(x[i:i + 1], y)",
     "train_on_batch once": "model.train_on_batch(x[:1], y[:1])",
     "prediction of one row": "for i in range(99):\n    model.predict_on_batch(x[i:i + 1])",
     "absl flag": "from absl import flags\nflags.DEFINE_integer('batch_size', 1, 'rows')\nFLAGS = flags.FLAGS\n"
