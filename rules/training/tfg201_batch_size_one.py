@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in
 from tflint_gpu.model.python.syntax import argument, method_name
 from tflint_gpu.model.tensorflow.rows import in_loop
 from tflint_gpu.rule import (
@@ -188,23 +188,23 @@ def _single_rows(model: Model) -> Iterator[_Case]:
     `fit` on one row in a loop counts where the loop goes over rows that are there: others come one after the other.
     """
     for call in model.method_calls("train_on_batch", "fit", "fit_generator"):
-        data = argument(call, 0, "generator" if method_name(call) == "fit_generator" else "x")
+        method = method_name(call)
+        data = argument(call, 0, "generator" if method == "fit_generator" else "x")
         if data is None or model.kinds.receiver(model.file, call, "train_on_batch", "fit", "fit_generator") is None:
             continue
         if _is_agent(model, call):
             continue
-        if method_name(call) == "train_on_batch":
-            if in_loop(model.file, call) and model.rows.is_single(model.file, data):
-                text = "`train_on_batch` gets one row in every turn of a loop"
-                yield _Case(model.file, data, text, call, data, "")
+        by_turn = _names_turn(model.file, call, data) if method == "fit" else in_loop(model.file, call)
+        if method != "fit_generator" and by_turn and model.rows.is_single(model.file, data):
+            text = f"`{method}` gets one row in every turn of a loop"
+            yield _Case(model.file, data, text, call, data, "")
+        elif method == "train_on_batch":
+            continue
         elif (loader := model.rows.size_of_one(model.file, data)) is not None:
             file, made, size = loader
             yield _Case(file, size, _AS_ARGUMENT, made, size, str(_USUAL), (model.file, call))
-        elif model.rows.is_single(model.file, data):
-            if method_name(call) == "fit" and _names_turn(model.file, call, data):
-                yield _Case(model.file, data, "`fit` gets one row in every turn of a loop", call, data, "")
         elif model.rows.yields_single(model.file, data):
-            text = f"`{method_name(call)}` gets a generator whose batches have one row"
+            text = f"`{method}` gets a generator whose batches have one row"
             yield _Case(model.file, data, text, call, data, "")
 
 
@@ -213,8 +213,7 @@ def _names_turn(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
     loop = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.For | cst.While | cst.FunctionDef)), None)
     if not isinstance(loop, cst.For):
         return False
-    turn = {node.value for node in walk(loop.target) if isinstance(node, cst.Name)}
-    return any(isinstance(node, cst.Name) and node.value in turn for node in walk(data))
+    return not names_in(loop.target).isdisjoint(names_in(data))
 
 
 def _is_agent(model: Model, call: cst.Call) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in
 from tflint_gpu.model.tensorflow.first_looks import hands_values_to_functions
 from tflint_gpu.rule import (
     Edit,
@@ -129,8 +129,8 @@ def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
         return wrap(file, call.args[0].value, "steps")
     if isinstance(call, cst.Call) and model.file.names.is_builtin(call.func, "range"):
         return wrap(file, call, "counted")
-    given = {node.value for node in walk(loop.target) if isinstance(node, cst.Name)}
-    used = {node.value for node in walk(found.value) if isinstance(node, cst.Name)}
+    given = names_in(loop.target)
+    used = names_in(found.value)
     return () if given & used or found.turning.path else measured_loop(model, file, loop)
 
 

@@ -70,6 +70,11 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(children(one))
 
 
+def names_in(*nodes: Node) -> frozenset[str]:
+    """All names, without attributes, that stand in some code."""
+    return frozenset(one.value for node in nodes for one in walk(node) if isinstance(one, cst.Name))
+
+
 _TEXTS = frozenset([cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.FormattedStringText])
 
 

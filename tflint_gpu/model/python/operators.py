@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import libcst as cst
+
+from tflint_gpu.model.python.syntax import Expression
+
+
+def is_negation(expr: Expression) -> TypeGuard[cst.UnaryOperation]:
+    """`not x`."""
+    return isinstance(expr, cst.UnaryOperation) and isinstance(expr.operator, cst.Not)
+
+
+def decided(test: cst.UnaryOperation | cst.BooleanOperation, value: Callable[[Expression], object]) -> bool | None:
+    """What `not`, `and` or `or` gives; None where that rests on an operand whose value is None: not known."""
+    if isinstance(test, cst.UnaryOperation):
+        known = value(test.expression)
+        return None if known is None else not known
+    sides = [value(side) for side in (test.left, test.right)]
+    decides = isinstance(test.operator, cst.Or)
+    if any(side is not None and bool(side) is decides for side in sides):
+        return decides
+    return None if None in sides else not decides
+
 
 ARITHMETIC: Mapping[type, Callable[[Any, Any], Any]] = {
     cst.Add: operator.add,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in, walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import is_decorated
@@ -186,7 +186,7 @@ class FittedModels:
         parent = step.file.tree.parents.get(step.node)
         if isinstance(parent, cst.Expr):
             return True
-        names = {n.value for t in getattr(parent, "targets", ()) for n in walk(t.target) if isinstance(n, cst.Name)}
+        names = names_in(*(one.target for one in getattr(parent, "targets", ())))
         return bool(names) and not any(
             step.file.tree.within(node, one.loop) and _outlives(step.file, node)
             for name in names

@@ -9,7 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.python.calls import Callee
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in, walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
@@ -243,10 +243,10 @@ def _row_or_constant(expr: Expression, loop: cst.For) -> Expression:
     return expr if any(isinstance(one, cst.Name) and one.value in changing for one in walk(expr.test)) else expr.body
 
 
-def _bound_in(loop: cst.For) -> set[str]:
+def _bound_in(loop: cst.For) -> frozenset[str]:
     """The names that a turn sets."""
     targets = [loop.target, *(one.target for one in walk(loop.body) if isinstance(one, cst.AssignTarget))]
-    return {name.value for target in targets for name in walk(target) if isinstance(name, cst.Name)}
+    return names_in(*targets)
 
 
 def _is_empty(origin: Origin) -> bool:

@@ -12,7 +12,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.flow import exits
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.operators import COMPARISONS
+from tflint_gpu.model.python.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.tensorflow.versions import value_of_test
@@ -127,15 +127,8 @@ class Guards:
     def _value_without_gpus(self, file: File, expr: Expression) -> int | None:
         if isinstance(expr, cst.Integer):
             return expr.evaluated_value
-        if isinstance(expr, cst.UnaryOperation) and isinstance(expr.operator, cst.Not):
-            value = self._value_without_gpus(file, expr.expression)
-            return None if value is None else int(not value)
-        if isinstance(expr, cst.BooleanOperation):
-            sides = [self._value_without_gpus(file, side) for side in (expr.left, expr.right)]
-            decides = isinstance(expr.operator, cst.Or)
-            if any(side is not None and bool(side) is decides for side in sides):
-                return int(decides)
-            return None if None in sides else int(not decides)
+        if isinstance(expr, cst.BooleanOperation) or is_negation(expr):
+            return decided(expr, lambda one: self._value_without_gpus(file, one))
         if isinstance(expr, cst.Comparison) and len(expr.comparisons) == 1:
             left = self._value_without_gpus(file, expr.left)
             right = self._value_without_gpus(file, expr.comparisons[0].comparator)

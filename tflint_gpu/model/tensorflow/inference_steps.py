@@ -10,7 +10,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class
 from tflint_gpu.model.python.inference import Inference
@@ -265,7 +265,7 @@ def _counted(file: File, loop: LoopNode) -> frozenset[str]:
     """The names in the condition of a `while` that its turns change."""
     if not isinstance(loop, cst.While):
         return frozenset()
-    asked = {node.value for node in walk(loop.test) if isinstance(node, cst.Name)}
+    asked = names_in(loop.test)
     return frozenset(asked & changed_in(file, loop))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in, walk
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
@@ -332,7 +332,7 @@ class LoopNumbers:
         if number is not None:
             yield from number.changed_by
             return
-        names = {node.value for node in walk(expr) if isinstance(node, cst.Name)}
+        names = names_in(expr)
         for loop in _loops_around(file, expr):
             if names & self.data.spread(file, loop, set(names_of(loop))):
                 if self.is_long(file, loop):

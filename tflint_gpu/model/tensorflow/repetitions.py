@@ -10,7 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.python.call_sites import called_elsewhere
-from tflint_gpu.model.python.children import children, walk
+from tflint_gpu.model.python.children import children, names_in, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
@@ -295,4 +295,4 @@ def _root(expr: Node) -> str | None:
 def names_of(loop: LoopNode) -> frozenset[str]:
     """The names that a `for` binds."""
     target = loop_target(loop)
-    return frozenset(n.value for n in walk(target) if isinstance(n, cst.Name)) if target is not None else frozenset()
+    return names_in(target) if target is not None else frozenset()

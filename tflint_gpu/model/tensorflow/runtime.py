@@ -120,13 +120,16 @@ class Runtime:
         known = self._graph_files.get(file)
         if known is None:
             named = [(call, (file.name(call.func) or "")[3:]) for call in file.calls("tf.*")]
+            called = {name for _, name in named}
+            showing = {name for name in called if shows_graphs(name)}
             reached = {
                 name
                 for call, name in named
-                if (shows_graphs(name) and not self.guards.is_for_graphs(file, call))
+                if name in showing
+                and not self.guards.is_for_graphs(file, call)
                 and not (is_switch(name) and self._is_switched_off(file, call))
             }
-            known = runs_in_graphs({name for _, name in named}, reached, file.source.text)
+            known = runs_in_graphs(called, reached, file.source.text)
             self._graph_files[file] = known
         return known
 

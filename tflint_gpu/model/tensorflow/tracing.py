@@ -204,9 +204,8 @@ class Tracing:
 
         Not what a parameter holds, where a traced call passes it: it was met there. Not what a library's call gives.
         """
-        if given.__class__ is not cst.Name:
+        if not isinstance(given, cst.Name):
             return isinstance(given, _NAMING)
-        assert isinstance(given, cst.Name)
         file, bindings = function.file, function.file.tree.scopes[function.node].bindings.get(given.value)
         if not bindings:
             return True

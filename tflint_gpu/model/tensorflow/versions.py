@@ -8,7 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.operators import COMPARISONS
+from tflint_gpu.model.python.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax import Expression, method_name
 
 _VERSIONS = frozenset(["tf.__version__", "tf.version.VERSION", "tf.VERSION", "tf.compat.v1.VERSION"])
@@ -23,15 +23,8 @@ def value_of_test(file: File, test: Expression, version: tuple[int, ...], depth:
     Arguments:
         version: TensorFlow's, such as (2, 21).
     """
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        value = value_of_test(file, test.expression, version, depth)
-        return None if value is None else not value
-    if isinstance(test, cst.BooleanOperation):
-        sides = [value_of_test(file, side, version, depth) for side in (test.left, test.right)]
-        decides = isinstance(test.operator, cst.Or)
-        if decides in sides:
-            return decides
-        return None if None in sides else not decides
+    if isinstance(test, cst.BooleanOperation) or is_negation(test):
+        return decided(test, lambda one: value_of_test(file, one, version, depth))
     if isinstance(test, cst.Name) and depth < _DEPTH_LIMIT:
         bindings = file.flow.lookup(test.value, test)
         if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
