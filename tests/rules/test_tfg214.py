@@ -48,6 +48,12 @@ EAGER = {  # the row of the call, below HEAD
         "    action = np.argmax(probabilities)\n    state, reward, done = env.step(action)\n",
         3,
     ),
+    "a tokenizer's tensors": (
+        "from transformers import TFAutoModelForSequenceClassification\n"
+        "bert = TFAutoModelForSequenceClassification.from_pretrained('bert-base-uncased')\n"
+        "for text in texts:\n    inputs = tokenizer(text, return_tensors='tf')\n    out.append(bert(**inputs).logits)\n",
+        5,
+    ),
     "the answer is read": ("for row in rows:\n    out.append(float(model(prepare(row))))\n", 2),
     "the answer decides": (
         "def translate(tokens):\n    for _ in range(99):\n        last = tf.argmax(model(tokens)[:, -1:], -1)\n"

@@ -177,7 +177,7 @@ class CreatedState:
             or file.name(call.func) in _VARIABLES
             or self._has_weights(file, call, None, depth + 1)
             for call in method.calls
-            if not any(True for _ in self.code.guards.conditions(file, call))
+            if not any(True for _ in self.code.guards.choices(file, call))
         )
 
     def _is_called(self, traced: Traced, made: cst.Call) -> bool:

@@ -111,7 +111,7 @@ class EagerModes:
     def _is_meant(self, mode: EagerMode) -> bool:
         """Whether a flag, a test or a function for debugging decides."""
         file, node = mode.file, mode.node
-        if any(not asks_for_main(test) for test in self.guards.conditions(file, node)):
+        if any(not asks_for_main(test) for test, _ in self.guards.choices(file, node)):
             return True
         value = mode.value
         flagged = [n.value for n in walk(value) if isinstance(n, cst.Name)] if value is not None else []

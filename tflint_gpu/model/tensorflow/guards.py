@@ -71,10 +71,18 @@ class Guards:
 
     def conditions(self, file: File, node: Node) -> Iterator[Expression]:
         """The tests that decide whether `node` runs: ifs, ternaries, asserts, early exits, `and`."""
-        return (test for test, _ in self.branches(file, node))
+        return (test for test, _, _ in self._around(file, node))
+
+    def choices(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
+        """The branches of `node` but those that every program takes which goes on: `assert x`, `if not x: raise`."""
+        return ((test, holds) for test, holds, is_demand in self._around(file, node) if not is_demand)
 
     def branches(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
         """The tests that decide whether `node` runs, each with what it must be for that."""
+        return ((test, holds) for test, holds, _ in self._around(file, node))
+
+    def _around(self, file: File, node: Node) -> Iterator[tuple[Expression, bool, bool]]:
+        """The tests that decide whether `node` runs, what each must be for that, and whether else an error is raised."""
         child = node
         for parent in file.tree.ancestors(node):
             if parent.__class__ in _DECIDING:
@@ -83,18 +91,18 @@ class Guards:
                 return
             child = parent
 
-    def _tests(self, parent: Node, child: Node) -> Iterator[tuple[Expression, bool]]:
-        """The tests in a node that decide whether a part of it runs, each with what it must be for that."""
+    def _tests(self, parent: Node, child: Node) -> Iterator[tuple[Expression, bool, bool]]:
+        """Those of `_around` in one node."""
         if isinstance(parent, cst.If | cst.IfExp | cst.While):
             if child is not parent.test:
-                yield parent.test, child is parent.body
+                yield parent.test, child is parent.body, False
         elif isinstance(parent, cst.BooleanOperation):
             if child is parent.right:
-                yield parent.left, isinstance(parent.operator, cst.And)
+                yield parent.left, isinstance(parent.operator, cst.And), False
         elif isinstance(parent, cst.CompFor):
-            yield from ((condition.test, True) for condition in parent.ifs)
+            yield from ((condition.test, True, False) for condition in parent.ifs)
         elif isinstance(parent, cst.BaseComp):
-            yield from ((condition.test, True) for condition in _comprehension_tests(parent))
+            yield from ((condition.test, True, False) for condition in _comprehension_tests(parent))
         elif isinstance(parent, cst.IndentedBlock | cst.Module):
             if parent not in self._exits:
                 self._exits[parent] = _Exits(parent)
@@ -102,7 +110,7 @@ class Guards:
 
     def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether running the program surely comes to a place, on a machine with a GPU."""
-        for test in self.conditions(file, node):
+        for test, _ in self.choices(file, node):
             if "__name__" not in spelling(test) and not self.inference.surely(file, test, _lists_devices):
                 return False
         function = file.tree.function(node)
@@ -305,19 +313,19 @@ def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
 
 
 class _Exits:
-    """Asserts, and ifs that leave, in a block, with what they must be to come past them."""
+    """Asserts, and ifs that leave, in a block, with what they must be to come past them, and whether else they raise."""
 
     def __init__(self, block: cst.IndentedBlock | cst.Module) -> None:
-        self._tests: list[tuple[Expression, bool]] = []
+        self._tests: list[tuple[Expression, bool, bool]] = []
         self._before: dict[Node, int] = {}
         for statement in block.body:
             self._before[statement] = len(self._tests)
             if isinstance(statement, cst.If) and (exits(statement.body) or _skips(statement.body)):
-                self._tests.append((statement.test, False))
+                self._tests.append((statement.test, False, _raises(statement)))
             elif isinstance(statement, cst.SimpleStatementLine):
-                self._tests += ((small.test, True) for small in statement.body if isinstance(small, cst.Assert))
+                self._tests += ((small.test, True, True) for small in statement.body if isinstance(small, cst.Assert))
 
-    def before(self, statement: Node) -> list[tuple[Expression, bool]]:
+    def before(self, statement: Node) -> list[tuple[Expression, bool, bool]]:
         """Those that stand before a statement of the block."""
         return self._tests[: self._before.get(statement, len(self._tests))]
 
@@ -343,6 +351,14 @@ def _skips(block: cst.BaseSuite) -> bool:
     if isinstance(last, cst.SimpleStatementLine):
         return isinstance(last.body[-1], cst.Continue | cst.Break)
     return isinstance(last, cst.Continue | cst.Break)
+
+
+def _raises(branch: cst.If) -> bool:
+    """`if x: raise ...`, and nothing else."""
+    last = branch.body.body[-1] if branch.body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, cst.Raise) and branch.orelse is None
 
 
 def _asks_for_version(file: File, test: Expression, holds: bool) -> bool:

@@ -15,7 +15,16 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import FunctionNode, LoopNode, Node, displayed, dotted_name, iterable, method_name
+from tflint_gpu.model.python.syntax import (
+    FunctionNode,
+    LoopNode,
+    Node,
+    argument,
+    displayed,
+    dotted_name,
+    iterable,
+    method_name,
+)
 from tflint_gpu.model.tensorflow.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.eager_loops import EagerLoops, Run
 from tflint_gpu.model.tensorflow.execution import Step
@@ -280,7 +289,9 @@ def _repeated(file: File, loop: LoopNode, run: Run) -> Repeated:
 
 
 def _gives_value(file: File, call: cst.Call) -> bool:
-    """`np.expand_dims(x, 0)`, `camera.read()`, `env.step(action)`."""
+    """`np.expand_dims(x, 0)`, `camera.read()`, `env.step(action)`, `tokenizer(text, return_tensors="tf")`."""
+    if argument(call, -1, "return_tensors") is not None:
+        return True
     name = file.name(call.func)
     if name is None:
         return method_name(call) in _VALUE_METHODS

@@ -15,6 +15,7 @@ from tflint_gpu.model.python.origins import Content, Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
 from tflint_gpu.model.tensorflow.datasets import is_source
 from tflint_gpu.model.tensorflow.evidence import Evidence, Uses
+from tflint_gpu.model.tensorflow.model_packages import is_model_of_package
 from tflint_gpu.model.tensorflow.tensor_functions import returns_tensor
 
 KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
@@ -80,22 +81,20 @@ _OTHER_LIBRARIES = frozenset(
 
 
 def keras_kind(canonical_name: str) -> KerasKind | None:
-    """What a class of Keras's own is: "layer" for keras.layers.Dense."""
+    """What a class of Keras's own, or of a package beside it, is: "layer" for keras.layers.Dense."""
     known = _KERAS_BASES.get(canonical_name)
     if known is not None:
         return known
     for folder, kind in _KERAS_FOLDERS:
         if canonical_name.startswith(folder) and canonical_name.rpartition(".")[2][:1].isupper():
             return kind
-    return None
+    return "model" if is_model_of_package(canonical_name) else None
 
 
 def _kind_of_result(name: str) -> Kind | None:
     """What a call of a function outside the project makes."""
     last = name.rpartition(".")[2]
     if name in _CONSTRUCTORS or (name.startswith("keras.applications.") and last[:1].isupper()):
-        return "model"
-    if name.startswith("transformers.TF"):  # they derive from keras.Model
         return "model"
     if name.startswith("keras.optimizers.") and last[:1].isupper() and ".schedules." not in name:
         return "optimizer"

@@ -153,7 +153,7 @@ class Precision:
 
     def _is_choice(self, call: cst.Call) -> bool:
         """Whether the call stands under a condition, other than that the file is run as a program with a model."""
-        tests = [spelling(test) for test in self.guards.conditions(self.file, call)]
+        tests = [spelling(test) for test, _ in self.guards.choices(self.file, call)]
         return any("__name__" not in test for test in tests) or (bool(tests) and not self._has_model())
 
     def _has_model(self) -> bool:

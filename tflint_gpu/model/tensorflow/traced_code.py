@@ -154,8 +154,9 @@ class TracedCode:
             if isinstance(parent, cst.FunctionDef | cst.Lambda):
                 break
         return all(
-            _demands(file, test) or (keras and (_is_training(test) is needed or _is_mode(file, test)))
-            for test, needed in self.guards.branches(file, node)
+            isinstance(file.tree.parents[test], cst.While)
+            or (keras and (_is_training(test) is needed or _is_mode(file, test)))
+            for test, needed in self.guards.choices(file, node)
         )
 
     def mode(self, file: File, node: Node) -> str:
@@ -264,15 +265,6 @@ def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
         is_setting = isinstance(flag, cst.Name) and flag.value not in file.tree.scope(flag).outer_names
         return not is_setting and _outlives(file, flag)
     return False
-
-
-def _demands(file: File, test: cst.BaseExpression) -> bool:
-    """Whether a test makes no choice for what follows: an assertion, an `if` that only raises, a `while`."""
-    parent = file.tree.parents[test]
-    if isinstance(parent, cst.If) and isinstance(parent.body, cst.IndentedBlock) and parent.body.body:
-        last = parent.body.body[-1]
-        return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
-    return isinstance(parent, cst.Assert | cst.While)
 
 
 def _is_training(test: cst.BaseExpression) -> bool | None:
