@@ -10,6 +10,7 @@ import libcst as cst
 from tflint_gpu.model.python.constants import UNKNOWN
 from tflint_gpu.model.python.syntax import argument, method_name
 from tflint_gpu.model.tensorflow.chains import Operation
+from tflint_gpu.model.tensorflow.datasets import SHUFFLING_LOADERS
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -25,15 +26,17 @@ class MisplacedCache(Rule):
 
     Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the
     cache is drawn once: each sample keeps its first augmentation, and a shuffle before the cache gives
-    every epoch the same order. Reported only where several epochs are seen (`epochs`, a loop around
-    the loop over the batches, a `repeat` behind the cache). Not reported: draws with a seed of their own or after
+    every epoch the same order; `image_dataset_from_directory` and its like shuffle, too. Reported only
+    where several epochs are seen (`epochs`, a loop around the loop over the batches, a `repeat` behind
+    the cache). Not reported: draws with a seed of their own or after
     a global seed (each epoch repeats them without a cache too), draws that an `if` may switch off, data made of random
     numbers, a shuffle that another one follows, one that is told not to reshuffle, one that a `take` or `skip` splits,
     a `repeat` in front of the cache, and a few elements that are taken to be repeated (fake data).
 
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random
-    Keras layer, or `shuffle(50)`: the same with `cache` behind it, different without, with TensorFlow 2.21
-    and 2.15; a test shows it with the installed TensorFlow.
+    Keras layer, or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the
+    same with `cache` behind it, different without, with TensorFlow 2.21 and 2.15; a test shows it with the
+    installed TensorFlow.
 
     Example:
         import tensorflow as tf
@@ -90,8 +93,8 @@ _SPLITTING = ("take", "skip", "shard")
 
 
 def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) -> Finding:
-    if cause.name == "shuffle":
-        text = "`cache` stands behind `shuffle`: from the second epoch on every epoch has the order of the first"
+    if cause.name == "shuffle" or cause.name in SHUFFLING_LOADERS:
+        text = f"`cache` stands behind `{cause.name}`: from the second epoch on every epoch has the order of the first"
         help_text = "shuffle behind `cache`"
     else:
         text = (
@@ -121,7 +124,7 @@ def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tu
 def _frozen(
     model: Model, chain: Chain, before: tuple[Operation, ...], behind: tuple[Operation, ...]
 ) -> tuple[Operation, Note] | None:
-    """What a cache freezes: a random map before it, else the shuffle that no other follows."""
+    """What a cache freezes: a random map before it, else the shuffle that no other follows, of a loader too."""
     makes_data = chain.source is None or chain.source.endswith((".range", ".from_tensors", ".random"))
     for operation in before if not makes_data else ():
         draw = model.randomness.draw(operation) if operation.name == "map" else None
@@ -137,7 +140,11 @@ def _frozen(
             if again is not None and operation.argument(2, "reshuffle_each_iteration") is not True:
                 return None
             return operation, Note(operation.file, operation.place, "shuffled once")
-    return None
+    made = chain.made
+    if made is None or made.name not in SHUFFLING_LOADERS:
+        return None
+    is_on = argument(made.call, -1, "shuffle") is None or made.argument(-1, "shuffle") is True
+    return (made, Note(made.file, made.place, "it shuffles by default")) if is_on else None
 
 
 def _has_epochs(model: Model, item: Consumption, cache: Operation, behind: tuple[Operation, ...]) -> bool:

@@ -53,6 +53,19 @@ FOUND = {
     "preprocessed": "from tensorflow.keras.applications.resnet50 import preprocess_input\n"
     "for row in x:\n    row = np.expand_dims(row, 0)\n    row = preprocess_input(row)\n    y = model.predict(row)",
     "expanded twice": "for row in x:\n    row = np.expand_dims(row, 0)\n    row = np.expand_dims(row, 3)\n    y = model.predict(row)",
+    "three channels of one row": "for row in x:\n    row = row[None]\n    y = model.predict(np.stack((row,) * 3, axis=-1))",
+    "joined to three channels": "for row in x:\n    row = row[None]\n    y = model.predict(np.concatenate([row] * 3, axis=-1))",
+    "repeated channels": "for row in x:\n    y = model.predict(np.repeat(row[None], 3, axis=-1))",
+    "a picture that fills the shape once": "import cv2\nfor path in paths:\n    face = cv2.resize(cv2.imread(path), (200, 200))\n"
+    "    y = model.predict(np.array(face).reshape(-1, 200, 200, 3) / 255.0)",
+    "a picture of Pillow": "from PIL import Image\nSIZE = 64\nfor path in paths:\n    face = Image.open(path).resize((SIZE, SIZE))\n"
+    "    face = np.asarray(face).astype('float32') / 255\n    y = model.predict(np.reshape(face, (-1, SIZE, SIZE, 3)))",
+    "preprocessed for a backbone": "import segmentation_models as sm\nprepare = sm.get_preprocessing('resnet34')\n"
+    "for row in x:\n    y = model.predict(prepare(row[None]))",
+    "a model of another package": "import segmentation_models as sm\nunet = sm.Unet('resnet34')\n"
+    "for row in x:\n    y = unet.predict(row[None])",
+    "a model of a package's folder": "from keras_unet_collection import models\nunet = models.att_unet_2d((64, 64, 3), [64, 128], 2)\n"
+    "for row in x:\n    y = unet.predict(row[None])",
     "a window that moves": "batch = x[:9].reshape(1, 9, 2)\nfor i in range(99):\n    y = model.predict(batch)[0]\n"
     "    batch = np.append(batch[:, 1:, :], [[y]], axis=1)",
     "tokens so far": "text = tf.reshape(seed, [1, -1])\nfor i in range(99):\n    token = np.argmax(model.predict(text)[0])\n"
@@ -95,6 +108,17 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "rows repeated": "for row in x:\n    y = model.predict(np.concatenate([row[None]] * 3))",
+    "rows stacked": "for row in x:\n    y = model.predict(np.stack((row[None],) * 3, axis=0))",
+    "repeated rows": "for row in x:\n    y = model.predict(np.repeat(row[None], 3, axis=0))",
+    "a picture cut into others": "import cv2\nfor path in paths:\n    face = cv2.resize(cv2.imread(path), (400, 200))\n"
+    "    y = model.predict(face.reshape(-1, 200, 200, 3))",
+    "a picture's channels as rows": "import cv2\nfor path in paths:\n    face = cv2.resize(cv2.imread(path), (64, 64))\n"
+    "    y = model.predict(face.reshape(-1, 64, 64, 1))",
+    "a picture of a size that is not known": "import cv2\nfor path in paths:\n    face = cv2.resize(cv2.imread(path), size)\n"
+    "    y = model.predict(face.reshape(-1, 64, 64, 3))",
+    "a tokenizer of a package": "import keras_hub\ntokens = keras_hub.models.BertTokenizer.from_preset('bert')\n"
+    "for row in x:\n    y = tokens.predict(row[None])",
     # the look-alikes of the rule
     "iterable of a for": "for y in model.predict(x[:1]):\n    print(y)",
     "iterable of a comprehension": "ys = [v for v in model.predict(x[None])]",

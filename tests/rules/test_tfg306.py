@@ -41,6 +41,10 @@ FOUND = {
     "shuffle and batch": "model.fit(source.shuffle(99).batch(8).cache().prefetch(1), epochs=9)",
     "cache in a file": "model.fit(source.shuffle(99).cache('/tmp/data').batch(8), epochs=9)",
     "repeated behind": "model.fit(source.shuffle(99).cache().repeat().batch(8), steps_per_epoch=9)",
+    "a loader that shuffles": "ds = tf.keras.utils.text_dataset_from_directory('d')\n"
+    "model.fit(ds.map(lambda a, b: (a, b)).cache().prefetch(1), epochs=9)",
+    "a loader that is told to shuffle": "ds = tf.keras.preprocessing.image_dataset_from_directory('d', shuffle=True, seed=1)\n"
+    "model.fit(ds.cache(), epochs=9)",
     "function": "def make():\n    return source.map(augment).cache()\nmodel.fit(make().batch(4), epochs=3)",
     "parameter": "def train(ds):\n    model.fit(ds.cache().batch(4), epochs=3)\ntrain(source.map(augment))",
     "attribute": "class T:\n    def __init__(self):\n        self.ds = source.map(augment).cache().batch(4)\n"
@@ -75,6 +79,11 @@ SILENT = {
     "layer not training": "flip = tf.keras.layers.RandomFlip()\n"
     "model.fit(source.map(lambda a, b: (flip(a, training=False), b)).cache(), epochs=9)",
     "data of random numbers": "model.fit(tf.data.Dataset.range(9).map(lambda i: tf.random.normal([4])).cache().batch(3), epochs=9)",
+    "a loader that does not shuffle": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=False)\n"
+    "model.fit(ds.cache(), epochs=9)",
+    "a loader by a flag": "ds = tf.keras.utils.image_dataset_from_directory('d', shuffle=flag)\nmodel.fit(ds.cache(), epochs=9)",
+    "a loader split": "ds = tf.keras.utils.image_dataset_from_directory('d')\nmodel.fit(ds.skip(9).cache(), epochs=9)",
+    "a loader of windows": "ds = tf.keras.utils.timeseries_dataset_from_array(x, y, 9)\nmodel.fit(ds.cache(), epochs=9)",
     "unknown map": "from elsewhere import f\nmodel.fit(source.map(f).cache().batch(8), epochs=9)",
     "unknown dataset": "from elsewhere import data\nmodel.fit(data.shuffle(9).cache().batch(8), epochs=9)",
     "loader": "model.fit(tf.keras.utils.image_dataset_from_directory('d').cache().shuffle(9), epochs=9)",
@@ -124,7 +133,7 @@ def test_in_a_notebook(tmp_path: Path) -> None:
     assert names.count("TFG306") == 1
 
 
-def test_a_cache_freezes_what_was_drawn() -> None:
+def test_a_cache_freezes_what_was_drawn(tmp_path: Path) -> None:
     """The truth of TFG306 with the installed TensorFlow: also that a seed repeats itself without a cache."""
     tf = pytest.importorskip("tensorflow")
 
@@ -138,4 +147,12 @@ def test_a_cache_freezes_what_was_drawn() -> None:
     assert (is_frozen(numbers.shuffle(50)), is_frozen(numbers.shuffle(50).cache())) == (False, True)
     assert (is_frozen(drawn), is_frozen(drawn.cache())) == (False, True)
     assert not is_frozen(numbers.shuffle(50).cache().shuffle(50))
+    for kind in "ab":
+        (tmp_path / kind).mkdir()
+        for number in range(20):
+            (tmp_path / kind / f"{number}.txt").write_text(f"{kind}{number}")
+    texts = tf.keras.utils.text_dataset_from_directory(tmp_path, batch_size=4, labels=None, seed=1)
+    assert (is_frozen(texts), is_frozen(texts.cache())) == (False, True)
+    unshuffled = tf.keras.utils.text_dataset_from_directory(tmp_path, batch_size=4, labels=None, shuffle=False)
+    assert is_frozen(unshuffled)
     assert is_frozen(numbers.map(lambda x: tf.random.uniform((), seed=1)))

@@ -310,6 +310,12 @@ NOT_EAGER = {
     "Fisher information": "fisher = [tf.Variable(tf.zeros_like(v), trainable=False) for v in model.trainable_variables]\n"
     "for x, y in dataset:\n    with tf.GradientTape() as t:\n        loss = tf.reduce_mean(model(x) - y)\n"
     "    for f, g in zip(fisher, t.gradient(loss, model.trainable_variables)):\n        f.assign_add(g ** 2)",
+    "gradients of what a function computes": "def loss_of(x, y):\n    return tf.reduce_mean(model(x) - y)\n"
+    "def learn(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_of(x, y)\n"
+    "    return tape.gradient(loss, model.trainable_variables)\n"
+    "for x, y in dataset.batch(4):\n    print(learn(x, y))",
+    "a plain class without variables": "class Scale:\n    def __init__(self):\n        self.mean = np.load('mean.npy')\n"
+    "    def __call__(self, x):\n        return x - self.mean\nscale = Scale()\nfor x, y in dataset.batch(4):\n    print(scale(x))",
     "explanation": "for x, y in dataset:\n    with tf.GradientTape() as t:\n        t.watch(x)\n"
     "        top = tf.reduce_max(model(x), axis=1)\n"
     "    maps.append(tf.reduce_mean(t.gradient(top, x), axis=(1, 2)))",
@@ -377,6 +383,16 @@ FORWARD = {
     "for x, y in dataset.batch(4):\n    m(x)",
     "indexes of an own dataset": OWN_DATA
     + "table = Table()\nfor i in range(len(table)):\n    x, y = table[i]\n    model(x)",
+    "a loss that the traced step has, too": "def loss_of(x, y):\n    return tf.reduce_mean(model(x) - y)\n@tf.function\n"
+    "def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_of(x, y)\n"
+    "    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))\n"
+    "for x, y in dataset.batch(4):\n    step(x, y)\nfor x, y in dataset.batch(4):\n    print(loss_of(x, y))",
+    "a plain class with variables": "class Net:\n    def __init__(self):\n        self.w = tf.Variable(tf.random.normal([2, 1]))\n"
+    "    def __call__(self, x):\n        return x @ self.w\nnet = Net()\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "a plain class with a model": "class Net:\n    def __init__(self):\n        self.inner = model\n"
+    "    def __call__(self, x):\n        return self.inner(x)\nnet = Net()\nfor x, y in dataset.batch(4):\n    print(net(x))",
+    "a transformer of another package": "from transformers import TFBertModel\nbert = TFBertModel.from_pretrained('bert')\n"
+    "for x, y in dataset.batch(4):\n    print(bert(x))",
     "collected outputs": "outputs = []\nfor x, y in dataset.batch(4):\n    outputs.append(model(x))",
     "comprehension": "outputs = [model(x, training=False) for x, y in dataset.batch(4)]",
 }
@@ -441,6 +457,12 @@ NOT_FORWARD = {
     "simulator in episodes": "import gym\nenv = gym.make('CartPole-v1')\nfor episode in range(100):\n"
     "    state, done = env.reset(), False\n    while not done:\n"
     "        state, reward, done, _ = env.step(np.argmax(model(state.reshape(1, -1), training=False)))",
+    "gradients of what a function computes": "def loss_of(x, y):\n    return tf.reduce_mean(model(x) - y)\n"
+    "def learn(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_of(x, y)\n"
+    "    return tape.gradient(loss, model.trainable_variables)\n"
+    "for x, y in dataset.batch(4):\n    print(learn(x, y))",
+    "a plain class without variables": "class Scale:\n    def __init__(self):\n        self.mean = np.load('mean.npy')\n"
+    "    def __call__(self, x):\n        return x - self.mean\nscale = Scale()\nfor x, y in dataset.batch(4):\n    print(scale(x))",
     "explanation": "for x, y in dataset:\n    with tf.GradientTape() as t:\n        t.watch(x)\n"
     "        top = tf.reduce_max(model(x), axis=1)\n    maps.append(t.gradient(top, x))",
 }

@@ -19,16 +19,11 @@ _SOURCE_CLASSES = frozenset(
         "RandomDataset",
     ]
 )
-_LOADERS = frozenset(
-    [
-        "image_dataset_from_directory",
-        "text_dataset_from_directory",
-        "audio_dataset_from_directory",
-        "timeseries_dataset_from_array",
-        "make_csv_dataset",
-        "make_batched_features_dataset",
-    ]
+SHUFFLING_LOADERS = frozenset(
+    ["image_dataset_from_directory", "text_dataset_from_directory", "audio_dataset_from_directory"]
 )
+"""Functions of Keras that shuffle in every epoch anew, unless they are told not to; `cache` keeps the first order."""
+_LOADERS = SHUFFLING_LOADERS | {"timeseries_dataset_from_array", "make_csv_dataset", "make_batched_features_dataset"}
 
 SURE_SOURCES = _SOURCE_CLASSES | _LOADERS | SOURCES - frozenset("range zip random load".split())
 """The last parts of the names of what makes datasets and nothing else."""

@@ -176,9 +176,7 @@ class EagerLoops:
         """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator."""
         if not isinstance(function.node, cst.FunctionDef) or may_be_replaced(function.file, function.node):
             return False
-        if self.tracing.is_under_tf_function(run.file, function.node):
-            return False
-        return not self.tracing.is_under_tf_function(function.file, function.node)
+        return not any(self.tracing.is_wrapped(file, function.node) for file in (run.file, function.file))
 
     def is_eager(self, run: Run) -> bool:
         """Whether no function on the way to a call is handed to code outside the project."""

@@ -138,7 +138,8 @@ class ForwardPasses:
         """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""
         if self.runtime.is_graph_code(run.file, run.call) or not self._is_callable_model(run):
             return False
-        if self._is_under_tape(run.file, run.call) or self._refreshes(run):
+        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
+        if any(self._is_under_tape(file, place) for file, place in places) or self._refreshes(run):
             return False
         return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
 
@@ -152,14 +153,19 @@ class ForwardPasses:
         return self.inference.surely(run.file, func, self._is_network, run.context)
 
     def _is_network(self, origin: Origin) -> bool:
-        """A model, a tf.Module with variables or layers, or a layer that the project itself wrote."""
+        """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""
         kind, cls = self.kinds.of(origin), self.inference.instance_class(origin)
-        if kind == "module":
+        if kind == "module" or (kind is None and cls is not None and self._is_plain(cls)):
             return cls is not None and self.kinds.holds_variables(cls)
         return kind == "model" or (kind == "layer" and cls is not None)
 
-    def _is_under_tape(self, file: File, call: cst.Call) -> bool:
-        for parent in file.tree.ancestors(call):
+    def _is_plain(self, cls: Class) -> bool:
+        """Whether a class is wholly the project's own, and its instances can be called."""
+        definitions = self.inference.definitions
+        return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
+
+    def _is_under_tape(self, file: File, place: Node) -> bool:
+        for parent in file.tree.ancestors(place):
             if isinstance(parent, cst.With) and any(
                 isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
                 for item in parent.items
@@ -204,7 +210,7 @@ class ForwardPasses:
         method = self._method_of(run)
         if method is None:
             return False
-        if self.tracing.is_under_tf_function(method.file, method.node) or may_be_replaced(method.file, method.node):
+        if self.tracing.is_wrapped(method.file, method.node) or may_be_replaced(method.file, method.node):
             return True
         callees = [c.function for call in method.calls for c in self.inference.callees(method.file, call)]
         return any(one.node in self.tracing.wrapped(one.file) for one in callees)

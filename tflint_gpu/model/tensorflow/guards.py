@@ -82,7 +82,7 @@ class Guards:
         return ((test, holds) for test, holds, _ in self._around(file, node))
 
     def _around(self, file: File, node: Node) -> Iterator[tuple[Expression, bool, bool]]:
-        """The tests that decide whether `node` runs, what each must be for that, and whether else an error is raised."""
+        """The tests that decide whether `node` runs, what each must be for that, and whether it raises otherwise."""
         child = node
         for parent in file.tree.ancestors(node):
             if parent.__class__ in _DECIDING:
@@ -313,7 +313,7 @@ def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
 
 
 class _Exits:
-    """Asserts, and ifs that leave, in a block, with what they must be to come past them, and whether else they raise."""
+    """Asserts, and ifs that leave, in a block, what each must be to come past, and whether it raises otherwise."""
 
     def __init__(self, block: cst.IndentedBlock | cst.Module) -> None:
         self._tests: list[tuple[Expression, bool, bool]] = []

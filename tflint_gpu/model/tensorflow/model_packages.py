@@ -16,7 +16,7 @@ _PATTERNS = {
     "vit_keras": r"vit\.vit_[bl](?:16|32)",
     "keras_vggface": r"(?:vggface\.)?VGGFace",
     # tokenizers, preprocessors and encoders of labels stand beside the models there
-    "keras_cv": r"models\.(?:\w+\.)*(?:\w*(?:Backbone|Classifier|Detector)|RetinaNet|DeepLabV3Plus|SegFormer\w*|BASNet)",
+    "keras_cv": r"models\.(?:\w+\.)*(?:\w+(?:Backbone|Classifier|Detector)|RetinaNet|DeepLabV3Plus|SegFormer\w*)",
     "keras_hub": r"models\.\w+(?:Backbone|Classifier|Detector|Segmenter|CausalLM|MaskedLM|Seq2SeqLM)",
     "transformers": r"TF(?:\w+Model|\w+For[A-Z]\w+|\w+LMHeadModel|AutoModelWithLMHead)",
 }

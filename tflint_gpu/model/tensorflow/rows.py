@@ -11,13 +11,20 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.tensorflow.pictures import Pictures
 
 _EXPANDING = frozenset(["numpy.expand_dims", "tf.expand_dims", "keras.ops.expand_dims", "keras.backend.expand_dims"])
 _RESHAPING = frozenset(["numpy.reshape", "tf.reshape", "keras.ops.reshape"])
 _WRAPPING = frozenset(
     ["numpy.array", "numpy.asarray", "numpy.stack", "tf.constant", "tf.convert_to_tensor", "tf.stack"]
 )
-_JOINING = frozenset(["numpy.vstack", "numpy.concatenate", "numpy.append", "tf.concat", "keras.ops.concatenate"])
+_JOINING = frozenset(
+    (
+        "numpy.vstack numpy.concatenate numpy.append tf.concat keras.ops.concatenate numpy.stack tf.stack "
+        "keras.ops.stack numpy.repeat tf.repeat"
+    ).split()
+)
+_AXIS_THIRD = frozenset(["numpy.append", "numpy.repeat", "tf.repeat"])
 _PADDING = frozenset(["keras.utils.pad_sequences", "keras.preprocessing.sequence.pad_sequences"])
 _FILLING = frozenset(
     (
@@ -31,11 +38,13 @@ _FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 _SAME_ROWS = frozenset(
     (
         "tf.cast tf.convert_to_tensor tf.constant tf.identity tf.image.convert_image_dtype tf.image.resize "
-        "numpy.array numpy.asarray numpy.float32 numpy.copy"
+        "tf.image.grayscale_to_rgb numpy.array numpy.asarray numpy.float32 numpy.copy"
     ).split()
 )
 _SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy"])
 _PREPROCESSING = re.compile(r"keras[._]applications\..*\.preprocess_input")
+# Facts of segmentation-models 1.0.1: what it returns scales and shifts what it gets.
+_PREPROCESSORS = re.compile(r"segmentation_models(?:_3D)?\.get_preprocessing")
 _ELEMENTWISE = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
@@ -45,6 +54,7 @@ class Rows:
     def __init__(self, inference: Inference, constants: Constants) -> None:
         self.inference = inference
         self.constants = constants
+        self._pictures = Pictures(inference, constants)
         self._asked: set[Node] = set()
 
     def is_single(self, file: File, expr: Expression, context: Context | None = None) -> bool:
@@ -122,17 +132,20 @@ class Rows:
         first = call.args[0].value if call.args and not call.args[0].star else None
         if name is None and isinstance(call.func, cst.Attribute):
             if method == "reshape" and first is not None:
-                return self._starts_with_one(file, first, origin)
+                return self._is_reshaped(origin, call.func.value, [arg.value for arg in call.args if not arg.star])
             if method == "predict" and first is not None:
                 return self.is_single_input(file, first, origin.context)
             return method in _SAME_ROWS_METHODS and self.is_single(file, call.func.value, origin.context)
+        if name is None and first is not None and self.inference.surely(file, call.func, _preprocesses, origin.context):
+            return self.is_single(file, first, origin.context)
         if name is None or first is None:
             return False
         if name in _EXPANDING:
             axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
             return type(axis) is int and (axis == 0 or self.is_single(file, first, origin.context))
         if name in _RESHAPING:
-            return self._starts_with_one(file, argument(call, 1, "shape") or argument(call, 1, "newshape"), origin)
+            shape = argument(call, 1, "shape") or argument(call, 1, "newshape")
+            return shape is not None and self._is_reshaped(origin, first, [shape])
         if name in _FILLING or name in _DRAWING:
             return self._starts_with_one(file, argument(call, 2, "size") if name in _DRAWING else first, origin)
         if (name in _WRAPPING or name in _PADDING) and isinstance(first, cst.List):
@@ -143,15 +156,26 @@ class Rows:
             return self.is_single(file, first, origin.context)
         return False
 
+    def _is_reshaped(self, origin: Origin, array: Expression, shape: list[Expression]) -> bool:
+        """`x.reshape(1, 28, 28)`, or `(-1, 28, 28, 3)` of a picture of that size."""
+        if self._starts_with_one(origin.file, shape[0], origin):
+            return True
+        if len(shape) == 1 and isinstance(shape[0], cst.Tuple | cst.List):
+            shape = [element.value for element in shape[0].elements]
+        return self._pictures.is_one(origin.file, array, shape, origin.context)
+
     def _joins_one(self, origin: Origin, call: cst.Call, name: str, first: Expression) -> bool:
         """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
         file, context = origin.file, origin.context
+        is_repeated = False
+        if isinstance(first, cst.BinaryOperation) and isinstance(first.operator, cst.Multiply):  # `(x,) * 3`
+            first, is_repeated = first.left, True
         elements = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
         if not elements:
             return False
-        axis = self.constants.of(file, argument(call, 2 if name == "numpy.append" else 1, "axis"), context)
+        axis = self.constants.of(file, argument(call, 2 if name in _AXIS_THIRD else 1, "axis"), context)
         joined_elsewhere = name != "numpy.vstack" and type(axis) is int and axis != 0
-        alone = len(elements) == 1 and isinstance(first, cst.List | cst.Tuple)
+        alone = len(elements) == 1 and isinstance(first, cst.List | cst.Tuple) and not is_repeated
         return (joined_elsewhere or alone) and self.is_single(file, elements[0], context)
 
     def _starts_with_one(self, file: File, shape: Expression | None, origin: Origin) -> bool:
@@ -175,6 +199,10 @@ class Rows:
         if lower is None or not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
             return lower is None and first.step is None and _is_one(self.constants.of(file, upper))
         return _is_one(self.constants.of(file, upper.right)) and upper.left.deep_equals(lower)
+
+
+def _preprocesses(origin: Origin) -> bool:
+    return not origin.parts and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
 
 
 def _is_whole(index: cst.BaseSlice) -> bool:

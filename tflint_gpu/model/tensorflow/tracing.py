@@ -58,6 +58,13 @@ class Tracing:
                 self._spread(list(self._keras_roots(one)), self._under_keras)
         return function in self._under_tf_function
 
+    def is_wrapped(self, file: File, function: FunctionNode) -> bool:
+        """Whether `tf.function` gets a function itself, in its own file or the one that is checked.
+
+        What traced code only calls runs eagerly when eager code calls it, too.
+        """
+        return any(f.node is function for one in (self.inference.entry, file) for f, _ in self._wraps_in(one))
+
     def wrapped(self, file: File) -> dict[FunctionNode, Node]:
         """Functions of a file under `tf.function` there: by decorator, or passed to it; with that place."""
         if file not in self._wrapped:
