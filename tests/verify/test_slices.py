@@ -336,7 +336,7 @@ statements = st.one_of(
 START = "import json\na, b, c, e = 1, 2, 3, 4\nd, xs, ys = {'k': 1}, [1], []\ndef f(x): return x\ndef g(): pass"
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(program=st.lists(statements, max_size=12), wanted=names)
 def test_slice_computes_what_the_whole_program_computes(program: list[str], wanted: str) -> None:
     """Protects the contract of a slice: what the place sees is the same as in the whole program."""

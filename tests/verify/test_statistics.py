@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tflint_gpu.diagnostics import Prediction
@@ -134,7 +134,6 @@ class TestPairedRatio:
         drift = [1.0, 2.0, 4.0, 8.0, 16.0]
         assert round_ratio([1.5 * step for step in drift], drift).logarithm == pytest.approx(math.log(1.5))
 
-    @settings(deadline=None)
     @given(st.lists(st.floats(-1, 1), min_size=1, max_size=12))
     def test_who_looks_often_is_told_less(self, logarithms: list[float]) -> None:
         """Looks never widen what is known, but to hold the median."""
