@@ -15,11 +15,6 @@ from typing import Any
 import hypothesis
 import pytest
 
-# How long an example takes says how busy the machine is.
-hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("any machine")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, where Ctrl-C would reach no test
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as below `nohup`: what the tests start would inherit it
@@ -34,6 +29,12 @@ from warm import WITH_ALL_RULES, Warm, as_text
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
 from tflint_gpu.text.source import SourceFile
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
