@@ -84,7 +84,7 @@ class EagerTrainStep(Rule):
     code = "TFG202"
     name = "eager-train-step"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "), (b"train", b"step", b"GradientTape", b"fit", b"optim"))
+    markers = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
     near_markers = (b"GradientTape",)
     questions = (takes_gradients_again,)
     fixable = "unsafe"

@@ -220,6 +220,60 @@ def test_a_library_that_the_project_hands_on(tmp_path: Path) -> None:
     assert [model.name(call.func) for call in model.file.tree.calls] == ["keras.Sequential", "tf.constant"]
 
 
+INHERITED = {
+    "a base's constructor": (
+        "class A:\n    def __init__(self, x):\n        self.x = x\nclass B(A):\n    pass\nreveal(B(make()).x)",
+        {"make()"},
+    ),
+    "a constructor that hands on": (
+        "class A:\n    def __init__(self, x):\n        self.x = x\nclass B(A):\n    def __init__(self, y, z):\n"
+        "        super().__init__(z)\nreveal(B(1, make()).x)",
+        {"make()"},
+    ),
+    "over two classes": (
+        "class A:\n    def __init__(self, x):\n        self.x = x\nclass B(A):\n    def __init__(self, y):\n"
+        "        super().__init__(y)\nclass C(B):\n    def __init__(self):\n        super().__init__(make())\nreveal(C().x)",
+        {"make()"},
+    ),
+    "a constructor that does not hand on": (
+        "class A:\n    def __init__(self, x):\n        self.x = x\nclass B(A):\n    def __init__(self, y):\n        pass\n"
+        "reveal(B(make()).x)",
+        {"x?"},
+    ),
+    "within a method": (
+        "class A:\n    def __init__(self, x):\n        self.x = x\n    def show(self):\n        reveal(self.x)\n"
+        "class B(A):\n    pass\nB(make())",
+        {"make()"},
+    ),
+    "a method that is left open": (
+        "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        raise NotImplementedError\n"
+        "class B(A):\n    def pick(self):\n        return make()\nclass C(A):\n    def pick(self):\n        return other()\n",
+        {"make()", "other()"},
+    ),
+    "a method that the base does not have": (
+        "class A:\n    def show(self):\n        reveal(self.pick())\nclass B(A):\n    def pick(self):\n        return self.made\n"
+        "    def __init__(self):\n        self.made = make()\n",
+        {"make()"},
+    ),
+    "a method that has a body": (
+        "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return make()\n"
+        "class B(A):\n    def pick(self):\n        return other()\n",
+        {"make()"},
+    ),
+    "an attribute of that name": (
+        "class A:\n    def __init__(self):\n        self.pick = make\n    def show(self):\n        reveal(self.pick)\n"
+        "class B(A):\n    def pick(self):\n        return other()\n",
+        {"make?"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), INHERITED.values(), ids=INHERITED.keys())
+def test_what_classes_hand_down(code: str, expected: set[str], tmp_path: Path) -> None:
+    """Protects values that pass through the constructor of a base class, and methods that it leaves to others."""
+    assert revealed(model_of(code, tmp_path)) == expected
+
+
 def revealed(model: Model) -> set[str]:
     """What the argument of `reveal(...)` may be, as text."""
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "reveal")

@@ -316,6 +316,12 @@ NOT_EAGER = {
     "for x, y in dataset.batch(4):\n    print(learn(x, y))",
     "a plain class without variables": "class Scale:\n    def __init__(self):\n        self.mean = np.load('mean.npy')\n"
     "    def __call__(self, x):\n        return x - self.mean\nscale = Scale()\nfor x, y in dataset.batch(4):\n    print(scale(x))",
+    "left to subclasses, and traced": "class Base:\n    def __init__(self):\n        self.fast = tf.function(self.score)\n"
+    "    def check(self, ds):\n        for x, y in ds:\n            print(self.fast(x))\n    def score(self, x):\n        raise NotImplementedError\n"
+    "class Check(Base):\n    def score(self, x):\n        return model(x)\nCheck().check(dataset.batch(4))",
+    "a constructor whose argument is another one": "class Base:\n    def __init__(self, net):\n        self.net = net\n"
+    "class Check(Base):\n    def __init__(self, net):\n        super().__init__(str)\n    def run(self):\n"
+    "        for x, y in dataset.batch(4):\n            print(self.net(x))\nCheck(model).run()",
     "explanation": "for x, y in dataset:\n    with tf.GradientTape() as t:\n        t.watch(x)\n"
     "        top = tf.reduce_max(model(x), axis=1)\n"
     "    maps.append(tf.reduce_mean(t.gradient(top, x), axis=(1, 2)))",
@@ -395,6 +401,14 @@ FORWARD = {
     "for x, y in dataset.batch(4):\n    print(bert(x))",
     "collected outputs": "outputs = []\nfor x, y in dataset.batch(4):\n    outputs.append(model(x))",
     "comprehension": "outputs = [model(x, training=False) for x, y in dataset.batch(4)]",
+    "left to a subclass": "class Base:\n    def check(self, ds):\n        for x, y in ds:\n            print(self.score(x))\n"
+    "    def score(self, x):\n        raise NotImplementedError\nclass Check(Base):\n    def __init__(self):\n        self.net = model\n"
+    "    def score(self, x):\n        return self.net(x)\nCheck().check(dataset.batch(4))",
+    "a constructor of the base class": "class Base:\n    def __init__(self, net):\n        self.net = net\n"
+    "class Check(Base):\n    def run(self):\n        for x, y in dataset.batch(4):\n            print(self.net(x))\nCheck(model).run()",
+    "a constructor that the subclass calls": "class Base:\n    def __init__(self, net, name):\n        self.net = net\n"
+    "class Check(Base):\n    def __init__(self, name):\n        super().__init__(model, name)\n    def run(self):\n"
+    "        for x, y in dataset.batch(4):\n            print(self.net(x))\nCheck('a').run()",
 }
 NOT_FORWARD = {
     "keys of a mapping": "def check(presets):\n    for name in presets.keys():\n        model(load(name), training=False)",
@@ -537,6 +551,21 @@ def test_step_of_another_file(tmp_path: Path) -> None:
     loop = "for x, y in dataset.batch(8):\n    {}.step(model, optimizer, x, y)\n"
     assert ("TFG202 steps.py", 3) in found(HEAD + "import steps\n" + loop.format("steps"), tmp_path)
     assert "TFG202" not in codes(HEAD + "import fast\n" + loop.format("fast"), tmp_path)
+
+
+def test_step_three_imports_away(tmp_path: Path) -> None:
+    """Protects programs whose packages hand their classes on: no word of the step stands in the file or beside it."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "__init__.py").write_text("from agents.dqn import DQN\n")
+    (tmp_path / "agents" / "dqn.py").write_text(
+        "from agents.base import Base\n\n\nclass DQN(Base):\n    def learn(self, data):\n"
+        "        for x, y in data:\n            self.step(x, y)\n"
+    )
+    (tmp_path / "agents" / "base.py").write_text(
+        f"{HEAD}\nclass Base:\n    def step(self, x, y):{STEP.replace(chr(10), chr(10) + '    ')}"
+    )
+    code = "import tensorflow as tf\nfrom agents import DQN\nDQN().learn(tf.data.Dataset.range(9).batch(4))\n"
+    assert "TFG202" in codes(code, tmp_path)
 
 
 def test_one_finding_for_the_tapes_of_one_step(tmp_path: Path) -> None:

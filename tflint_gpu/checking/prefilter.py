@@ -73,4 +73,4 @@ def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> 
     wanted = rule.near_markers
     if not wanted or mentions.any_of(wanted):
         return True
-    return project.imports_mention(path, mentions.data, wanted)
+    return project.mentions_nearby(path, mentions.data, wanted)

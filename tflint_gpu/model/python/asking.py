@@ -50,8 +50,11 @@ class Asking(Protocol):
     def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
 
-    def users(self, function: Function, name: str) -> Iterable[File]:
-        """The files that may call a function."""
+    def users(self, used: Function | Class, name: str) -> Iterable[File]:
+        """The files that may call a function, or derive from a class."""
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """The classes below one, in all files that this check sees."""
 
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
         """The context in which a call runs a function; None behind too many calls."""

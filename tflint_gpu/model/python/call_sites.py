@@ -11,10 +11,10 @@ from tflint_gpu.model.python import contents
 from tflint_gpu.model.python.asking import Asking
 from tflint_gpu.model.python.calls import Bound, Callee, arguments, handed_on, hands_on
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Function
+from tflint_gpu.model.python.functions import Class, Function
 from tflint_gpu.model.python.library import wraps
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.python.syntax import Node, method_name
 
 _SITES = 16  # call sites of one function that are looked at
 _FUNCTIONS = 200  # functions of other files that are followed
@@ -44,16 +44,13 @@ def _from_containers(asking: Asking, function: Function) -> Iterator[Site]:
 def _by_name(asking: Asking, function: Function) -> Iterator[Site]:
     name = function.name
     if name == "__init__" and function.owner is not None:
-        name = function.owner.name
-    if function.name.startswith("__") and name == function.name:
+        yield from _of_constructor(asking, function, function.owner)
+        return
+    if name.startswith("__"):
         return
     for file in asking.users(function, name):
         for call in file.calls_ending_with(name):
-            if function.name == "__init__":
-                cls = asking.class_called(file, call)
-                if cls is not None and asking.definitions.method(cls, "__init__") == function:
-                    yield file, call
-            elif any(callee.function.node is function.node for callee in asking.callees(file, call)):
+            if any(callee.function.node is function.node for callee in asking.callees(file, call)):
                 yield file, call
         for call in file.calls_given.get(name, ()):
             first = call.args[0].value
@@ -62,6 +59,25 @@ def _by_name(asking: Asking, function: Function) -> Iterator[Site]:
             if any(callee.function.node is function.node for callee in asking.callables(file, first)):
                 later = list(_calls_of_wrapped(asking, file, call, function))
                 yield from later or [(file, call)]
+
+
+def _of_constructor(asking: Asking, constructor: Function, owner: Class) -> Iterator[Site]:
+    """The calls of a class and of those below it that run its constructor, and `super().__init__(...)` there."""
+    below = asking.subclasses(owner)
+    for cls in (owner, *below):
+        if asking.definitions.method(cls, "__init__") == constructor:
+            for file in asking.users(cls, cls.name):
+                for call in file.calls_ending_with(cls.name):
+                    called = asking.class_called(file, call)
+                    if called is not None and called.node is cls.node:
+                        yield file, call
+    for cls in below:
+        own = asking.definitions.method(cls, "__init__")
+        for call in own.calls if own is not None and own.owner == cls else ():
+            if method_name(call) == "__init__" and any(
+                callee.function.node is constructor.node for callee in asking.callees(cls.file, call)
+            ):
+                yield cls.file, call
 
 
 def _calls_of_wrapped(asking: Asking, file: File, wrap: cst.Call, function: Function) -> Iterator[Site]:

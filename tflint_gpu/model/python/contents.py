@@ -10,13 +10,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python import results
+from tflint_gpu.model.python import inheritance, results
 from tflint_gpu.model.python.asking import Asking
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class, is_property
+from tflint_gpu.model.python.functions import Class, Function, is_property
 from tflint_gpu.model.python.origins import ELEMENT, Content, Key, Origin, Origins
 from tflint_gpu.model.python.scopes import Path
-from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.syntax import (
+    Expression,
+    Node,
+    argument,
+    dotted_name,
+    method_name,
+    positional_parameters,
+)
 
 _SEQUENCES = (cst.Tuple, cst.List, cst.Set)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
@@ -241,10 +248,12 @@ def _of_class(asking: Asking, origin: Origin, cls: Class, name: str) -> Origins:
 def _of_instance(asking: Asking, origin: Origin, cls: Class, name: str) -> Origins:
     definitions = asking.definitions
     method = definitions.method(cls, name)
+    if method is None or inheritance.is_left_open(method):
+        below = _left_to_subclasses(asking, origin, cls, name, method)
+        if below:
+            return below
     if method is not None:
-        if is_property(method.node):
-            return results.of_method(asking, origin, method)
-        return (Origin(method.file, method.node, receiver=origin),)
+        return _of_method(asking, origin, method)
     fields = definitions.fields(cls)
     if name in fields:
         given = _argument_of(asking, origin, fields.index(name), name)
@@ -264,6 +273,25 @@ def _of_instance(asking: Asking, origin: Origin, cls: Class, name: str) -> Origi
         found.extend(_set_from_outside(asking, origin, cls, name))
     built = tuple(one for one in found if not one.is_none)  # `self.model = None` in __init__, built later
     return built or tuple(found) or (origin.part(Content("attribute", name)),)
+
+
+def _of_method(asking: Asking, origin: Origin, method: Function) -> Origins:
+    if is_property(method.node):
+        return results.of_method(asking, origin, method)
+    return (Origin(method.file, method.node, receiver=origin),)
+
+
+def _left_to_subclasses(asking: Asking, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
+    """What `self.name` is in a class that leaves it to its subclasses, whichever of them `self` is."""
+    is_self = isinstance(origin.node, cst.Param) and not origin.parts
+    if not is_self or (method is None and asking.definitions.attributes(cls, name)):
+        return ()
+    found: list[Origin] = []
+    for below in inheritance.overrides(asking, cls, name):
+        first = positional_parameters(below.node)[:1]
+        receiver = Origin(below.file, first[0]) if first and below.is_method else origin
+        found.extend(_of_method(asking, receiver, below))
+    return tuple(found)
 
 
 def _argument_of(asking: Asking, origin: Origin, position: int, keyword: str) -> Origins:

@@ -20,7 +20,7 @@ from typing import Any
 
 import libcst as cst
 
-from tflint_gpu.model.python import call_sites, contents, results
+from tflint_gpu.model.python import call_sites, contents, inheritance, results
 from tflint_gpu.model.python.bindings import defined, of_binding, of_name
 from tflint_gpu.model.python.calls import Bound, Callee, arguments, handed_on
 from tflint_gpu.model.python.file import File
@@ -57,6 +57,7 @@ class Inference:
         self._sites: dict[Node, tuple[tuple[File, cst.Call], ...]] = {}
         self._bound: dict[Context, dict[Node, Bound]] = {}
         self._contents: dict[tuple[Origin, str, Key], Origins] = {}
+        self._subclasses: dict[Node, tuple[Class, ...]] = {}
         self._around: dict[Node, frozenset[Node]] = {}
         self._depth = 0
 
@@ -277,6 +278,14 @@ class Inference:
     def constructed(self, origin: Origin, method: Function) -> Context:
         """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""
         call = origin.call if method.name in ("__init__", "__new__", "build") else None
+        cls = self.instance_class(origin) if call is not None and method.name == "__init__" else None
+        if cls is not None and self.definitions.method(cls, "__init__") != method:
+            above = inheritance.constructor_call(self, cls, method)
+            if above is not None:
+                around = self.constructed(origin, above[0])
+                made = self.enter(above[0].file, above[1], around, Callee(method, origin))
+                return made or around
+            call = None
         key = (method.node, call, origin.context, origin)
         context = self._contexts.get(key)
         if context is None:
@@ -300,11 +309,17 @@ class Inference:
             self._sites[function.node] = tuple(call_sites.found(self, function))
         return self._sites[function.node]
 
-    def users(self, function: Function, name: str) -> Iterable[File]:
-        """The files that may call a function: its own, the one that is checked, and those that import its own."""
-        near = dict.fromkeys((function.file, self.entry))
-        home = function.file.source.path
+    def users(self, used: Function | Class, name: str) -> Iterable[File]:
+        """The files that may use a function or class: its own, the one that is checked, those that import its own."""
+        near = dict.fromkeys((used.file, self.entry))
+        home = used.file.source.path
         return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, name, importing=home)))
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """The classes below one, in all files that this check sees."""
+        if cls.node not in self._subclasses:
+            self._subclasses[cls.node] = inheritance.subclasses(self, cls)
+        return self._subclasses[cls.node]
 
     def files_with(self, word: str, *files: File) -> Iterable[File]:
         """Some files, the one that is checked, and what that imports, as far as a word stands in them."""

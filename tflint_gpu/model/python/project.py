@@ -29,6 +29,7 @@ _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SKETCHED = 12_000_000  # of text; a sketch takes about three bytes a character of it
 _REEXPORT_LIMIT = 6
+_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Project:
         self._mentions: dict[Path, Mentioned] = {}
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
+        self._nearby: dict[tuple[Path, tuple[Marker, ...], int], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._stamps: dict[Path, Stamp | None] = {}
         self._told: set[str] = set()
@@ -203,6 +205,24 @@ class Project:
     def imports_mention(self, path: Path, data: bytes, markers: Sequence[Marker]) -> bool:
         """Whether a file of the project that the file imports directly has one of some markers."""
         return any(self._mentioned(found).any_of(markers) for found in self._imported_paths(path, data))
+
+    def mentions_nearby(self, path: Path, data: bytes, markers: tuple[Marker, ...], steps: int = _NEAR) -> bool:
+        """Whether a file of the project that a file imports, in a few steps, has one of some markers.
+
+        Arguments:
+            steps: how many imports may lie between: `train.py`, the package's `__init__`, `agents/dqn.py`, its base.
+        """
+        imported = self._imported_paths(path, data)
+        if any(self._mentioned(found).any_of(markers) for found in imported):
+            return True
+        return steps > 1 and any(self._mentions_behind(found, markers, steps - 1) for found in imported)
+
+    def _mentions_behind(self, path: Path, markers: tuple[Marker, ...], steps: int) -> bool:
+        key = (path, markers, steps)
+        known = self._nearby.get(key)
+        if known is None:
+            known = self._nearby[key] = self.mentions_nearby(path, self._read(path) or b"", markers, steps)
+        return known
 
     def leads_to(self, file: File, dotted: str | None, markers: Sequence[bytes]) -> bool:
         """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.

@@ -96,7 +96,8 @@ class EagerLoops:
             self.inference.definitions.class_named(file, base.value) is not None for base in owner.bases
         ):
             return self._is_handed_outside(method)
-        return self._is_handed_outside(method) or not self.inference.call_sites(method)
+        sites = self.inference.call_sites(method)
+        return self._is_handed_outside(method) or all(self._is_of_any_subclass(method, f, c) for f, c in sites)
 
     def surely_eager(self, file: File, loop: LoopNode) -> bool:
         """Whether something shows that a loop runs eagerly: its data, a value read in it, or all that call it."""
@@ -116,7 +117,15 @@ class EagerLoops:
         if any(method_name(call) in _ONLY_EAGER for call in function.calls):
             return True
         sites = self.inference.call_sites(function)
-        return depth < _DEPTH_LIMIT and bool(sites) and all(self._shows_eager(f, c, depth + 1) for f, c in sites)
+        if depth >= _DEPTH_LIMIT or not sites or any(self._is_of_any_subclass(function, f, c) for f, c in sites):
+            return False
+        return all(self._shows_eager(f, c, depth + 1) for f, c in sites)
+
+    def _is_of_any_subclass(self, function: Function, file: File, call: cst.Call) -> bool:
+        """Whether a call is a base class's `self.step()`, whose callers may all mean other subclasses."""
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        cls = self.inference.definitions.self_class(file, receiver) if receiver is not None else None
+        return cls is not None and cls != function.owner
 
     def is_plain(self, function: Function) -> bool:
         """Whether nothing that is seen traces a function: `tf.function`, Keras, or code outside that gets it."""

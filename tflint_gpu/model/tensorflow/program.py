@@ -18,6 +18,8 @@ from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.training import TAPES, UPDATES, Training
 
+# These get a function, and do not run it.
+_KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
 _DEPTH_LIMIT = 8
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
 _ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
@@ -154,7 +156,7 @@ class Program:
         for callee in self.training.functions_called(file, call, context):
             yield callee.function, self.inference.enter(file, call, context, callee)
         for arg in call.args:  # `app.run(main)`
-            if isinstance(arg.value, cst.Name):
+            if isinstance(arg.value, cst.Name) and file.name(call.func) not in _KEEPING:
                 for callee in self.inference.callables(file, arg.value, context):
                     yield callee.function, None
         cls = self.inference.class_called(file, call, context)
