@@ -317,7 +317,9 @@ class Project:
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""
-        return self._mentioned(path).any_of(_MATTERING) or path.name == "__init__.py"
+        if path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING):
+            return True
+        return self.mentions_nearby(path, self._read(path) or b"", _MATTERING, steps=1)
 
     def _mentioned(self, path: Path) -> Mentioned:
         """Which byte strings occur in a file of the project."""

@@ -85,8 +85,12 @@ class Program:
         direct = self._trains_at_top_level()
         if direct is not None:
             return FirstTraining(direct, self.file, direct)
+        return self._first_of(frozenset()) or self._first_of(_KEEPING)
+
+    def _first_of(self, running: frozenset[str]) -> FirstTraining | None:
+        """The first training among what calls run; those of some functions, too, that only keep what they are given."""
         weaker: FirstTraining | None = None
-        for file, call, way in self._calls_run():
+        for file, call, way in self._calls_run(running):
             node = self._trains(file, call)
             if node is None or self._runs_elsewhere(file, call):
                 continue
@@ -131,32 +135,40 @@ class Program:
         block = tree.block(tree.statement(tape))
         return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in beside)
 
-    def _calls_run(self) -> Iterator[tuple[File, cst.Call, cst.Call]]:
+    def _calls_run(self, running: frozenset[str]) -> Iterator[tuple[File, cst.Call, cst.Call]]:
         """The calls that running the file makes on some branch, in the order of the code.
 
         Each with its file, and with the last call in the file that is run on the way to it.
         """
-        yield from self._calls_below(self.file, None, None, None, 0, set())
+        yield from self._calls_below(self.file, None, None, None, 0, set(), running)
 
     def _calls_below(
-        self, file: File, node: Node | None, context: Context | None, way: cst.Call | None, depth: int, seen: set[Node]
+        self,
+        file: File,
+        node: Node | None,
+        context: Context | None,
+        way: cst.Call | None,
+        depth: int,
+        seen: set[Node],
+        running: frozenset[str],
     ) -> Iterator[tuple[File, cst.Call, cst.Call]]:
         for call in file.calls_in.get(node, ()):
             here = call if file is self.file or way is None else way
             yield file, call, here
             if depth < _DEPTH_LIMIT:
-                for function, inside in self._entered(file, call, context):
+                for function, inside in self._entered(file, call, context, running):
                     if function.node not in seen:
                         seen.add(function.node)
-                        yield from self._calls_below(function.file, function.node, inside, here, depth + 1, seen)
+                        at = (function.file, function.node, inside, here, depth + 1, seen, running)
+                        yield from self._calls_below(*at)
 
     def _entered(
-        self, file: File, call: cst.Call, context: Context | None
+        self, file: File, call: cst.Call, context: Context | None, running: frozenset[str]
     ) -> Iterator[tuple[Function, Context | None]]:
         for callee in self.training.functions_called(file, call, context):
             yield callee.function, self.inference.enter(file, call, context, callee)
         for arg in call.args:  # `app.run(main)`
-            if isinstance(arg.value, cst.Name) and file.name(call.func) not in _KEEPING:
+            if isinstance(arg.value, cst.Name) and file.name(call.func) not in _KEEPING - running:
                 for callee in self.inference.callables(file, arg.value, context):
                     yield callee.function, None
         cls = self.inference.class_called(file, call, context)
