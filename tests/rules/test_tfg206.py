@@ -66,6 +66,7 @@ FOUND = {
     "for row in x:\n    y = unet.predict(row[None])",
     "a model of a package's folder": "from keras_unet_collection import models\nunet = models.att_unet_2d((64, 64, 3), [64, 128], 2)\n"
     "for row in x:\n    y = unet.predict(row[None])",
+    "reshaped by its own shape, counted": "for row in x:\n    y = model.predict(np.array(row).reshape(-1, *row.shape) / 255)[0]",
     "a window that moves": "batch = x[:9].reshape(1, 9, 2)\nfor i in range(99):\n    y = model.predict(batch)[0]\n"
     "    batch = np.append(batch[:, 1:, :], [[y]], axis=1)",
     "tokens so far": "text = tf.reshape(seed, [1, -1])\nfor i in range(99):\n    token = np.argmax(model.predict(text)[0])\n"
@@ -108,6 +109,7 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "reshaped by another's shape": "for rows in x:\n    y = model.predict(np.array(rows).reshape(-1, *x[0].shape))",
     "rows repeated": "for row in x:\n    y = model.predict(np.concatenate([row[None]] * 3))",
     "rows stacked": "for row in x:\n    y = model.predict(np.stack((row[None],) * 3, axis=0))",
     "repeated rows": "for row in x:\n    y = model.predict(np.repeat(row[None], 3, axis=0))",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -132,7 +133,7 @@ class Rows:
         first = call.args[0].value if call.args and not call.args[0].star else None
         if name is None and isinstance(call.func, cst.Attribute):
             if method == "reshape" and first is not None:
-                return self._is_reshaped(origin, call.func.value, [arg.value for arg in call.args if not arg.star])
+                return self._is_reshaped(origin, call.func.value, call.args)
             if method == "predict" and first is not None:
                 return self.is_single_input(file, first, origin.context)
             return method in _SAME_ROWS_METHODS and self.is_single(file, call.func.value, origin.context)
@@ -145,7 +146,9 @@ class Rows:
             return type(axis) is int and (axis == 0 or self.is_single(file, first, origin.context))
         if name in _RESHAPING:
             shape = argument(call, 1, "shape") or argument(call, 1, "newshape")
-            return shape is not None and self._is_reshaped(origin, first, [shape])
+            if isinstance(shape, cst.Tuple | cst.List):
+                return self._is_reshaped(origin, first, shape.elements)
+            return self._starts_with_one(file, shape, origin)
         if name in _FILLING or name in _DRAWING:
             return self._starts_with_one(file, argument(call, 2, "size") if name in _DRAWING else first, origin)
         if (name in _WRAPPING or name in _PADDING) and isinstance(first, cst.List):
@@ -156,13 +159,18 @@ class Rows:
             return self.is_single(file, first, origin.context)
         return False
 
-    def _is_reshaped(self, origin: Origin, array: Expression, shape: list[Expression]) -> bool:
-        """`x.reshape(1, 28, 28)`, or `(-1, 28, 28, 3)` of a picture of that size."""
-        if self._starts_with_one(origin.file, shape[0], origin):
-            return True
-        if len(shape) == 1 and isinstance(shape[0], cst.Tuple | cst.List):
-            shape = [element.value for element in shape[0].elements]
-        return self._pictures.is_one(origin.file, array, shape, origin.context)
+    def _is_reshaped(
+        self, origin: Origin, array: Expression, shape: Sequence[cst.Arg] | Sequence[cst.BaseElement]
+    ) -> bool:
+        """`x.reshape(1, 28, 28)`, `x.reshape(-1, *x.shape)`, or `(-1, 28, 28, 3)` of a picture of that size."""
+        if not shape or self._starts_with_one(origin.file, shape[0].value, origin):
+            return bool(shape)
+        if len(shape) == 1 and isinstance(shape[0].value, cst.Tuple | cst.List):
+            return self._is_reshaped(origin, array, shape[0].value.elements)
+        dimensions = [one.value for one in shape]
+        if len(shape) == 2 and _is_starred(shape[1]):
+            return _is_shape_of(origin.file, dimensions[1], array)
+        return self._pictures.is_one(origin.file, array, dimensions, origin.context)
 
     def _joins_one(self, origin: Origin, call: cst.Call, name: str, first: Expression) -> bool:
         """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
@@ -199,6 +207,24 @@ class Rows:
         if lower is None or not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
             return lower is None and first.step is None and _is_one(self.constants.of(file, upper))
         return _is_one(self.constants.of(file, upper.right)) and upper.left.deep_equals(lower)
+
+
+def _is_starred(dimension: cst.Arg | cst.BaseElement) -> bool:
+    return isinstance(dimension, cst.StarredElement) or (isinstance(dimension, cst.Arg) and dimension.star == "*")
+
+
+def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
+    """Whether `shape` is `x.shape`, for an array `x`, `np.array(x)` or `x / 255`."""
+    if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
+        return False
+    while not array.deep_equals(shape.value):
+        if isinstance(array, cst.Call) and file.name(array.func) in _SAME_ROWS and array.args:
+            array = array.args[0].value
+        elif isinstance(array, cst.BinaryOperation) and isinstance(array.operator, cst.Divide):
+            array = array.left
+        else:
+            return False
+    return True
 
 
 def _preprocesses(origin: Origin) -> bool:
