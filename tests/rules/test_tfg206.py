@@ -67,6 +67,9 @@ FOUND = {
     "a model of a package's folder": "from keras_unet_collection import models\nunet = models.att_unet_2d((64, 64, 3), [64, 128], 2)\n"
     "for row in x:\n    y = unet.predict(row[None])",
     "reshaped by its own shape, counted": "for row in x:\n    y = model.predict(np.array(row).reshape(-1, *row.shape) / 255)[0]",
+    "one input of several": "for row in x:\n    y = model.predict([row[None], states])",
+    "an input before the states": "target = np.zeros((1, 1, 9))\nstates = encoder(x)\nwhile True:\n"
+    "    y, h, c = model.predict([target] + states)\n    states = [h, c]",
     "a window that moves": "batch = x[:9].reshape(1, 9, 2)\nfor i in range(99):\n    y = model.predict(batch)[0]\n"
     "    batch = np.append(batch[:, 1:, :], [[y]], axis=1)",
     "tokens so far": "text = tf.reshape(seed, [1, -1])\nfor i in range(99):\n    token = np.argmax(model.predict(text)[0])\n"

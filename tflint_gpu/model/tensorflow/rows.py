@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -71,16 +71,17 @@ class Rows:
             self._asked.discard(expr)
 
     def is_single_input(self, file: File, expr: Expression, context: Context | None = None) -> bool:
-        """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one."""
+        """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one.
+
+        One input of one row settles it: Keras refuses inputs of different numbers of rows.
+        """
 
         def holds(origin: Origin) -> bool:
             node = origin.node
-            if origin.parts or not isinstance(node, cst.List | cst.Tuple | cst.Dict):
+            if origin.parts or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
                 return self._is_single(origin)
-            values = [e.value for e in node.elements if isinstance(e, cst.Element | cst.DictElement)]
-            return len(values) == len(node.elements) > 0 and all(
-                self.is_single_input(origin.file, value, origin.context) for value in values
-            )
+            found = any(self.is_single_input(origin.file, one, origin.context) for one in _inputs(node))
+            return found or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
 
         return self.is_single(file, expr, context) or self.inference.surely(file, expr, holds, context)
 
@@ -207,6 +208,16 @@ class Rows:
         if lower is None or not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
             return lower is None and first.step is None and _is_one(self.constants.of(file, upper))
         return _is_one(self.constants.of(file, upper.right)) and upper.left.deep_equals(lower)
+
+
+def _inputs(node: cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation) -> Iterator[Expression]:
+    """The expressions in a display, or in the displays of `[target] + states`."""
+    if isinstance(node, cst.BinaryOperation):
+        for side in (node.left, node.right):
+            if isinstance(node.operator, cst.Add) and isinstance(side, cst.List | cst.Tuple):
+                yield from _inputs(side)
+        return
+    yield from (e.value for e in node.elements if isinstance(e, cst.Element | cst.DictElement))
 
 
 def _is_starred(dimension: cst.Arg | cst.BaseElement) -> bool:
