@@ -199,8 +199,27 @@ EAGER = {
     "    with tf.GradientTape() as t:\n        l = tf.reduce_mean(weights['w'] * x - y)\n"
     "    g = t.gradient(l, weights)\n    weights['w'].assign_sub(0.1 * g['w'])",
     "comprehension": "def step(x, y):" + STEP + "    return loss\nlosses = [step(x, y) for x, y in dataset]",
+    "weights that the tape is told to watch": "for x, y in dataset:"
+    + STEP.replace("as tape:\n", "as tape:\n        tape.watch(model.trainable_variables)\n"),
+    "weights that the tape is told to watch, by a name": "for x, y in dataset:\n    w = model.trainable_variables"
+    + STEP.replace("model.trainable_variables", "w").replace("as tape:\n", "as tape:\n        tape.watch(w)\n"),
+    "a tape of the same name that watches": "image = tf.Variable(z)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])\n"
+    "for _ in range(99):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(image))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
 }
 NOT_EAGER = {
+    "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
+    "an image named as weights are": "variables = tf.Variable(z)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as tape:\n        tape.watch(variables)\n        loss = tf.reduce_mean(model(variables))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, variables), variables)])",
+    "a tape that only shares its name with one that is read": "for x, y in dataset:\n"
+    "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n    optimizer.apply_gradients(known)\n"
+    "with tf.GradientTape() as tape:\n    loss = tf.reduce_mean(model(x) - y)\n"
+    "gradients = tape.gradient(loss, model.trainable_variables)",
     "decorated": "@tf.function\ndef step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)",
     "called with arguments": "@tf.function(jit_compile=True)\ndef step(x, y):"
     + STEP
