@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from tflint_gpu.model.python.file import File
@@ -12,15 +14,24 @@ TAKES = frozenset(["gradient", "jacobian", "batch_jacobian"])
 _WEIGHTS = frozenset("trainable_variables trainable_weights variables weights".split())
 
 
+def taken(file: File, tape: cst.Call) -> Iterator[cst.Call]:
+    """The calls that take gradients from a tape, beside it."""
+    dotted = _name(file, tape)
+    if dotted is None:
+        return
+    for call in file.calls_in.get(file.tree.function(tape), ()):
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        if receiver is not None and method_name(call) in TAKES and _is(file, receiver, dotted, tape):
+            yield call
+
+
 def is_read(file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
     """Whether something takes gradients from the tape, or gets it.
 
     Arguments:
         for_weights: gradients of an image, or of another tensor that the tape is told to watch, do not count.
     """
-    item = file.tree.parents.get(tape)
-    name = item.asname.name if isinstance(item, cst.WithItem) and item.asname is not None else None
-    dotted = dotted_name(name) if name is not None else None
+    dotted = _name(file, tape)
     if dotted is None:
         return True
     for call in file.calls_in.get(file.tree.function(tape), ()):
@@ -30,6 +41,11 @@ def is_read(file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
         elif any(_is(file, arg.value, dotted, tape) for arg in call.args):
             return True
     return False
+
+
+def _name(file: File, tape: cst.Call) -> str | None:
+    item = file.tree.parents.get(tape)
+    return dotted_name(item.asname.name) if isinstance(item, cst.WithItem) and item.asname is not None else None
 
 
 def _is(file: File, expr: Expression, dotted: str, tape: cst.Call) -> bool:
