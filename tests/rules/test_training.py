@@ -373,7 +373,20 @@ class Digits:
 def digits():
     return dataset.batch(4)
 """
+DISTRIBUTED = """
+s = tf.distribute.MirroredStrategy()
+spread = s.experimental_distribute_dataset(dataset.batch(64))
+"""
 FORWARD = {
+    "strategy.run": DISTRIBUTED + "def test_step(x):\n    return model(x, training=False)\n"
+    "for x, y in spread:\n    s.run(test_step, args=(x,))",
+    "strategy.run of a whole element": DISTRIBUTED
+    + "def test_step(pair):\n    x, y = pair\n    return model(x, training=False)\n"
+    "for pair in spread:\n    s.run(test_step, args=(pair,))",
+    "strategy.run of a method": "class T:\n    def __init__(self):\n        self.s = tf.distribute.MirroredStrategy()\n"
+    "    def test_step(self, x):\n        return model(x, training=False)\n    def check(self):\n"
+    "        for x, y in self.s.experimental_distribute_dataset(dataset):\n"
+    "            self.s.run(self.test_step, args=(x,))\nT().check()",
     "inline": "for x, y in dataset.batch(4):\n    print(model(x, training=False))",
     "without the flag": "for x, y in dataset.batch(4):\n    print(model(x))",
     "enumerate": "for i, (x, y) in enumerate(dataset.batch(4)):\n    print(model(x))",
@@ -416,6 +429,21 @@ FORWARD = {
     "comprehension": "outputs = [model(x, training=False) for x, y in dataset.batch(4)]",
 }
 NOT_FORWARD = {
+    "strategy.run inside tf.function": DISTRIBUTED + "def test_step(x):\n    return model(x, training=False)\n"
+    "@tf.function\ndef check(x):\n    return s.run(test_step, args=(x,))\nfor x, y in spread:\n    check(x)",
+    "strategy.run of a traced function": DISTRIBUTED
+    + "@tf.function\ndef test_step(x):\n    return model(x, training=False)\nfor x, y in spread:\n    s.run(test_step, args=(x,))",
+    "strategy.run of a training step": DISTRIBUTED
+    + "def step(x, y):"
+    + STEP
+    + "for x, y in spread:\n    s.run(step, args=(x, y))",
+    "strategy.run of what an unknown module wraps": "from elsewhere import loop\n"
+    + DISTRIBUTED
+    + "def test_step(x):\n    return model(x, training=False)\nloop(test_step)\n"
+    "for x, y in spread:\n    s.run(test_step, args=(x,))",
+    "strategy.run on a few batches": DISTRIBUTED
+    + "def test_step(x):\n    return model(x, training=False)\nfor x, y in dataset.take(3):\n    s.run(test_step, args=(x,))",
+    "run of a program": "import subprocess\nfor x, y in dataset.batch(4):\n    subprocess.run(['convert', x])",
     "keys of a mapping": "def check(presets):\n    for name in presets.keys():\n        model(load(name), training=False)",
     "values of a small mapping": "sets = {'a': 1, 'b': 2}\nfor x in sets.values():\n    model(x, training=False)",
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nfor x, y in dataset.batch(4):\n    model(x)",
