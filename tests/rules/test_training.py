@@ -47,6 +47,15 @@ BATCH_OF_ONE = {
     "compiled parameter": "def run(m, x):\n    m.compile(optimizer='sgd', loss='mse')\n    m.fit(x, x, batch_size=1)",
     "parameter with a known caller": "def run(m):\n    m.fit(x, y, batch_size=1)\nrun(model)",
     "parameter with Keras's keywords": "def run(m):\n    m.fit(x, y, batch_size=1, epochs=3)",
+    "beside a stateful model of the same name": "def a():\n    net = keras.Sequential()\n    net.add(keras.layers.LSTM(4))\n"
+    "    net.fit(x, y, batch_size=1)\ndef b():\n    net = keras.Sequential()\n"
+    "    net.add(keras.layers.LSTM(4, stateful=True))\n    net.fit(x, y, batch_size=4)",
+    "before a stateful model of the same name": "net = keras.Sequential()\nnet.add(keras.layers.LSTM(4))\n"
+    "net.fit(x, y, batch_size=1)\nnet = keras.Sequential()\nnet.add(keras.layers.LSTM(4, stateful=True))",
+    "beside a stateful model of another class": "class T:\n    def __init__(self):\n        self.m = keras.Sequential()\n"
+    "        self.m.add(keras.layers.LSTM(4))\n    def run(self, x):\n        self.m.fit(x, x, batch_size=1)\n"
+    "class S:\n    def __init__(self):\n        self.m = keras.Sequential()\n"
+    "        self.m.add(keras.layers.LSTM(4, stateful=True))",
     "beside a stateful model": "rnn = keras.Sequential([keras.layers.LSTM(4, stateful=True)])\n"
     "rnn.fit(x, y, batch_size=1)\nmodel.fit(x, y, batch_size=1)",
     "generator of expanded rows": "def rows():\n    for a, b in zip(x, y):\n"
@@ -139,6 +148,13 @@ NOT_A_BATCH_OF_ONE = {
     "rnn.fit(x, y, batch_size=1, shuffle=False)",
     "batch_input_shape of one": "rnn = keras.Sequential()\nrnn.add(keras.layers.LSTM(4, batch_input_shape=(1, 4, 2), stateful=True))\n"
     "rnn.fit(x, y, batch_size=1, shuffle=False)",
+    "stateful layers that another function adds": "def fill(m):\n    m.add(keras.layers.LSTM(4, stateful=True))\n"
+    "rnn = keras.Sequential()\nfill(rnn)\nrnn.fit(x, y, batch_size=1)",
+    "stateful layers that a function nobody calls adds": "def fill(rnn):\n    rnn.add(keras.layers.LSTM(4, stateful=True))\n"
+    "rnn = keras.Sequential()\napply(fill, rnn)\nrnn.fit(x, y, batch_size=1)",
+    "stateful layers that a method adds": "class T:\n    def __init__(self):\n        self.m = keras.Sequential()\n"
+    "    def fill(self):\n        self.m.add(keras.layers.LSTM(4, stateful=True))\n"
+    "    def run(self, x):\n        self.m.fit(x, x, batch_size=1)",
     "stateful by a name": "def make(state):\n    m = keras.Sequential()\n    m.add(keras.layers.LSTM(4, stateful=state))\n"
     "    return m\nrnn = make(True)\nrnn.fit(x, y, batch_size=1)",
     "stateful functional": "i = keras.Input(batch_shape=(1, 4, 2))\nrnn = keras.Model(i, keras.layers.LSTM(4, stateful=True)(i))\n"
