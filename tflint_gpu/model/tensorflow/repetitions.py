@@ -31,6 +31,7 @@ from tflint_gpu.model.tensorflow.execution import Step
 FEW = 5
 """A loop of so many turns repeats nothing worth speaking of."""
 _DEPTH_LIMIT = 4
+_SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
 _WAITED_FOR = re.compile(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
@@ -135,6 +136,20 @@ class Repetitions:
         changed = changed_in(one.loop_file, one.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 
+    def stays(self, one: Repeated) -> bool:
+        """Whether a call in the loop surely gets the same in all turns: nothing else there has its row or model."""
+        file, tree = one.loop_file, one.loop_file.tree
+        row: Expression | None = one.entry.args[0].value if one.entry.args and not one.path else None
+        while isinstance(row, cst.Call | cst.Subscript):
+            row = row.value if isinstance(row, cst.Subscript) else _shaped(file, row)
+        if not isinstance(row, cst.Name) or row.value in file.changed or self.varies(one, [one.entry]):
+            return False
+        names = {row.value, _root(one.entry.func)}
+        uses = (use for name in names if name is not None for use in tree.uses.get(name, ()))
+        return not any(tree.within(use, one.loop) and not tree.within(use, one.entry) for use in uses) and not any(
+            binding.remote for binding in file.flow.lookup(row.value, row)
+        )
+
     def feeds_itself(self, one: Repeated) -> bool:
         """Whether what the call gives in one turn decides what it gets in the next: an agent that acts, text."""
         file, loop = one.loop_file, one.loop
@@ -159,6 +174,15 @@ class Repetitions:
             )
             for call in file.calls_below.get(one.loop, ())
         )
+
+
+def _shaped(file: File, call: cst.Call) -> Expression | None:
+    """What a call only gives another shape: `np.expand_dims(x, 0)`, `x.reshape(1, -1)`."""
+    if method_name(call) not in _SHAPING or not isinstance(call.func, cst.Attribute):
+        return None
+    if file.name(call.func) is None:
+        return call.func.value
+    return call.args[0].value if call.args else None
 
 
 class TurnFlow:
