@@ -311,6 +311,12 @@ _WAITS, _STAYS = "waits for what came before", "is the same in all turns"
         ("while True:\n    row = camera.read()\n    model.predict(row[None])", ""),
         ("state, done = env.reset(), False\nwhile not done:\n    p = model.predict(state[None])\n"
          "    state, reward, done, _ = env.step(p)", _WAITS),
+        ("out = np.zeros(9)\nwhile True:\n    row = np.zeros((1, 9))\n    row[0] = out\n    p = model.predict(row)\n"
+         "    out[0] = p.argmax()", _WAITS),
+        ("while True:\n    frame = camera.read()\n    row = frame[None]\n    p = model.predict(row)\n"
+         "    frame = draw(frame, p)\n    show(frame)", ""),
+        ("for frame in x:\n    p = model.predict(frame[None])\n    frame = draw(frame, p)\n    show(frame)", ""),
+        ("frame = camera.read()\nwhile True:\n    p = model.predict(frame[None])\n    frame = draw(frame, p)", _WAITS),
     ],
 )  # fmt: skip
 def test_help_claims_only_what_the_loop_shows(body: str, told: str, tmp_path: Path) -> None:

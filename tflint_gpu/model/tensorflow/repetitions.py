@@ -154,8 +154,7 @@ class Repetitions:
         """Whether what the call gives in one turn decides what it gets in the next: an agent that acts, text."""
         file, loop = one.loop_file, one.loop
         flow = TurnFlow(file, loop, frozenset([one.entry]))
-        given: list[Node] = [arg.value for arg in one.entry.args]
-        return any(flow.holds(expr) for expr in given)
+        return any(flow.comes_back(arg.value) for arg in one.entry.args)
 
     def waits(self, one: Repeated) -> bool:
         """Whether the loop waits for requests, messages or a user's input."""
@@ -197,10 +196,12 @@ class TurnFlow:
     def __init__(
         self, file: File, loop: LoopNode | FunctionNode, sources: frozenset[Node], ends: frozenset[Node] = frozenset()
     ) -> None:
+        self.file = file
+        self.loop = loop
         self.sources = sources
         self.ends = ends
         self.names: set[str] = set()
-        moves = list(_moves(file, loop))
+        self._moves = moves = list(_moves(file, loop))
         for _ in range(len(moves) + 1):
             reached = {name for name, values in moves if name not in self.names and any(map(self.holds, values))}
             if not reached:
@@ -217,6 +218,23 @@ class TurnFlow:
             if node in self.sources or (isinstance(node, cst.Name) and node.value in self.names):
                 return True
             stack.extend(children(node))
+        return False
+
+    def comes_back(self, expr: Node, seen: frozenset[Node] = frozenset()) -> bool:
+        """Whether an expression may hold what a source gave in a turn before: not what this turn has bound anew."""
+        tree = self.file.tree
+        for node in walk(expr):
+            if node in self.sources:
+                return True
+            if not isinstance(node, cst.Name) or node.value not in self.names or node in seen:
+                continue
+            here = tree.order[node]
+            bound = self.file.flow.lookup(node.value, node)
+            if not bound or not all(tree.within(b.node, self.loop) and tree.order[b.node] < here for b in bound):
+                return True
+            before = (v for name, values in self._moves if name == node.value for v in values if tree.order[v] < here)
+            if any(self.comes_back(value, seen | {node}) for value in before):
+                return True
         return False
 
 
