@@ -9,10 +9,11 @@ import libcst as cst
 
 from tflint_gpu.model.python.syntax import argument, dotted_name
 from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE
-from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+    from tflint_gpu.model.python.file import File
     from tflint_gpu.model.tensorflow.runtime import Initialiser
 
 _WHAT = {
@@ -20,6 +21,7 @@ _WHAT = {
     **dict.fromkeys(LOGICAL, "Virtual"),
     **dict.fromkeys(VISIBLE, "Visible"),
 }
+_SETTINGS = (b"set_memory_growth", b"set_visible_devices", b"device_configuration")
 
 
 class GpuConfigTooLate(Rule):
@@ -54,24 +56,27 @@ class GpuConfigTooLate(Rule):
     code = "TFG402"
     name = "gpu-config-too-late"
     severity = "error"
-    markers = ((b"set_memory_growth", b"set_visible_devices", b"device_configuration"),)
+    markers = ((*_SETTINGS, b"tensorflow", b"keras"),)
+    near_markers = _SETTINGS
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the configuring calls that something surely precedes which makes them fail."""
-        for call in model.calls(*GROWTH, *LOGICAL, *VISIBLE):
-            before = model.runtime.initialiser_before(model.file, call)
-            changed_on = _machine(model, call)
+        for file, call in model.runtime.device_settings():
+            before = model.runtime.initialiser_before(file, call)
+            changed_on = _machine(model, file, call)
             if before is not None and changed_on is not None:
-                yield _too_late(model, call, before, changed_on)
-            elif model.name(call.func) in GROWTH:
+                yield _too_late(file, call, before, changed_on)
+            elif file is model.file and model.name(call.func) in GROWTH:
                 yield from _both_ways(model, call)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The program up to the call, with what makes it too late, as it is and with the call left out."""
         assert isinstance(finding.node, cst.Call)
+        if finding.file is not model.file:
+            raise NoExperiment("the GPUs are configured in another file than the program's")
         statement = model.file.tree.statement(finding.node)
-        several = "two or more" in (_machine(model, finding.node) or "")
+        several = "two or more" in (_machine(model, finding.file, finding.node) or "")
         yield Experiment(
             model.file,
             finding.node,
@@ -101,20 +106,20 @@ _WORKLOAD = Workload(
 )
 
 
-def _machine(model: Model, call: cst.Call) -> str | None:
+def _machine(model: Model, file: File, call: cst.Call) -> str | None:
     """On which machines the call changes a value; None where it changes none."""
     devices = argument(call, 0, "devices")
-    if model.name(call.func) not in VISIBLE or devices is None:
+    if file.name(call.func) not in VISIBLE or devices is None:
         return "a machine with a GPU"
-    if isinstance(devices, cst.Subscript) and model.kinds.is_gpu_list(model.file, devices.value):
+    if isinstance(devices, cst.Subscript) and model.kinds.is_gpu_list(file, devices.value):
         return "a machine with two or more GPUs"
-    return None if model.kinds.is_gpu_list(model.file, devices) else "a machine with a GPU"
+    return None if model.kinds.is_gpu_list(file, devices) else "a machine with a GPU"
 
 
-def _too_late(model: Model, call: cst.Call, before: Initialiser, machine: str) -> Finding:
-    what = _WHAT[model.name(call.func) or ""]
+def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> Finding:
+    what = _WHAT[file.name(call.func) or ""]
     return Finding(
-        model.file,
+        file,
         call,
         f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
         f"({what} devices cannot be modified after being initialized) on {machine}",

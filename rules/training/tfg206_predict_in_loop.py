@@ -169,8 +169,12 @@ def _is_meant(model: Model, one: Repeated) -> bool:
 
 
 def _help(model: Model, one: Repeated) -> str:
-    if isinstance(one.loop, cst.While) or model.repetitions.feeds_itself(one):
+    if model.repetitions.feeds_itself(one):
         return "each row waits for what came before: call the model in a function under `@tf.function` instead"
+    if model.repetitions.stays(one):
+        return "its row is the same in all turns: make one `predict`, of copies where the answers differ"
+    if isinstance(one.loop, cst.While):
+        return "call the model in a function under `@tf.function` instead"
     return "collect the rows and make one `predict` of them; a row at a time, call the model under `@tf.function`"
 
 

@@ -311,6 +311,30 @@ def test_initialisers_raise_as_the_rule_says() -> None:
         )
 
 
+ELSEWHERE = (
+    "import tensorflow as tf\ndef setup():\n    for gpu in tf.config.list_physical_devices('GPU'):\n"
+    f"        {GROW}(gpu, True)\n"
+)
+CALLED = {
+    "behind a strategy": ("strategy = tf.distribute.MirroredStrategy()\nsetup()\n", True),
+    "behind a strategy, in a function": ("def main():\n    c = tf.constant(1)\n    setup()\nmain()\n", True),
+    "through another function": ("def start():\n    setup()\nc = tf.constant(1)\nstart()\n", True),
+    "first": ("setup()\nstrategy = tf.distribute.MirroredStrategy()\n", False),
+    "first, and again": ("setup()\nc = tf.constant(1)\nsetup()\n", False),
+    "perhaps behind": ("if many:\n    strategy = tf.distribute.MirroredStrategy()\nsetup()\n", False),
+    "not at all": ("strategy = tf.distribute.MirroredStrategy()\n", False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_found"), CALLED.values(), ids=CALLED)
+def test_a_set_up_of_another_file_that_comes_too_late(text: str, is_found: bool, tmp_path: Path) -> None:
+    """Protects programs whose set-up is a module of its own: what comes before it is in the file that calls it."""
+    (tmp_path / "rt.py").write_text(ELSEWHERE)
+    code = "import tensorflow as tf\nfrom rt import setup\n" + text
+    assert (("TFG402 rt.py", 4) in found(code, tmp_path)) is is_found
+    assert "TFG402" not in {rule for rule, _ in found(ELSEWHERE, tmp_path, name="rt.py")}
+
+
 IMPORTED = {
     "a tensor": ("import tensorflow as tf\nSIZE = tf.constant([416, 416])\n", True),
     "a default of a parameter": ("import tensorflow as tf\ndef f(x, size=tf.constant([4])):\n    return x\n", True),

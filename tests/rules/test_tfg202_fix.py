@@ -144,6 +144,16 @@ def test_step_with_effects_is_left_as_it_is(code: str, why: str, tmp_path: Path)
     assert found_there or not why
 
 
+@pytest.mark.parametrize("line", ["from losses import my_loss", "from . import losses\nmy_loss = losses.mine"])
+def test_nothing_is_said_of_what_cannot_be_looked_into(line: str, tmp_path: Path) -> None:
+    """Protects the help from a claim about a module that is not there, and the program from a decorator on it."""
+    code = HEAD + line + "\n" + STEP.replace("loss_fn(", "my_loss(") + LOOP
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
+    assert finding.fix is None
+    assert finding.help == "put the step into a function of its own under `@tf.function`"
+    assert not [note for note in finding.notes if "stands in the way" in note.message]
+
+
 def test_the_decorator_is_written_as_the_file_imports(tmp_path: Path) -> None:
     code = (HEAD + STEP + LOOP).replace("import tensorflow as tf", "import tensorflow").replace("tf.", "tensorflow.")
     assert "@tensorflow.function\ndef step" in fixed(code, tmp_path, "TFG202")

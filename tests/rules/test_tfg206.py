@@ -300,6 +300,36 @@ def test_help_fits_what_the_rows_depend_on(body: str, words: str, tmp_path: Path
     assert words in text
 
 
+_WAITS, _STAYS = "waits for what came before", "is the same in all turns"
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("fake = np.zeros((1, 2))\nwhile True:\n    model.predict(fake)", _STAYS),
+        ("fake = np.zeros(2)\nwhile True:\n    model.predict(np.expand_dims(fake, 0))", _STAYS),
+        ("fake = np.zeros(2)\nfor _ in range(500):\n    model.predict(fake.reshape(1, -1))", _STAYS),
+        ("fake = np.zeros((1, 2))\nwhile True:\n    camera.read(fake)\n    model.predict(fake)", ""),
+        ("fake = np.zeros((1, 2))\nwhile True:\n    fake[0, 0] = camera.read()\n    model.predict(fake)", ""),
+        ("fake = np.zeros((1, 2))\nwhile True:\n    model.predict(np.expand_dims(camera.read(fake), 0))", ""),
+        ("fake = np.zeros((1, 2))\nwhile True:\n    model.load_weights(newest())\n    model.predict(fake)", ""),
+        ("while True:\n    row = camera.read()\n    model.predict(row[None])", ""),
+        ("state, done = env.reset(), False\nwhile not done:\n    p = model.predict(state[None])\n"
+         "    state, reward, done, _ = env.step(p)", _WAITS),
+        ("out = np.zeros(9)\nwhile True:\n    row = np.zeros((1, 9))\n    row[0] = out\n    p = model.predict(row)\n"
+         "    out[0] = p.argmax()", _WAITS),
+        ("while True:\n    frame = camera.read()\n    row = frame[None]\n    p = model.predict(row)\n"
+         "    frame = draw(frame, p)\n    show(frame)", ""),
+        ("for frame in x:\n    p = model.predict(frame[None])\n    frame = draw(frame, p)\n    show(frame)", ""),
+        ("frame = camera.read()\nwhile True:\n    p = model.predict(frame[None])\n    frame = draw(frame, p)", _WAITS),
+    ],
+)  # fmt: skip
+def test_help_claims_only_what_the_loop_shows(body: str, told: str, tmp_path: Path) -> None:
+    """Protects truth: rows wait for each other only where an answer leads to the next row."""
+    ((_, text),) = _of_206(HEAD + body, tmp_path)
+    assert {one for one in (_WAITS, _STAYS) if one in text} == {told} - {""}
+
+
 def test_tests_are_left_alone(tmp_path: Path) -> None:
     """Protects test suites from advice about speed."""
     assert found(HEAD + FOUND["slice"], tmp_path, name="test_model.py") == set()

@@ -73,7 +73,24 @@ OUTSIDE = {  # the row of what makes it, below HEAD
     ),
     "a subclass, fitted outside": (f"{NET}model = Net()\n{IN}model.compile('adam', 'mse')\nmodel.fit(x, y)\n", 5),
 }
+OWN = "    s = tf.distribute.MirroredStrategy()\n"
+OUTSIDE |= {
+    "a function that nobody calls makes the strategy": (
+        f"def train():\n{OWN}    model = {BUILT}\n    with s.scope():\n        model.compile('adam', 'mse')\n    model.fit(x, y)\n",
+        3,
+    ),
+    "by a function that only such a function calls": (
+        f"def build():\n    return {BUILT}\ndef train():\n{OWN}    model = build()\n    with s.scope():\n"
+        "        model.compile('adam', 'mse')\n    model.fit(x, y)\n",
+        5,
+    ),
+}
 OPTIMIZERS = {
+    "a method that nobody calls makes the strategy": (
+        f"class T:\n    def train(self, x, y):\n    {OWN}        o = keras.optimizers.Adam()\n        with s.scope():\n"
+        f"            m = {BUILT}\n            m.compile(optimizer=o, loss='mse')\n        m.fit(x, y)\n",
+        4,
+    ),
     "an optimizer object": (
         f"o = keras.optimizers.Adam()\n{IN}model = {BUILT}\n    model.compile(o, 'mse')\nmodel.fit(x, y)\n",
         1,
@@ -122,6 +139,12 @@ FINE = {
     f"    model.fit(x, y)\n{IN}run()\n",
     "a function that nobody calls": f"def run():\n    model = {BUILT}\n    {IN.replace('    ', '        ')}model.compile('adam', 'mse')\n"
     "    model.fit(x, y)\n",
+    "a function that nobody calls makes a strategy for something else": f"def run():\n{OWN}    model = {BUILT}\n"
+    f"    {IN.replace('    ', '        ')}model.compile('adam', 'mse')\n    model.fit(x, y)\n    prepare(s)\n",
+    "a function that nobody calls makes one perhaps": "def run(s=None):\n    if s is None:\n    "
+    f"{OWN}    model = {BUILT}\n    with s.scope():\n        model.compile('adam', 'mse')\n    model.fit(x, y)\n",
+    "a function that nobody calls makes all inside": f"def run():\n{OWN}    with s.scope():\n        model = {BUILT}\n"
+    "        model.compile('adam', 'mse')\n    model.fit(x, y)\n",
     "trains in its own way": NET.replace("super", "super")
     + "    def train_step(self, data):\n        return step(self, data)\n"
     f"{IN}model = Net()\nmodel.compile('adam')\nmodel.fit(x, y)\n",
@@ -205,6 +228,15 @@ def test_the_message_says_what_is_raised(tmp_path: Path) -> None:
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
     assert found(HEAD + OUTSIDE["compiled inside"][0], tmp_path, "test_train.py") == set()
+
+
+def test_the_truth_scopes_of_two_strategies_do_not_nest() -> None:
+    """With the installed TensorFlow: a function that enters its own strategy's scope is not called in another."""
+    import tensorflow as tf
+
+    one, other = (tf.distribute.OneDeviceStrategy("/CPU:0") for _ in range(2))
+    with one.scope(), pytest.raises(RuntimeError, match="Mixing different"), other.scope():
+        pass
 
 
 def test_one_model_is_one_finding(tmp_path: Path) -> None:

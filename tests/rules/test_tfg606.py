@@ -40,6 +40,44 @@ NET = """class Net(keras.Model):
         return {'loss': loss}
 """
 FIT = "model = Net()\nmodel.compile('adam')\nmodel.fit(x)\n"
+GAN = """critic = keras.Sequential([layers.Dense(1)])
+critic_optimizer = keras.optimizers.Adam()
+def step(x):
+    with tf.GradientTape() as t:
+        loss = tf.reduce_mean(model(x))
+    with tf.GradientTape() as u:
+        other = tf.reduce_mean(critic(x))
+    gradients = t.gradient(loss, model.trainable_variables)
+    others = u.gradient(other, critic.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    others, _ = tf.clip_by_global_norm(others, 1.0)
+    critic_optimizer.apply_gradients(zip(others, critic.trainable_variables))
+"""
+WRAP = "optimizer = mixed_precision.LossScaleOptimizer(optimizer)\n"
+ONE_SCALED = WRAP + GAN.replace("t.gradient(loss", "t.gradient(optimizer.get_scaled_loss(loss)").replace(
+    "zip(gradients", "zip(optimizer.get_unscaled_gradients(gradients)"
+)
+GAN_CLASS = """class Gan(keras.Model):
+    def __init__(self, maker, critic):
+        super().__init__()
+        self.maker, self.critic = maker, critic
+    def compile(self, optimizer, critic_optimizer):
+        super().compile()
+        self.own, self.others = optimizer, critic_optimizer
+    def train_step(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.critic(x))
+        gradients = tape.gradient(loss, self.critic.trainable_weights)
+        self.others.apply_gradients(zip(gradients, self.critic.trainable_weights))
+        with tf.GradientTape() as tape:
+            loss = scaled(tf.reduce_mean(self.maker(x)))
+        gradients = tape.gradient(loss, self.maker.trainable_weights)
+        self.own.apply_gradients(zip(gradients, self.maker.trainable_weights))
+        return {}
+gan = Gan(model, keras.Sequential([layers.Dense(1)]))
+gan.compile(optimizer, keras.optimizers.Adam())
+gan.fit(data)
+"""
 
 UNSCALED = {  # the row of the tape, below HEAD
     "a step": (SET + MODEL + STEP, 6),
@@ -75,9 +113,44 @@ UNSCALED = {  # the row of the tape, below HEAD
         7,
     ),
     "a train_step": (SET + NET + FIT, 9),
+    "only one of two optimizers scales": (SET + MODEL + ONE_SCALED, 10),
+    "one of two tapes": (
+        SET
+        + MODEL
+        + STEP.replace("    with", "    with tf.GradientTape() as other:\n        seen = model(x)\n    with"),
+        8,
+    ),
+    "one tape for two updates": (
+        SET
+        + MODEL
+        + GAN.replace("    with tf.GradientTape() as u:\n", "").replace("as t:", "as u:").replace("t.g", "u.g"),
+        7,
+    ),
+    "beside what scales images and tables": (
+        SET
+        + "from sklearn.preprocessing import StandardScaler\n"
+        + MODEL.replace("[", "[layers.Rescaling(1 / 255), ")
+        + STEP,
+        7,
+    ),
     "a policy object": (SET.replace("'mixed_float16'", "mixed_precision.Policy('mixed_float16')") + MODEL + STEP, 6),
 }
 FINE = {
+    "both of two optimizers scale": SET
+    + MODEL
+    + ONE_SCALED.replace("u.gradient(other", "u.gradient(optimizer.get_scaled_loss(other)"),
+    "one of two optimizers scales in a helper": SET
+    + MODEL
+    + "def apart(loss):\n    return loss * SCALE\n"
+    + ONE_SCALED.replace("u.gradient(other", "u.gradient(apart(other)"),
+    "two steps, of which one scales in some way": SET + MODEL + GAN_CLASS,
+    "gradients of two tapes are added": SET
+    + MODEL
+    + GAN.replace("(others, 1.0)", "(others + gradients, 1.0)").replace("    optimizer.apply", "    known.apply"),
+    "a tape with another update": SET
+    + MODEL
+    + GAN.replace("zip(gradients", "zip(known").replace("zip(others", "zip(known"),
+    "scaling by a name": SET + MODEL + STEP + "scaling = 1024\n",
     "no policy": MODEL + STEP,
     "bfloat16": "mixed_precision.set_global_policy('mixed_bfloat16')\n" + MODEL + STEP,
     "a policy from a flag": "if args.fp16:\n    " + SET + MODEL + STEP,
@@ -119,6 +192,14 @@ def test_unscaled_steps_are_found(case: tuple[str, int], tmp_path: Path) -> None
 @_table(FINE)  # type: ignore[arg-type]
 def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert "TFG606" not in codes(HEAD + case, tmp_path)
+
+
+def test_each_tape_of_a_step_is_told(tmp_path: Path) -> None:
+    """Protects steps of two optimizers, as every GAN has."""
+    rows = {row - ROWS for code, row in found(HEAD + SET + MODEL + GAN, tmp_path) if code == "TFG606"}
+    assert rows == {7, 9}
+    rows = {row - ROWS for code, row in found(HEAD + SET + MODEL + GAN_CLASS.replace("scaled(", "("), tmp_path)}
+    assert {12, 16} <= rows
 
 
 def test_keras_2_divides_nothing(tmp_path: Path) -> None:

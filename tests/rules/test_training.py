@@ -47,6 +47,15 @@ BATCH_OF_ONE = {
     "compiled parameter": "def run(m, x):\n    m.compile(optimizer='sgd', loss='mse')\n    m.fit(x, x, batch_size=1)",
     "parameter with a known caller": "def run(m):\n    m.fit(x, y, batch_size=1)\nrun(model)",
     "parameter with Keras's keywords": "def run(m):\n    m.fit(x, y, batch_size=1, epochs=3)",
+    "beside a stateful model of the same name": "def a():\n    net = keras.Sequential()\n    net.add(keras.layers.LSTM(4))\n"
+    "    net.fit(x, y, batch_size=1)\ndef b():\n    net = keras.Sequential()\n"
+    "    net.add(keras.layers.LSTM(4, stateful=True))\n    net.fit(x, y, batch_size=4)",
+    "before a stateful model of the same name": "net = keras.Sequential()\nnet.add(keras.layers.LSTM(4))\n"
+    "net.fit(x, y, batch_size=1)\nnet = keras.Sequential()\nnet.add(keras.layers.LSTM(4, stateful=True))",
+    "beside a stateful model of another class": "class T:\n    def __init__(self):\n        self.m = keras.Sequential()\n"
+    "        self.m.add(keras.layers.LSTM(4))\n    def run(self, x):\n        self.m.fit(x, x, batch_size=1)\n"
+    "class S:\n    def __init__(self):\n        self.m = keras.Sequential()\n"
+    "        self.m.add(keras.layers.LSTM(4, stateful=True))",
     "beside a stateful model": "rnn = keras.Sequential([keras.layers.LSTM(4, stateful=True)])\n"
     "rnn.fit(x, y, batch_size=1)\nmodel.fit(x, y, batch_size=1)",
     "generator of expanded rows": "def rows():\n    for a, b in zip(x, y):\n"
@@ -139,6 +148,13 @@ NOT_A_BATCH_OF_ONE = {
     "rnn.fit(x, y, batch_size=1, shuffle=False)",
     "batch_input_shape of one": "rnn = keras.Sequential()\nrnn.add(keras.layers.LSTM(4, batch_input_shape=(1, 4, 2), stateful=True))\n"
     "rnn.fit(x, y, batch_size=1, shuffle=False)",
+    "stateful layers that another function adds": "def fill(m):\n    m.add(keras.layers.LSTM(4, stateful=True))\n"
+    "rnn = keras.Sequential()\nfill(rnn)\nrnn.fit(x, y, batch_size=1)",
+    "stateful layers that a function nobody calls adds": "def fill(rnn):\n    rnn.add(keras.layers.LSTM(4, stateful=True))\n"
+    "rnn = keras.Sequential()\napply(fill, rnn)\nrnn.fit(x, y, batch_size=1)",
+    "stateful layers that a method adds": "class T:\n    def __init__(self):\n        self.m = keras.Sequential()\n"
+    "    def fill(self):\n        self.m.add(keras.layers.LSTM(4, stateful=True))\n"
+    "    def run(self, x):\n        self.m.fit(x, x, batch_size=1)",
     "stateful by a name": "def make(state):\n    m = keras.Sequential()\n    m.add(keras.layers.LSTM(4, stateful=state))\n"
     "    return m\nrnn = make(True)\nrnn.fit(x, y, batch_size=1)",
     "stateful functional": "i = keras.Input(batch_shape=(1, 4, 2))\nrnn = keras.Model(i, keras.layers.LSTM(4, stateful=True)(i))\n"
@@ -199,8 +215,27 @@ EAGER = {
     "    with tf.GradientTape() as t:\n        l = tf.reduce_mean(weights['w'] * x - y)\n"
     "    g = t.gradient(l, weights)\n    weights['w'].assign_sub(0.1 * g['w'])",
     "comprehension": "def step(x, y):" + STEP + "    return loss\nlosses = [step(x, y) for x, y in dataset]",
+    "weights that the tape is told to watch": "for x, y in dataset:"
+    + STEP.replace("as tape:\n", "as tape:\n        tape.watch(model.trainable_variables)\n"),
+    "weights that the tape is told to watch, by a name": "for x, y in dataset:\n    w = model.trainable_variables"
+    + STEP.replace("model.trainable_variables", "w").replace("as tape:\n", "as tape:\n        tape.watch(w)\n"),
+    "a tape of the same name that watches": "image = tf.Variable(z)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])\n"
+    "for _ in range(99):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(image))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
 }
 NOT_EAGER = {
+    "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
+    "an image named as weights are": "variables = tf.Variable(z)\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as tape:\n        tape.watch(variables)\n        loss = tf.reduce_mean(model(variables))\n"
+    "    optimizer.apply_gradients([(tape.gradient(loss, variables), variables)])",
+    "a tape that only shares its name with one that is read": "for x, y in dataset:\n"
+    "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n    optimizer.apply_gradients(known)\n"
+    "with tf.GradientTape() as tape:\n    loss = tf.reduce_mean(model(x) - y)\n"
+    "gradients = tape.gradient(loss, model.trainable_variables)",
     "decorated": "@tf.function\ndef step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)",
     "called with arguments": "@tf.function(jit_compile=True)\ndef step(x, y):"
     + STEP
@@ -360,7 +395,20 @@ class Digits:
 def digits():
     return dataset.batch(4)
 """
+DISTRIBUTED = """
+s = tf.distribute.MirroredStrategy()
+spread = s.experimental_distribute_dataset(dataset.batch(64))
+"""
 FORWARD = {
+    "strategy.run": DISTRIBUTED + "def test_step(x):\n    return model(x, training=False)\n"
+    "for x, y in spread:\n    s.run(test_step, args=(x,))",
+    "strategy.run of a whole element": DISTRIBUTED
+    + "def test_step(pair):\n    x, y = pair\n    return model(x, training=False)\n"
+    "for pair in spread:\n    s.run(test_step, args=(pair,))",
+    "strategy.run of a method": "class T:\n    def __init__(self):\n        self.s = tf.distribute.MirroredStrategy()\n"
+    "    def test_step(self, x):\n        return model(x, training=False)\n    def check(self):\n"
+    "        for x, y in self.s.experimental_distribute_dataset(dataset):\n"
+    "            self.s.run(self.test_step, args=(x,))\nT().check()",
     "inline": "for x, y in dataset.batch(4):\n    print(model(x, training=False))",
     "without the flag": "for x, y in dataset.batch(4):\n    print(model(x))",
     "enumerate": "for i, (x, y) in enumerate(dataset.batch(4)):\n    print(model(x))",
@@ -411,6 +459,21 @@ FORWARD = {
     "        for x, y in dataset.batch(4):\n            print(self.net(x))\nCheck('a').run()",
 }
 NOT_FORWARD = {
+    "strategy.run inside tf.function": DISTRIBUTED + "def test_step(x):\n    return model(x, training=False)\n"
+    "@tf.function\ndef check(x):\n    return s.run(test_step, args=(x,))\nfor x, y in spread:\n    check(x)",
+    "strategy.run of a traced function": DISTRIBUTED
+    + "@tf.function\ndef test_step(x):\n    return model(x, training=False)\nfor x, y in spread:\n    s.run(test_step, args=(x,))",
+    "strategy.run of a training step": DISTRIBUTED
+    + "def step(x, y):"
+    + STEP
+    + "for x, y in spread:\n    s.run(step, args=(x, y))",
+    "strategy.run of what an unknown module wraps": "from elsewhere import loop\n"
+    + DISTRIBUTED
+    + "def test_step(x):\n    return model(x, training=False)\nloop(test_step)\n"
+    "for x, y in spread:\n    s.run(test_step, args=(x,))",
+    "strategy.run on a few batches": DISTRIBUTED
+    + "def test_step(x):\n    return model(x, training=False)\nfor x, y in dataset.take(3):\n    s.run(test_step, args=(x,))",
+    "run of a program": "import subprocess\nfor x, y in dataset.batch(4):\n    subprocess.run(['convert', x])",
     "keys of a mapping": "def check(presets):\n    for name in presets.keys():\n        model(load(name), training=False)",
     "values of a small mapping": "sets = {'a': 1, 'b': 2}\nfor x in sets.values():\n    model(x, training=False)",
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nfor x, y in dataset.batch(4):\n    model(x)",

@@ -24,7 +24,7 @@ from tflint_gpu.model.tensorflow.rows import Rows
 from tflint_gpu.model.tensorflow.runtime import Runtime
 from tflint_gpu.model.tensorflow.tapes import is_read
 from tflint_gpu.model.tensorflow.tracing import Tracing
-from tflint_gpu.model.tensorflow.training import TAPES, Training
+from tflint_gpu.model.tensorflow.training import STRATEGY_RUNS, TAPES, Training
 from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
 
 _METRIC_METHODS = frozenset(["update_state", "result"])
@@ -100,7 +100,11 @@ class ForwardPasses:
         """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
         return any(
             call.args
-            and (argument(call, -1, "training") is not None or self.inference.may_be_called(file, call.func))
+            and (
+                argument(call, -1, "training") is not None
+                or method_name(call) in STRATEGY_RUNS
+                or self.inference.may_be_called(file, call.func)
+            )
             and not (isinstance(call.func, cst.Name) and hasattr(builtins, call.func.value))
             for call in file.calls_below.get(loop, ())
         )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import names_in, walk
 from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.scopes import Binding
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, argument, iterable
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, argument, dotted_name, iterable
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.execution import Step
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -21,7 +23,10 @@ from tflint_gpu.model.tensorflow.tracing import Tracing
 
 _CALLERS = 2  # functions between a loop and the one that makes the object
 _SETS_UP = re.compile(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
+_CLEARING = frozenset(["keras.backend.clear_session", "keras.utils.clear_session"])
 _HARMLESS = frozenset(["tensor", "array"])
+
+Fate: TypeAlias = Literal["dies", "returned", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,14 @@ class FunctionObjects:
             for node, name, traced in self._made(file):
                 loop = self._loop(file, node)
                 place: Node | None = loop if loop is not None else file.tree.function(node)
-                if place is None or node in seen or not self._dies(file, place, node, name):
+                if place is None or node in seen:
+                    continue
+                fate = self._fate(file, place, node, name)
+                if fate == "kept":
                     continue
                 if self._is_meant(file, place, node) or self._holds_state_of(file, place, traced):
                     continue
-                around = self._loops_around(file, place, loop)
+                around = self._loops_around(file, place, loop, fate)
                 for loop_file, one, path in around:
                     if loop_file is self.file or file is self.file:
                         seen.add(node)
@@ -79,7 +87,7 @@ class FunctionObjects:
             if target is None or not self.tracing.is_tf_function(file, call.func):
                 continue
             parent = file.tree.parents[call]
-            if isinstance(parent, cst.Call) and parent.func is call:
+            if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
                 yield call, None, target
             elif isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, cst.Name):
                 yield call, parent.targets[0].target.value, target
@@ -95,11 +103,14 @@ class FunctionObjects:
                 return None
         return None
 
-    def _dies(self, file: File, place: Node, node: Node, name: str | None) -> bool:
-        """Whether nothing but calls in the turn uses the object."""
+    def _fate(self, file: File, place: Node, node: Node, name: str | None) -> Fate:
+        """Whether nothing but calls in the turn uses the object, or its function hands it to its callers as well."""
+        is_function = not isinstance(place, cst.For | cst.While)
         if name is None:
-            return True
-        function = file.tree.function(place) if isinstance(place, cst.For | cst.While) else place
+            is_returned = isinstance(file.tree.parents[node], cst.Return)
+            return "dies" if not is_returned else "returned" if is_function else "kept"
+        function = place if is_function else file.tree.function(place)
+        fate: Fate = "dies"
         for one in file.tree.uses.get(name, ()):
             parent = file.tree.parents[one]
             if isinstance(parent, cst.AssignTarget | cst.FunctionDef):
@@ -107,10 +118,22 @@ class FunctionObjects:
             is_here = file.tree.within(one, place)
             if file.tree.function(one) is not function:
                 if is_here:
-                    return False  # another function may carry it away
+                    return "kept"  # another function may carry it away
+            elif is_here and is_function and isinstance(parent, cst.Return):
+                fate = "returned"
             elif not (is_here and isinstance(parent, cst.Call) and parent.func is one):
-                return False
-        return True
+                return "kept"
+        return fate
+
+    def _fate_of_result(self, file: File, place: Node, call: cst.Call) -> Fate:
+        """The same of what a call hands back."""
+        parent = file.tree.parents[call]
+        if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
+            return self._fate(file, place, call, None)
+        if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+            target = parent.targets[0].target
+            return self._fate(file, place, call, target.value) if isinstance(target, cst.Name) else "kept"
+        return "kept"
 
     def _is_meant(self, file: File, place: Node, node: Node) -> bool:
         """Whether it is made in some turns only, in few, for each device, or in code that is traced itself."""
@@ -171,7 +194,7 @@ class FunctionObjects:
         return False
 
     def _loops_around(
-        self, file: File, place: Node, loop: LoopNode | None
+        self, file: File, place: Node, loop: LoopNode | None, fate: Fate
     ) -> Iterator[tuple[File, LoopNode, tuple[Step, ...]]]:
         """The loops whose turns make the object: the one that holds it, or those that call the function that does."""
         if loop is not None:
@@ -179,11 +202,12 @@ class FunctionObjects:
                 yield file, loop, ()
             return
         assert isinstance(place, cst.FunctionDef | cst.Lambda)
-        yield from self._callers(file, place, (), 0)
+        yield from self._callers(file, place, fate, (), 0)
 
     def _callers(
-        self, file: File, node: FunctionNode, path: tuple[Step, ...], depth: int
+        self, file: File, node: FunctionNode, fate: Fate, path: tuple[Step, ...], depth: int
     ) -> Iterator[tuple[File, LoopNode, tuple[Step, ...]]]:
+        """The loops that call a function which makes the object, and drop what it hands back."""
         if not isinstance(node, cst.FunctionDef):
             return
         function = self.inference.definitions.function(file, node)
@@ -191,25 +215,60 @@ class FunctionObjects:
             return
         for site, call in self.inference.call_sites(function):
             way = (Step(site, call, f"calls `{function.name}`"), *path)
-            loop = self._loop(site, call)
-            caller = site.tree.function(call)
+            loop, caller = self._loop(site, call), site.tree.function(call)
+            place: Node | None = loop if loop is not None else caller
+            if place is None or self._passes_state_of(site, place, call):
+                continue
+            there = self._fate_of_result(site, place, call) if fate == "returned" else fate
+            if fate == "returned" and (self._is_meant(site, place, call) or self._is_renewed(function, site, place)):
+                continue
             if loop is not None:
-                if self._goes_on(site, loop) and not self._passes_state_of(site, loop, call):
+                if there == "dies" and self._goes_on(site, loop):
                     yield site, loop, way
-            elif isinstance(caller, cst.FunctionDef) and depth + 1 < _CALLERS:
-                yield from self._callers(site, caller, way, depth + 1)
+            elif there != "kept" and isinstance(caller, cst.FunctionDef) and depth + 1 < _CALLERS:
+                yield from self._callers(site, caller, there, way, depth + 1)
 
-    def _passes_state_of(self, file: File, loop: LoopNode, call: cst.Call) -> bool:
-        """Whether the call is given a model or the like that is made in the same turn."""
+    def _passes_state_of(self, file: File, place: Node, call: cst.Call) -> bool:
+        """Whether the call is given a model or the like that is made in the same turn, or is a method of one."""
+        given = [arg.value for arg in call.args]
+        if isinstance(call.func, cst.Attribute):
+            given.append(call.func.value)
         return any(
             isinstance(node, cst.Name)
             and any(
-                file.tree.within(binding.node, loop) and self._may_be_state(file, node)
+                binding.kind != "parameter" and file.tree.within(binding.node, place) and self._may_be_state(file, node)
                 for binding in file.flow.lookup(node.value, node)
             )
-            for arg in call.args
-            for node in walk(arg.value)
+            for value in given
+            for node in walk(value)
         )
+
+    def _is_renewed(self, factory: Function, file: File, place: Node) -> bool:
+        """Whether a turn binds or sets something else that a factory uses: each turn may need an object of its own."""
+        used = names_in(factory.node.body) - {"self"}
+        attributes = {node.attr.value for node in walk(factory.node.body) if isinstance(node, cst.Attribute)}
+        if factory.file is file and any(
+            isinstance(node, cst.Name)
+            and any(
+                file.tree.within(binding.node, place) and not file.tree.within(binding.node, factory.node)
+                for binding in file.flow.lookup(node.value, node)
+            )
+            and self._may_be_state(file, node)
+            for node in walk(factory.node.body)
+        ):
+            return True
+        calls = file.calls_below.get(place, ())
+        called = [c.function for call in calls for c in self.inference.callees(file, call)]
+        for where, region in [(file, place), *((one.file, one.node) for one in called if one != factory)]:
+            for assignment in where.tree.attribute_assignments:
+                if where.tree.within(assignment.target, region):
+                    path = (dotted_name(assignment.target) or "").split(".")
+                    if path[0] in used or attributes.intersection(path[1:]):
+                        return True
+            for one in where.tree.nodes(cst.Global):
+                if where.tree.within(one, region) and used.intersection(item.name.value for item in one.names):
+                    return True
+        return any(file.name(call.func) in _CLEARING for call in calls)
 
     def _may_be_state(self, file: File, name: cst.Name) -> bool:
         return any(self._is_no_data(origin) for origin in self.inference.of(file, name))

@@ -26,6 +26,14 @@ _HOST_PARTS = (
     "tf.print", "tf.distribute.", "keras.preprocessing.", "keras.utils.", "keras.backend.get_value",
     "keras.backend.set_value", "keras.callbacks.",
 )  # fmt: skip
+# Modules that know nothing of tensors that are traced: of what other modules do nothing is known.
+_HOST_MODULES = frozenset(
+    (
+        "PIL copy csv cv2 datetime glob gym gymnasium h5py imageio io itertools json librosa logging math matplotlib "
+        "mlflow numpy os pandas pathlib pickle plotly pprint psutil random re scipy seaborn shutil skimage "
+        "sklearn socket subprocess sys tensorboardX threading time timeit tqdm wandb warnings"
+    ).split()
+)
 _BUILTINS = frozenset(
     (
         "zip len range enumerate list tuple dict set isinstance reversed sum min max abs super map all any sorted "
@@ -157,8 +165,8 @@ class HostEffects:
             return
         method = method_name(call)
         if method is None or name is not None:
-            text = _only_while_traced(file.code(func)) if name is not None and "." in name else ""
-            yield Obstacle(file, func, text)
+            is_host = name is not None and "." in name and name.partition(".")[0] in _HOST_MODULES
+            yield Obstacle(file, func, _only_while_traced(file.code(func)) if is_host else "")
         elif method in _READS and not call.args:
             yield Obstacle(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
         elif method not in _METHODS and not self._is_own_container(function, call):

@@ -266,12 +266,20 @@ class Kinds:
             return bool(self._stateful_calls(file))
         places = [call]
         if file.name(call.func) in ("keras.Sequential", "keras.models.Sequential"):
-            name = file.bound_to(call)
-            added = file.method_calls("add")
-            places += [c for c in added if isinstance(c.func, cst.Attribute) and dotted_name(c.func.value) == name]
+            places += [c for c in file.method_calls("add") if self._may_be_of(c, file, call)]
             return any(file.tree.within(one, place) for one in self._stateful_calls(file) for place in places)
         function = file.tree.function(call)
         return any(file.tree.function(one) is function for one in self._stateful_calls(file))
+
+    def _may_be_of(self, add: cst.Call, file: File, made: cst.Call) -> bool:
+        """Whether a method is one of what a call makes, and not of another object of the same name."""
+        if not isinstance(add.func, cst.Attribute):
+            return False
+        origins = self.inference.of(file, add.func.value)
+        if any(origin.node is made for origin in origins):
+            return True
+        is_known = bool(origins) and all(origin.call is not None for origin in origins)
+        return not is_known and dotted_name(add.func.value) == file.bound_to(made)
 
     def _stateful_calls(self, file: File) -> tuple[cst.Call, ...]:
         if file not in self._stateful:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import libcst as cst
 
+from tflint_gpu.model.python.calls import Callee
+from tflint_gpu.model.python.children import children
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
@@ -15,11 +18,16 @@ from tflint_gpu.model.python.syntax import Expression, Node, argument, method_na
 from tflint_gpu.model.tensorflow.compilations import Compilations
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.mixed_precision import MixedPrecision
+from tflint_gpu.model.tensorflow.tapes import taken
 from tflint_gpu.model.tensorflow.training import TAPES
 
 # Any of these in a program's files means that somebody has thought of it.
-_SCALING = (b"scale_loss", b"scaled_loss", b"LossScale", b"loss_scale", b"unscale", b"Scaler", b"scaling")
-_SCALES = re.compile(r"scal(?:e|ing)(?!ar)", re.IGNORECASE)
+_SCALING = re.compile(
+    rb"(?i:loss.?scal|scal\w*.?loss|grad\w*.?scal|unscale)|(?<![a-z])scaling"
+    rb"|(?<!Standard)(?<!MinMax)(?<!MaxAbs)(?<!Robust)Scaler"
+)
+_SCALES = re.compile(r"(?<!re)scal(?:e|ing)", re.IGNORECASE)
+_SCALING_OPTIMIZER = "LossScaleOptimizer"
 _WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
 
 
@@ -51,22 +59,80 @@ class LossScaling:
         self.compilations = compilations
 
     def unscaled(self) -> Iterator[UnscaledStep]:
-        """The steps whose gradients are those of a loss that is not scaled."""
-        if self.inference.project.program_mentions(self.inference.entry.source, _SCALING) or self.mixed.policy is None:
+        """The steps whose gradients are those of a loss that is not scaled, one for each tape."""
+        if self.mixed.policy is None:
             return
+        source, project = self.inference.entry.source, self.inference.project
+        scales = _SCALING.search(source.text.encode("utf-8", "replace")) is not None
+        scales = scales or project.reached_mention(source, _SCALING)
         for file in self.inference.files_with("GradientTape"):
             for tape in file.calls(*sorted(TAPES)):
-                function = file.tree.function(tape)
-                if function is not None and _SCALES.search(file.code(function)):
-                    continue
-                beside = file.calls_in.get(function, ())
-                updates = [call for call in beside if method_name(call) == "apply_gradients"]
-                taken = [call for call in beside if method_name(call) == "gradient"]
-                if len(updates) == 1 and len(taken) == 1:
-                    yield from self._step(file, tape, taken[0], updates[0])
+                pairs = list(self._pairs(file, tape))
+                if scales or _SCALES.search(file.code(file.tree.function(tape) or tape)):
+                    pairs = [pair for pair in pairs if self._is_left_out(file, *pair)]
+                steps = (step for one, update in pairs for step in self._step(file, tape, one, update))
+                yield from islice(steps, 1)
 
-    def _step(self, file: File, tape: cst.Call, taken: cst.Call, update: cst.Call) -> Iterator[UnscaledStep]:
-        holder = self._holder(file, argument(taken, 1, "sources"))
+    def _pairs(self, file: File, tape: cst.Call) -> Iterator[tuple[cst.Call, cst.Call]]:
+        """The calls that take gradients from a tape, each with the one that applies them."""
+        beside = file.calls_in.get(file.tree.function(tape), ())
+        updates = [call for call in beside if method_name(call) == "apply_gradients"]
+        takes = [call for call in beside if method_name(call) == "gradient"]
+        own = [call for call in taken(file, tape) if method_name(call) == "gradient"]
+        if len(updates) == 1 and len(takes) == 1:
+            is_only = sum(file.name(call.func) in TAPES for call in beside) == 1
+            if own or is_only:
+                yield takes[0], updates[0]
+            return
+        for update in updates:
+            behind = {node for arg in update.args for node in self._behind(file, arg.value)}
+            applied = [call for call in takes if call in behind]
+            if len(applied) == 1 and applied[0] in own:
+                yield applied[0], update
+
+    def _behind(self, file: File, expr: Expression) -> Iterator[Node]:
+        """What a value is computed from in its function, as far as names lead; not what is in a call of `gradient`."""
+        stack: list[Node] = [expr]
+        seen: set[Node] = set()
+        function = file.tree.function(expr)
+        while stack:
+            node = stack.pop()
+            yield node
+            if not (isinstance(node, cst.Call) and method_name(node) == "gradient"):
+                stack += children(node)
+            for binding in file.flow.lookup(node.value, node) if isinstance(node, cst.Name) else ():
+                value = binding.value
+                if value is not None and value not in seen and file.tree.function(value) is function:
+                    seen.add(value)
+                    stack.append(value)
+
+    def _is_left_out(self, file: File, one: cst.Call, update: cst.Call) -> bool:
+        """Whether a step scales the loss of another optimizer, and surely not this one."""
+        beside = file.calls_in.get(file.tree.function(update), ())
+        others = [call for call in beside if method_name(call) == "apply_gradients" and call is not update]
+        if not any(self._scales(file, call) for call in others):
+            return False
+        used = [argument(one, 0, "target"), *(arg.value for arg in update.args)]
+        return not any(
+            _SCALES.search(file.code(node))
+            or any(_SCALES.search(c.function.file.code(c.function.node)) for c in self._callees(file, node))
+            for expr in used
+            if expr is not None
+            for node in self._behind(file, expr)
+            if isinstance(node, cst.Name | cst.Attribute | cst.Call)
+        )
+
+    def _callees(self, file: File, node: Node) -> tuple[Callee, ...]:
+        return tuple(self.inference.callees(file, node)) if isinstance(node, cst.Call) else ()
+
+    def _scales(self, file: File, update: cst.Call) -> bool:
+        """Whether a call is one of an optimizer of Keras's that scales."""
+        return isinstance(update.func, cst.Attribute) and self.inference.surely(
+            file, update.func.value, lambda origin: (origin.made_by or "").rpartition(".")[2] == _SCALING_OPTIMIZER
+        )
+
+    def _step(self, file: File, tape: cst.Call, one: cst.Call, update: cst.Call) -> Iterator[UnscaledStep]:
+        holder = self._holder(file, argument(one, 1, "sources"))
         if holder is None or not isinstance(update.func, cst.Attribute):
             return
         if self._is_own_step(file, tape, holder):

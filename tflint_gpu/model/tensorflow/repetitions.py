@@ -31,6 +31,7 @@ from tflint_gpu.model.tensorflow.execution import Step
 FEW = 5
 """A loop of so many turns repeats nothing worth speaking of."""
 _DEPTH_LIMIT = 4
+_SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
 _WAITED_FOR = re.compile(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
@@ -135,12 +136,25 @@ class Repetitions:
         changed = changed_in(one.loop_file, one.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 
+    def stays(self, one: Repeated) -> bool:
+        """Whether a call in the loop surely gets the same in all turns: nothing else there has its row or model."""
+        file, tree = one.loop_file, one.loop_file.tree
+        row: Expression | None = one.entry.args[0].value if one.entry.args and not one.path else None
+        while isinstance(row, cst.Call | cst.Subscript):
+            row = row.value if isinstance(row, cst.Subscript) else _shaped(file, row)
+        if not isinstance(row, cst.Name) or row.value in file.changed or self.varies(one, [one.entry]):
+            return False
+        names = {row.value, _root(one.entry.func)}
+        uses = (use for name in names if name is not None for use in tree.uses.get(name, ()))
+        return not any(tree.within(use, one.loop) and not tree.within(use, one.entry) for use in uses) and not any(
+            binding.remote for binding in file.flow.lookup(row.value, row)
+        )
+
     def feeds_itself(self, one: Repeated) -> bool:
         """Whether what the call gives in one turn decides what it gets in the next: an agent that acts, text."""
         file, loop = one.loop_file, one.loop
         flow = TurnFlow(file, loop, frozenset([one.entry]))
-        given: list[Node] = [arg.value for arg in one.entry.args]
-        return any(flow.holds(expr) for expr in given)
+        return any(flow.comes_back(arg.value) for arg in one.entry.args)
 
     def waits(self, one: Repeated) -> bool:
         """Whether the loop waits for requests, messages or a user's input."""
@@ -161,6 +175,15 @@ class Repetitions:
         )
 
 
+def _shaped(file: File, call: cst.Call) -> Expression | None:
+    """What a call only gives another shape: `np.expand_dims(x, 0)`, `x.reshape(1, -1)`."""
+    if method_name(call) not in _SHAPING or not isinstance(call.func, cst.Attribute):
+        return None
+    if file.name(call.func) is None:
+        return call.func.value
+    return call.args[0].value if call.args else None
+
+
 class TurnFlow:
     """The names in a loop that hold what some of its expressions give, or what is made of it, in this turn or before.
 
@@ -173,10 +196,12 @@ class TurnFlow:
     def __init__(
         self, file: File, loop: LoopNode | FunctionNode, sources: frozenset[Node], ends: frozenset[Node] = frozenset()
     ) -> None:
+        self.file = file
+        self.loop = loop
         self.sources = sources
         self.ends = ends
         self.names: set[str] = set()
-        moves = list(_moves(file, loop))
+        self._moves = moves = list(_moves(file, loop))
         for _ in range(len(moves) + 1):
             reached = {name for name, values in moves if name not in self.names and any(map(self.holds, values))}
             if not reached:
@@ -193,6 +218,23 @@ class TurnFlow:
             if node in self.sources or (isinstance(node, cst.Name) and node.value in self.names):
                 return True
             stack.extend(children(node))
+        return False
+
+    def comes_back(self, expr: Node, seen: frozenset[Node] = frozenset()) -> bool:
+        """Whether an expression may hold what a source gave in a turn before: not what this turn has bound anew."""
+        tree = self.file.tree
+        for node in walk(expr):
+            if node in self.sources:
+                return True
+            if not isinstance(node, cst.Name) or node.value not in self.names or node in seen:
+                continue
+            here = tree.order[node]
+            bound = self.file.flow.lookup(node.value, node)
+            if not bound or not all(tree.within(b.node, self.loop) and tree.order[b.node] < here for b in bound):
+                return True
+            before = (v for name, values in self._moves if name == node.value for v in values if tree.order[v] < here)
+            if any(self.comes_back(value, seen | {node}) for value in before):
+                return True
         return False
 
 

@@ -184,6 +184,15 @@ class Runtime:
             if device is not None:
                 yield call, device
 
+    def device_settings(self) -> Iterator[tuple[File, cst.Call]]:
+        """The calls that set devices up: in this file, and in functions of other files of the program."""
+        names = sorted(GROWTH | LOGICAL | VISIBLE)
+        words = dict.fromkeys(name.rpartition(".")[2] for name in names)
+        for file in dict.fromkeys(file for word in words for file in self.inference.files_with(word)):
+            for call in file.calls(*names):
+                if file is self._file or file.tree.function(call) is not None:
+                    yield file, call
+
     def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
         """What surely initialises the runtime before a place: a call there, or before each call of its code."""
         tree = file.tree

@@ -83,7 +83,25 @@ class Strategies:
         return "outside" if named in _OTHER_BLOCKS or method_name(call) == "as_default" else "unknown"
 
     def _place_of_function(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
-        """Where a function runs: as its call, or as all of them."""
+        """Where a function runs: as its call, or as all of them, or where nothing but its own strategy allows it."""
+        found = self._place_of_calls(file, function, context, depth)
+        return "outside" if found == "unknown" and self._enters_its_own(file, function) else found
+
+    def _enters_its_own(self, file: File, function: cst.FunctionDef) -> bool:
+        """Whether a function enters the scope of a strategy that it makes: inside of another scope that raises."""
+
+        def is_own(origin: Origin) -> bool:
+            return distributes_work(origin) and origin.file is file and file.tree.function(origin.node) is function
+
+        return any(
+            isinstance(call.func, cst.Attribute)
+            and isinstance(file.tree.parents[call], cst.WithItem)
+            and self.inference.surely(file, call.func.value, is_own)
+            for call in file.calls_in.get(function, ())
+            if method_name(call) == "scope"
+        )
+
+    def _place_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
         if depth >= _DEPTH or may_be_replaced(file, function):
             return "unknown"
         while context is not None and context.function is not function:
