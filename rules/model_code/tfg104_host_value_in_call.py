@@ -99,7 +99,7 @@ def _finding(found: HostValue) -> Finding:
         f"{found.text} on a tensor raises {_RAISES[found.use]}: it {asks} while {who} traces {traced.entry}",
         Prediction("crash", ("traced",), basis=f"{_RAISES[found.use]}; measured with 2.15 and 2.21"),
         help=_HELP[found.use],
-        notes=tuple(Note(step.file, step.node, step.text) for step in traced.path),
+        notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
     )
 
 

@@ -25,6 +25,7 @@ from tflint_gpu.model.tensorflow.side_effects import CHANGES
 
 _KERAS_METHODS = frozenset("call __call__ train_step test_step predict_step compute_loss update_state".split())
 _MAKERS = frozenset("function defun wrap_function Lambda".split())
+_GIVEN = frozenset(["loss", "metrics", "weighted_metrics"])
 _UNTRACING = frozenset(
     "property staticmethod classmethod abstractmethod setter getter deleter cached_property contextmanager".split()
 )
@@ -53,29 +54,48 @@ def _traced(look: Look, *, by_keras: bool = True) -> Iterable[Place]:
     """The code that may run while TensorFlow traces what the file hands to it, or has in its layers."""
 
     def search() -> Iterator[Place]:
-        return look.reached(list(_roots(look.own, by_keras=by_keras)))
+        yield from look.reached(list(_roots(look.own, by_keras=by_keras)))
+        yield from look.reached((), _handed_over(look, by_keras=by_keras))
 
     return look.found("traced with Keras" if by_keras else "traced", search)
 
 
 def _roots(own: Sketch, *, by_keras: bool) -> Iterator[Region]:
-    named: set[str] = set()
     for region in own.functions:
         if (by_keras and _is_models(region)) or any(
             one.rpartition(".")[2] not in _UNTRACING for one in region.decorators
         ):
             yield region
+    named = _given_by(own, by_keras=by_keras)
     for region in own.regions:
-        for call in region.calls:
-            is_compile = call.last == "compile" or "loss" in call.keywords or "metrics" in call.keywords
-            if _makes_function(call) or (by_keras and is_compile):
-                named.update(call.given)
-                if UNNAMED in call.given:
-                    yield region
-    if any(name != UNNAMED and name not in own.by_name for name in named):  # a variable, which may hold a function
-        named |= own.values
+        if any(UNNAMED in call.given for call in region.calls if _hands_over(call, by_keras=by_keras)):
+            yield region
     for name in own.by_name.keys() & named:
         yield from own.by_name[name]
+
+
+def _given_by(own: Sketch, *, by_keras: bool) -> set[str]:
+    """The names of what a file hands to TensorFlow, and of what its variables may hold that it hands over."""
+    named = {name for call in own.calls() if _hands_over(call, by_keras=by_keras) for name in call.given}
+    if any(name not in own.by_name for name in named):  # a variable, which may hold a function
+        named |= own.values
+    return named
+
+
+def _handed_over(look: Look, *, by_keras: bool) -> Iterator[str]:
+    """The names that may be ones of functions of other files which this one hands to TensorFlow."""
+    named = _given_by(look.own, by_keras=by_keras)
+    if named <= look.own.by_name.keys():
+        return
+    yield from named
+    for sketch in look.near:  # a dictionary of functions
+        if not named.isdisjoint(sketch.bound):
+            yield from sketch.values
+
+
+def _hands_over(call: SketchedCall, *, by_keras: bool) -> bool:
+    """Whether a call may give TensorFlow or Keras a function to trace."""
+    return _makes_function(call) or (by_keras and (call.last == "compile" or not _GIVEN.isdisjoint(call.keywords)))
 
 
 def _is_models(region: Region) -> bool:

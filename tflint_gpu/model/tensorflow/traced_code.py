@@ -17,7 +17,7 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.syntax import Expression, Node, argument
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Execution, Step, Trace
+from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Entry, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
@@ -36,16 +36,14 @@ class Traced:
     """A function that runs only while TensorFlow traces what leads to it.
 
     Arguments:
-        entry: what is traced, in words, as `Trace` has it.
-        keras: whether Keras traces it, not `tf.function` itself.
+        start: what is traced.
         path: the steps from what is traced to this function.
         trace: which expressions carry tensors, where that is known.
         context: the call that leads to it.
     """
 
     function: Function
-    entry: str
-    keras: bool
+    start: Entry
     path: tuple[Step, ...] = ()
     trace: Trace | None = None
     context: Context | None = None
@@ -54,6 +52,21 @@ class Traced:
     def file(self) -> File:
         """The file of the function."""
         return self.function.file
+
+    @property
+    def entry(self) -> str:
+        """What is traced, in words."""
+        return self.start.text
+
+    @property
+    def keras(self) -> bool:
+        """Whether Keras traces it, not `tf.function` itself."""
+        return bool(self.start.occasions)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All that leads to the function, with the place where Keras is given what it traces."""
+        return (*self.start.given, *self.path)
 
 
 def entry(traced: Traced) -> tuple[File, Node | None]:
@@ -232,11 +245,11 @@ class TracedCode:
             for callee in callees if all(self._may_be_entered(one.function) for one in callees) else ():
                 step = Step(file, call, f"called from `{traced.function.name}`")
                 inside = self.inference.enter(file, call, traced.context, callee)
-                yield Traced(callee.function, traced.entry, traced.keras, (*traced.path, step), None, inside)
+                yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
             if file.name(call.func) in _BRANCHING:
                 for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):
                     step = Step(file, call, f"passed on by `{traced.function.name}`")
-                    yield Traced(callee.function, traced.entry, traced.keras, (*traced.path, step))
+                    yield Traced(callee.function, traced.start, (*traced.path, step))
 
     def _may_be_entered(self, function: Function) -> bool:
         """Whether the code that a call runs is certainly this: a layer's own `call` is traced for itself."""
@@ -248,7 +261,7 @@ class TracedCode:
 
 
 def _started(trace: Trace) -> Traced:
-    return Traced(trace.function, trace.entry, trace.keras, trace.path, trace, trace.context)
+    return Traced(trace.function, trace.start, trace.path, trace, trace.context)
 
 
 def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
