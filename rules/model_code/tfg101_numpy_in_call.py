@@ -182,7 +182,7 @@ def _repaired(model: Model, trace: Trace, call: cst.Call, name: str) -> tuple[Ch
 
 def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
     short = name.replace("numpy.", "np.", 1)
-    where = f"Keras traces it ({trace.start.occasions})" if trace.keras else "TensorFlow traces it"
+    where = f"Keras traces it ({', '.join(trace.start.occasions)})" if trace.keras else "TensorFlow traces it"
     eagerly = "; run eagerly, it computes on the host"
     if trace.passes_gradients:
         eagerly += " and passes no gradient on"

@@ -94,7 +94,7 @@ _WORKLOAD = Workload(
 def _finding(traced: Traced, call: cst.Call, name: str) -> Finding:
     short = name.replace("numpy.", "np.", 1)
     who = "Keras traces" if traced.keras else "TensorFlow traces"
-    where = f" ({traced.start.occasions})" if traced.keras else ""
+    where = f" ({', '.join(traced.start.occasions)})" if traced.keras else ""
     same = "sees that moment" if name in CLOCKS else "has the same value"
     return Finding(
         traced.file,

@@ -151,7 +151,7 @@ def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
         )
     does, later = (text.format(target=effect.target) for text in _SAYS[effect.kind])
     who = "Keras traces" if traced.keras else "TensorFlow traces"
-    where = f" ({traced.start.occasions})" if traced.keras else ""
+    where = f" ({', '.join(traced.start.occasions)})" if traced.keras else ""
     return Finding(
         traced.file,
         effect.node,

@@ -37,14 +37,15 @@ TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
     "metric": {"update_state": ("y_true", "y_pred")},
     "loss": {"call": ("*first", "*second")},
 }
-_IN_MODELS = "`fit`, `predict`, the functional API"
-_IN_TRAINING = "`fit`, `evaluate`"
+FUNCTIONAL_API = "the functional API"
+_IN_MODELS = ("`fit`", "`predict`", FUNCTIONAL_API)
+_IN_TRAINING = ("`fit`", "`evaluate`")
 # When Keras traces the methods.
-_OCCASIONS = {
+_OCCASIONS: dict[str, tuple[str, ...]] = {
     "call": _IN_MODELS,
-    "train_step": "`fit`",
-    "test_step": "`evaluate`",
-    "predict_step": "`predict`",
+    "train_step": ("`fit`",),
+    "test_step": ("`evaluate`",),
+    "predict_step": ("`predict`",),
     "compute_loss": _IN_TRAINING,
     "update_state": _IN_TRAINING,
 }
@@ -70,13 +71,13 @@ class Entry:
 
     Arguments:
         text: in words: "`Scale.call`" or "the `tf.function` `step`".
-        occasions: when Keras traces it: "`fit`, the functional API"; empty where `tf.function` itself does.
+        occasions: when Keras traces it: "`fit`", "the functional API"; none where `tf.function` itself does.
         passes_gradients: whether a gradient is taken through it: not of metrics.
         given: where Keras is given it by another file.
     """
 
     text: str
-    occasions: str = ""
+    occasions: tuple[str, ...] = ()
     passes_gradients: bool = True
     given: tuple[Step, ...] = ()
 
@@ -230,7 +231,7 @@ class Execution:
         for given in self.keras_functions.metrics:
             yield self._given(given, _IN_TRAINING, gradients=False)
 
-    def _given(self, given: GivenFunction, occasions: str, *, gradients: bool = True) -> Trace:
+    def _given(self, given: GivenFunction, occasions: tuple[str, ...], *, gradients: bool = True) -> Trace:
         """The trace of a function that Keras is given."""
         callee, function = given.callee, given.callee.function
         name = f"{given.what} `{function.name}`" if function.name != "lambda" else given.what

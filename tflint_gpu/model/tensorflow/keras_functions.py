@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -13,12 +14,15 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.model.python.syntax import Node, argument
 from tflint_gpu.model.tensorflow.tracing import Tracing
 
 _COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile"])
 # Keras 2 has the metrics where Keras 3 has the weights of the losses.
 _METRICS = (("metrics", 2), ("metrics", 3), ("weighted_metrics", 4))
+_EVALUATING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
+# What of a model's own may keep Keras from its losses and metrics.
+_OWN_WAYS = ("compile", "fit", "train_step", "test_step", "compute_loss", "compute_metrics")
 _DEPTH_LIMIT = 3
 
 
@@ -74,6 +78,32 @@ class KerasFunctions:
             for keyword, position in _METRICS:
                 yield from self._given(call, keyword, position, "the metric", 2)
 
+    @cached_property
+    def evaluated(self) -> frozenset[Node]:
+        """The functions and classes of the losses and metrics of models that this file trains or evaluates."""
+        models = {
+            (origin.file, origin.node)
+            for call in self.file.method_calls(*_EVALUATING)
+            if isinstance(call.func, cst.Attribute)
+            for origin in self.inference.of(self.file, call.func.value)
+            if origin.call is not None and not self._has_own_ways(origin)
+        }
+        found: set[Node] = set()
+        for call in self._compilations():
+            receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
+            if not any((origin.file, origin.node) in models for origin in self.inference.of(self.file, receiver)):
+                continue
+            for keyword, position in (("loss", 1), *_METRICS):
+                found.update(one.callee.function.node for one in self._given(call, keyword, position, "", 0))
+                for origin in self._single(self._argument(call, keyword, position), 0):
+                    cls = self.inference.instance_class(origin)
+                    found.update(one.node for one in (self.inference.definitions.lineage(cls) if cls else ()))
+        return frozenset(found)
+
+    def _has_own_ways(self, origin: Origin) -> bool:
+        cls = self.inference.instance_class(origin)
+        return cls is not None and any(self.inference.definitions.method(cls, name) for name in _OWN_WAYS)
+
     def _compilations(self) -> Iterator[cst.Call]:
         """The calls of `compile` of Keras whose functions are surely traced."""
         for call in self.file.method_calls("compile"):
@@ -86,7 +116,7 @@ class KerasFunctions:
                 yield call
 
     def _given(self, call: cst.Call, keyword: str, position: int, what: str, tensors: int) -> Iterator[GivenFunction]:
-        for callee in self._functions(self._argument(call, keyword, position), 0):
+        for callee in self._functions(self._argument(call, keyword, position)):
             function = callee.function
             if function.is_method and callee.receiver is None:
                 continue
@@ -106,11 +136,15 @@ class KerasFunctions:
                 for mapping in self.inference.of(self.file, arg.value):
                     yield from self.inference.item(mapping, keyword)
 
-    def _functions(self, origins: Iterable[Origin], depth: int) -> Iterator[Callee]:
-        """The functions among some values, and in the lists and dictionaries among them; what is none is left out."""
+    def _functions(self, origins: Iterable[Origin]) -> Iterator[Callee]:
+        """The functions among some values; what is none is left out."""
+        for origin in self._single(origins, 0):
+            yield from self.inference.meant_by(origin)
+
+    def _single(self, origins: Iterable[Origin], depth: int) -> Iterator[Origin]:
+        """Some values, those that are lists or dictionaries item by item."""
         for origin in origins:
-            if isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) and not origin.parts:
-                if depth < _DEPTH_LIMIT:
-                    yield from self._functions(self.inference.item(origin, None), depth + 1)
-            else:
-                yield from self.inference.meant_by(origin)
+            if not isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) or origin.parts:
+                yield origin
+            elif depth < _DEPTH_LIMIT:
+                yield from self._single(self.inference.item(origin, None), depth + 1)
