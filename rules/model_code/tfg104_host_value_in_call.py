@@ -23,8 +23,8 @@ class HostValueInCall(Rule):
     and `tf.function` convert these with AutoGraph, and nothing is said of them there. Reported is what is certainly
     traced: under `tf.function`, in classes of which the same file makes and fits a model, or a `tf.function` calls one,
     and in the losses and metrics with which it compiles a model that it fits. Not reported: shapes and dtypes,
-    lists of tensors, programs that switch on `run_eagerly` or `run_functions_eagerly` anywhere, code behind conditions
-    that are not known, and what `tf.py_function` runs.
+    lists of tensors, programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging,
+    code behind conditions that are not known, and what `tf.py_function` runs.
 
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
@@ -60,7 +60,7 @@ class HostValueInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the places that ask a symbolic tensor for its value."""
-        if "_eagerly" in model.source.text or model.reaches(b"_eagerly"):
+        if model.traced_code.may_run_eagerly:
             return
         for found in model.host_values.asked(converts=model.target.keras < 3):
             yield _finding(found)

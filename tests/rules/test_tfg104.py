@@ -98,6 +98,17 @@ RAISES = {
     "        return {'loss': float(loss)}\n" + FIT_NET,
     "compiled_loss": "class Net(keras.Model):\n    def train_step(self, data):\n        x, y = data\n"
     "        return {'loss': self.compiled_loss(y, self(x)).numpy()}\n" + FIT_NET,
+    "run_eagerly is off": LAYER + "        return x * float(tf.reduce_max(x))\n"
+    "model = keras.Sequential([Scale()])\nmodel.compile('sgd', 'mse', run_eagerly=False)\nmodel.fit(a, b)\n",
+    "run_eagerly for debugging": LAYER + "        return x * float(tf.reduce_max(x))\n"
+    "model = keras.Sequential([Scale()])\nmodel.compile('sgd', 'mse', run_eagerly=args.debug)\nmodel.fit(a, b)\n",
+    "switched to eager for debugging": STEP
+    + "    return loss.numpy()\nif args.debug:\n    tf.config.run_functions_eagerly(True)",
+    "switched to eager by a constant that is off": "DEBUG = False\n"
+    + STEP
+    + "    return loss.numpy()\nif DEBUG:\n    tf.config.run_functions_eagerly(True)",
+    "a comment on run_eagerly": STEP + "    return loss.numpy()  # run_eagerly=True would show it",
+    "asked elsewhere whether it is eager": STEP + "    return loss.numpy()\nprint(tf.executing_eagerly())",
     "functional model": LAYER
     + "        return x * float(tf.reduce_max(x))\ni = keras.Input((3,))\nmodel = keras.Model(i, Scale()(i))\n"
     "model.compile('sgd', 'mse')\nmodel.fit(a, b)",
@@ -186,6 +197,18 @@ FINE = {
     + "        return half(x)\n"
     + FIT,
     "switched to eager": STEP + "    return loss.numpy()\ntf.config.run_functions_eagerly(True)",
+    "switched to eager by a flag": STEP
+    + "    return loss.numpy()\nif args.slow:\n    tf.config.run_functions_eagerly(True)",
+    "switched to eager by a constant": "DEBUG = True\n"
+    + STEP
+    + "    return loss.numpy()\nif DEBUG:\n    tf.config.run_functions_eagerly(True)",
+    "perhaps switched to eager": STEP + "    return loss.numpy()\ntf.config.run_functions_eagerly(args.mode == 'x')",
+    "perhaps run_eagerly": LAYER + "        return x * float(tf.reduce_max(x))\n"
+    "model = keras.Sequential([Scale()])\nmodel.compile('sgd', 'mse', run_eagerly=args.slow)\nmodel.fit(a, b)\n",
+    "run_eagerly among options": "OPTIONS = {'run_eagerly': True}\n"
+    + LAYER
+    + "        return x * float(tf.reduce_max(x))\n"
+    "model = keras.Sequential([Scale()])\nmodel.compile('sgd', 'mse', **OPTIONS)\nmodel.fit(a, b)\n",
     "run_eagerly": LAYER + "        return x * float(tf.reduce_max(x))\nmodel = keras.Sequential([Scale()])\n"
     "model.compile('sgd', 'mse', run_eagerly=True)\nmodel.fit(a, b)",
     "run_eagerly as an attribute": LAYER

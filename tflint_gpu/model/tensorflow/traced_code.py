@@ -15,7 +15,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
-from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.python.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Entry, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -27,6 +27,7 @@ _PATH_LIMIT = 6
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
+_DEBUGGING = re.compile("debug", re.IGNORECASE)
 _ASKS_FOR_TRACING = re.compile(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
 _UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
 
@@ -208,18 +209,57 @@ class TracedCode:
     @cached_property
     def runs_eagerly(self) -> bool:
         """Whether the file has Keras run models eagerly."""
-        if any(self.constants.keyword(self.file, c, "run_eagerly") is True for c in self.file.method_calls("compile")):
+        file = self.file
+        compiled = [call for call in file.method_calls("compile") if self._is_in_force(file, call)]
+        if any(self.constants.keyword(file, call, "run_eagerly") is True for call in compiled):
             return True
         return any(
-            assignment.target.attr.value == "run_eagerly" and self.constants.of(self.file, assignment.value) is True
-            for assignment in self.file.tree.attribute_assignments
+            assignment.target.attr.value == "run_eagerly"
+            and self.constants.of(file, assignment.value) is True
+            and self._is_in_force(file, assignment.target)
+            for assignment in file.tree.attribute_assignments
         )
 
     @cached_property
     def functions_run_eagerly(self) -> bool:
-        """Whether the file switches all tracing off."""
-        switches = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
-        return any(self.constants.of(self.file, value) is True for value in switches)
+        """Whether the file, or one that it imports, switches all tracing off."""
+        return any(
+            self.constants.of(file, argument(call, 0, "run_eagerly")) is True
+            and self._is_in_force(file, call)
+            and (file is self.file or self._runs_when_imported(file, call))
+            for file in self.inference.files_with("run_functions_eagerly", self.file)
+            for call in file.calls(*_EAGER_SWITCHES)
+        )
+
+    def _runs_when_imported(self, file: File, node: Node) -> bool:
+        if any(asks_for_main(test) for test in self.guards.conditions(file, node)):
+            return False
+        return self.guards.surely_runs(file, node)
+
+    @cached_property
+    def may_run_eagerly(self) -> bool:
+        """Whether some switch in the file, or in what it imports, may turn tracing off for more than debugging."""
+        files = self.inference.files_with("_eagerly", self.file)
+        return any(
+            self._may_be_on(file, value) and self._is_in_force(file, value)
+            for file in files
+            if "_eagerly" in file.source.text
+            for value in _eager_settings(file)
+        )
+
+    def _may_be_on(self, file: File, setting: Expression) -> bool:
+        value = self.constants.of(file, setting)
+        if value is UNKNOWN:
+            return _DEBUGGING.search(spelling(setting)) is None
+        return bool(value)
+
+    def _is_in_force(self, file: File, switch: Node) -> bool:
+        """Whether a program may come to a switch without being asked to debug."""
+        for test, needed in self.guards.choices(file, switch):
+            value = self.constants.of(file, test)
+            if _DEBUGGING.search(spelling(test)) is not None if value is UNKNOWN else bool(value) is not needed:
+                return False
+        return True
 
     def _given_away(self, file: File, methods: frozenset[str]) -> frozenset[Node]:
         """The functions of a file that go to some methods, or to the host, there."""
@@ -258,6 +298,21 @@ class TracedCode:
         if function.owner is None:
             return True
         return not any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
+
+
+def _eager_settings(file: File) -> Iterator[Expression]:
+    """What a file gives to switches that make eager what TensorFlow would trace."""
+    for name in _EAGER_SWITCHES:
+        for call in file.calls_ending_with(name.rpartition(".")[2]):
+            yield from (arg.value for arg in call.args[:1])
+    for call in file.tree.calls:
+        yield from (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "run_eagerly")
+    for assignment in file.tree.attribute_assignments:
+        if assignment.target.attr.value == "run_eagerly":
+            yield assignment.value
+    for element in file.tree.nodes(cst.DictElement):
+        if isinstance(element.key, cst.SimpleString) and element.key.evaluated_value == "run_eagerly":
+            yield element.value
 
 
 def _started(trace: Trace) -> Traced:
