@@ -39,10 +39,17 @@ IN_CLASSES = {
     "m.compile('adam', loss=make(2.0))\n",
     "partial by name": "import functools\ndef loss(y, p, scale):\n    return np.mean(y - p) * scale\n"
     "m.compile('adam', loss=functools.partial(loss, scale=2.0))\n",
+    "compile of the class hands it on": "class Net(keras.Model):\n    def compile(self, optimizer, loss):\n"
+    "        super().compile(optimizer=optimizer, loss=loss)\nn = Net()\nn.compile(optimizer='adam', loss=dice)\n",
     "registered": "@keras.saving.register_keras_serializable()\n" + DICE + "m.compile('adam', loss=dice)\n",
 }
 SILENT = {
     "other method": "m.prepare('adam', loss=dice)\n",
+    "compile of a class that is no model": "class Trainer:\n    def compile(self, optimizer, loss):\n        self.loss = loss\n"
+    "    def fit(self, x, y):\n        return self.loss(y, x)\nt = Trainer()\nt.compile(optimizer='adam', loss=dice)\n",
+    "compile of a class that keeps it": "class Net(keras.Model):\n    def compile(self, optimizer, loss):\n"
+    "        super().compile(optimizer=optimizer)\n        self.near = loss\nn = Net()\nn.compile(optimizer='adam', loss=dice)\n",
+    "run on the host": "def on_host(y, p):\n    return tf.numpy_function(dice, [y, p], tf.float32)\nm.compile('adam', loss=on_host)\n",
     "run eagerly": "m.compile('adam', loss=dice, run_eagerly=True)\n",
     "maybe eagerly": "m.compile('adam', loss=dice, run_eagerly=NAME)\n",
     "loss weights of numbers": "m.compile('adam', loss='mse', loss_weights=[np.mean([1.0, 2.0])])\n",

@@ -209,6 +209,10 @@ FINE = {
     + LAYER
     + "        return x * float(tf.reduce_max(x))\n"
     "model = keras.Sequential([Scale()])\nmodel.compile('sgd', 'mse', **OPTIONS)\nmodel.fit(a, b)\n",
+    "run_eagerly set in options": "OPTIONS = {}\nOPTIONS['run_eagerly'] = True\n"
+    + LAYER
+    + "        return x * float(tf.reduce_max(x))\n"
+    "model = keras.Sequential([Scale()])\nmodel.compile('sgd', 'mse', **OPTIONS)\nmodel.fit(a, b)\n",
     "run_eagerly": LAYER + "        return x * float(tf.reduce_max(x))\nmodel = keras.Sequential([Scale()])\n"
     "model.compile('sgd', 'mse', run_eagerly=True)\nmodel.fit(a, b)",
     "run_eagerly as an attribute": LAYER

@@ -111,6 +111,8 @@ class KerasFunctions:
                 a.star == "**" for a in call.args
             ):
                 continue
+            if self.inference.callees(self.file, call):  # a method of the project: what it hands on is seen there
+                continue
             eagerly = argument(call, -1, "run_eagerly")
             if eagerly is None or self.constants.of(self.file, eagerly) in (False, None):
                 yield call

@@ -310,9 +310,10 @@ def _eager_settings(file: File) -> Iterator[Expression]:
     for assignment in file.tree.attribute_assignments:
         if assignment.target.attr.value == "run_eagerly":
             yield assignment.value
-    for element in file.tree.nodes(cst.DictElement):
-        if isinstance(element.key, cst.SimpleString) and element.key.evaluated_value == "run_eagerly":
-            yield element.value
+    for text in file.tree.nodes(cst.SimpleString):
+        if text.evaluated_value == "run_eagerly":  # elsewhere than in a dictionary it says nothing of the value
+            element = file.tree.parents[text]
+            yield element.value if isinstance(element, cst.DictElement) and element.key is text else text
 
 
 def _started(trace: Trace) -> Traced:
