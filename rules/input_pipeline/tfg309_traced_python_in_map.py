@@ -106,7 +106,7 @@ _RAISES: dict[Misuse, str] = {
 
 def _finding(one: Misplaced) -> Finding:
     short = one.name.replace("numpy.", "np.", 1)
-    notes = tuple(Note(step.file, step.node, step.text) for step in one.traced.path)
+    notes = tuple(Note(step.file, step.node, step.text) for step in one.traced.steps)
     place = one.call.func
     where = f"in {one.traced.entry}"
     if one.misuse in _RAISES:

@@ -103,7 +103,7 @@ def _finding(one: EmbeddedArray) -> Finding:
     what = f"{shown}, an array of {as_bytes(size)}, becomes a constant of {one.traced.entry}"
     home = one.array.origin
     notes = [Note(home.file, home.node, "the array is made here")]
-    notes += [Note(step.file, step.node, step.text) for step in one.traced.path]
+    notes += [Note(step.file, step.node, step.text) for step in one.traced.steps]
     help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
     if size >= _LIMIT:
         return Finding(

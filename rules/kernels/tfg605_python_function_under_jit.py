@@ -54,7 +54,7 @@ class PythonFunctionUnderJit(Rule):
         for one in model.host_functions.compiled:
             name = one.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
             notes = [Note(one.file, one.place, "compiled with XLA here")]
-            notes += [Note(step.file, step.node, step.text) for step in one.host.traced.path]
+            notes += [Note(step.file, step.node, step.text) for step in one.host.traced.steps]
             yield Finding(
                 one.host.file,
                 one.host.call.func,

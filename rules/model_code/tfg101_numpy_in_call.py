@@ -182,7 +182,7 @@ def _repaired(model: Model, trace: Trace, call: cst.Call, name: str) -> tuple[Ch
 
 def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
     short = name.replace("numpy.", "np.", 1)
-    where = "Keras traces the layer (`fit`, the functional API)" if trace.keras else "TensorFlow traces it"
+    where = f"Keras traces it ({', '.join(trace.start.occasions)})" if trace.keras else "TensorFlow traces it"
     eagerly = "; run eagerly, it computes on the host"
     if trace.passes_gradients:
         eagerly += " and passes no gradient on"
@@ -193,7 +193,7 @@ def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
         + ("" if name in RAISES_EAGERLY else eagerly),
         Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
         help=alternatives(name),
-        notes=tuple(Note(step.file, step.node, step.text) for step in trace.path),
+        notes=tuple(Note(step.file, step.node, step.text) for step in trace.steps),
         fix=_fix(model, trace, call, name),
     )
 

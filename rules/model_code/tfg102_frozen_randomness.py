@@ -94,7 +94,7 @@ _WORKLOAD = Workload(
 def _finding(traced: Traced, call: cst.Call, name: str) -> Finding:
     short = name.replace("numpy.", "np.", 1)
     who = "Keras traces" if traced.keras else "TensorFlow traces"
-    where = " (`fit`, `predict`, the functional API)" if traced.keras else ""
+    where = f" ({', '.join(traced.start.occasions)})" if traced.keras else ""
     same = "sees that moment" if name in CLOCKS else "has the same value"
     return Finding(
         traced.file,
@@ -102,5 +102,5 @@ def _finding(traced: Traced, call: cst.Call, name: str) -> Finding:
         f"`{short}` runs once, while {who} {traced.entry}{where}: every later step {same}",
         Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
         help=drawn_in_graph(name),
-        notes=tuple(Note(step.file, step.node, step.text) for step in traced.path),
+        notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
     )

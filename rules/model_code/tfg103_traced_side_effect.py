@@ -136,7 +136,7 @@ _HELP: dict[EffectKind, str] = {
 
 def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
     traced = effect.traced
-    notes = [Note(step.file, step.node, step.text) for step in traced.path]
+    notes = [Note(step.file, step.node, step.text) for step in traced.steps]
     notes += [Note(traced.file, other.node, "the same holds here") for other in others]
     advice = _HELP[effect.kind].format(target=effect.target)
     if effect.kind == "argument":
@@ -151,7 +151,7 @@ def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
         )
     does, later = (text.format(target=effect.target) for text in _SAYS[effect.kind])
     who = "Keras traces" if traced.keras else "TensorFlow traces"
-    where = " (`fit`, `predict`)" if traced.keras else ""
+    where = f" ({', '.join(traced.start.occasions)})" if traced.keras else ""
     return Finding(
         traced.file,
         effect.node,

@@ -18,12 +18,13 @@ class HostValueInCall(Rule):
     """Python asks a tensor for its value in code that TensorFlow traces.
 
     Why: while TensorFlow traces, a tensor has no value. `.numpy()` and `.item()` raise `AttributeError`. In the methods
-    of Keras 3's layers and models `float(t)`, `int(t)` and `range(t)` raise `TypeError`, and `if t:`, `while t:`,
-    `bool(t)` and `for i in t:` raise `OperatorNotAllowedInGraphError`; Keras 2 and `tf.function` convert these with
-    AutoGraph, and nothing is said of them there. Reported is what is certainly traced: under
-    `tf.function`, or in classes of which the same file makes and fits a model. Not reported: shapes and dtypes,
-    lists of tensors, programs that switch on `run_eagerly` or `run_functions_eagerly` anywhere, code behind conditions
-    that are not known, and what `tf.py_function` runs.
+    of Keras 3's layers and models, and in its losses and metrics, `float(t)`, `int(t)` and `range(t)` raise
+    `TypeError`, and `if t:`, `while t:`, `bool(t)` and `for i in t:` raise `OperatorNotAllowedInGraphError`; Keras 2
+    and `tf.function` convert these with AutoGraph, and nothing is said of them there. Reported is what is certainly
+    traced: under `tf.function`, in classes of which the same file makes and fits a model, or a `tf.function` calls one,
+    and in the losses and metrics with which it compiles a model that it fits. Not reported: shapes and dtypes,
+    lists of tensors, programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging,
+    code behind conditions that are not known, and what `tf.py_function` runs.
 
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
@@ -51,7 +52,7 @@ class HostValueInCall(Rule):
     name = "host-value-in-call"
     severity = "error"
     markers = (MARKERS,)
-    near_markers = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(")
+    near_markers = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b"tf.function")
     questions = (asks_values_while_traced,)
     skips_tests = True
     skips_graphs = True
@@ -59,7 +60,7 @@ class HostValueInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the places that ask a symbolic tensor for its value."""
-        if "_eagerly" in model.source.text or model.reaches(b"_eagerly"):
+        if model.traced_code.may_run_eagerly:
             return
         for found in model.host_values.asked(converts=model.target.keras < 3):
             yield _finding(found)
@@ -83,7 +84,7 @@ _HELP: dict[ValueUse, str] = {
     "read": "compute with the tensor, or read its value outside of what is traced; `tf.print` shows it",
     "number": "compute with the tensor itself, cast with `tf.cast`; static sizes are in `x.shape`",
     "condition": "use `tf.where` or `tf.cond` (`keras.ops.where`, `keras.ops.cond`)",
-    "loop": "use `tf.while_loop`, `tf.map_fn` or a Python `range`, or put `@tf.function` on the method",
+    "loop": "use `tf.while_loop`, `tf.map_fn` or a Python `range`, or put `@tf.function` on the function",
 }
 
 
@@ -99,7 +100,7 @@ def _finding(found: HostValue) -> Finding:
         f"{found.text} on a tensor raises {_RAISES[found.use]}: it {asks} while {who} traces {traced.entry}",
         Prediction("crash", ("traced",), basis=f"{_RAISES[found.use]}; measured with 2.15 and 2.21"),
         help=_HELP[found.use],
-        notes=tuple(Note(step.file, step.node, step.text) for step in traced.path),
+        notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
     )
 
 

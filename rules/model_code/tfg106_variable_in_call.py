@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.execution import FUNCTIONAL_API, MARKERS
 from tflint_gpu.model.tensorflow.first_looks import creates_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
@@ -93,10 +93,11 @@ _WORKLOAD = Workload(
 def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     traced, call = created.traced, created.call
     what = f"{created.what} (since Keras 3)" if created.since_keras_3 else created.what
-    when = "Keras traces it (`fit`, `predict`)" if traced.keras else "TensorFlow traces it"
+    occasions = ", ".join(one for one in traced.start.occasions if one != FUNCTIONAL_API)
+    when = f"Keras traces it ({occasions})" if traced.keras else "TensorFlow traces it"
     where = f" with `{created.mode}`" if created.mode else ""
     eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""
-    notes = [Note(step.file, step.node, step.text) for step in traced.path]
+    notes = [Note(step.file, step.node, step.text) for step in traced.steps]
     notes += [Note(traced.file, other.call.func, "this is created in every call, too") for other in others]
     return Finding(
         traced.file,

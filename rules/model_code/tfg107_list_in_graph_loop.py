@@ -88,7 +88,7 @@ def _finding(leak: Leak) -> Finding:
         notes=(
             Note(file, leak.loop, "the loop of the graph"),
             Note(file, leak.use, "the list is used here"),
-            *(Note(step.file, step.node, step.text) for step in leak.traced.path),
+            *(Note(step.file, step.node, step.text) for step in leak.traced.steps),
         ),
     )
 

@@ -96,7 +96,7 @@ _WORKLOAD = Workload(
 
 def _finding(frozen: FrozenGlobal) -> Finding:
     traced, name = frozen.traced, frozen.name.value
-    notes = [Note(step.file, step.node, step.text) for step in traced.path]
+    notes = [Note(step.file, step.node, step.text) for step in traced.steps]
     notes += [Note(traced.file, change, f"`{name}` is changed here") for change in frozen.changes]
     return Finding(
         traced.file,

@@ -98,6 +98,14 @@ FLAGGED = {
     + "@tf.function\ndef f(t):\n    return np.mean(t)\nf(tf.ones(3) * 2.0)\n",
     "tf.function called with batches": HEAD
     + "@tf.function\ndef f(t):\n    return np.mean(t)\nfor batch in tf.data.Dataset.range(9).batch(3):\n    f(batch)\n",
+    "result of a loss object": HEAD
+    + "mse = keras.losses.MeanSquaredError()\n@tf.function\ndef f(x, y):\n    return np.mean(mse(y, x))\n",
+    "result of a metric object": HEAD
+    + "mean = keras.metrics.Mean()\n@tf.function\ndef f(x):\n    mean.update_state(x)\n    return np.mean(mean.result())\n",
+    "gradients": HEAD + "w = tf.Variable(1.0)\n@tf.function\ndef f(x):\n    with tf.GradientTape() as tape:\n"
+    "        loss = x * w\n    grads = tape.gradient(loss, [w])\n    return [np.linalg.norm(g) for g in grads]\n",
+    "compute_loss": HEAD + "class A(keras.Model):\n    def train_step(self, data):\n        x, y = data\n"
+    "        loss = self.compute_loss(x, y, self(x))\n        return {'loss': np.mean(loss)}\n",
     "metric function": HEAD + "def near(y, p):\n    return np.mean(np.abs(y - p))\nm = keras.Sequential()\n"
     "m.compile(loss='mse', metrics=['mae', near])\n",
     "metric function in a variable": HEAD + "def near(y, p):\n    return np.abs(y - p)\nMETRICS = [near]\n"
@@ -162,6 +170,11 @@ HARMLESS = {
     "tf.function called with both": HEAD
     + "@tf.function\ndef f(n):\n    return tf.zeros(3) + np.sqrt(n)\nf(3)\nf(tf.constant(3.0))\n",
     "the number beside a tensor": HEAD + "@tf.function\ndef f(t, n):\n    return t + np.sqrt(n)\nf(tf.ones(3), 2.0)\n",
+    "results of losses and metrics outside": HEAD
+    + "mse = keras.losses.MeanSquaredError()\nmean = keras.metrics.Mean()\n@tf.function\ndef f(x):\n    mean.update_state(x)\n"
+    "    return mse(x, x)\nprint(np.mean(f(tf.ones(3))), np.mean(mean.result()))\n",
+    "sizes of gradients": HEAD + "w = tf.Variable(1.0)\n@tf.function\ndef f(x):\n    with tf.GradientTape() as tape:\n"
+    "        loss = x * w\n    grads = tape.gradient(loss, [w])\n    return loss * np.sum([np.prod(g.shape) for g in grads])\n",
     "metric function, run eagerly": HEAD
     + "def near(y, p):\n    return np.mean(np.abs(y - p))\nm = keras.Sequential()\n"
     "m.compile(loss='mse', metrics=[near], run_eagerly=True)\n",

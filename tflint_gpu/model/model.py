@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.host_values import HostValues
     from tflint_gpu.model.tensorflow.inference_steps import InferenceSteps
     from tflint_gpu.model.tensorflow.kept_results import KeptResults
+    from tflint_gpu.model.tensorflow.keras_functions import KerasFunctions
     from tflint_gpu.model.tensorflow.lengths import Lengths
     from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
     from tflint_gpu.model.tensorflow.loss_scaling import LossScaling
@@ -132,6 +133,8 @@ class Model:
     """The pipelines whose speed counts."""
     tracing: Part[Tracing] = Part("tensorflow.tracing.Tracing")
     """Which functions run under `tf.function`."""
+    keras_functions: Part[KerasFunctions] = Part("tensorflow.keras_functions.KerasFunctions")
+    """Which functions Keras is given to trace."""
     execution: Part[Execution] = Part("tensorflow.execution.Execution")
     """Which functions TensorFlow traces, with which tensors."""
     traced_code: Part[TracedCode] = Part("tensorflow.traced_code.TracedCode")

@@ -73,10 +73,9 @@ def item(asking: Asking, origin: Origin, key: Key) -> Origins:
         if _is_list_call(file, node):
             return asking.elements(origin)
         if _is_dict_call(file, node):
-            found = argument(node, -1, key) if isinstance(key, str) else None
-            stored = _stored(asking, origin, key)
-            own = asking.of(file, found, context) if found is not None else ()
-            return (*own, *stored) or (origin.part(Content("item", key)),)
+            held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
+            own = tuple(found for value in held[:_KEY_LIMIT] for found in asking.of(file, value, context))
+            return (*own, *_stored(asking, origin, key)) or (origin.part(Content("item", key)),)
         cls = asking.instance_class(origin)
         if cls is not None:
             return _item_of_instance(asking, origin, cls, key)

@@ -200,7 +200,7 @@ class Inference:
         if not isinstance(call.func, cst.Attribute) or not self.may_be_called(file, call.func):
             return ()
         known = self.callees(file, call, context)
-        found = known or [c for origin in self.of(file, call.func, context) for c in self._callee(origin)]
+        found = known or [c for origin in self.of(file, call.func, context) for c in self.meant_by(origin)]
         return tuple(dict.fromkeys(c for c in found if c.function.owner is not None and c.receiver is not None))
 
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
@@ -221,7 +221,7 @@ class Inference:
         for origin in self.of(file, func, context):
             if origin.is_none:
                 continue
-            means = self._callee(origin)
+            means = self.meant_by(origin)
             if not means:
                 return ()
             found.extend(means)
@@ -243,7 +243,8 @@ class Inference:
         found = {callee.function for callee in self.callees(file, call, context)}
         return found.pop() if len(found) == 1 else None
 
-    def _callee(self, origin: Origin) -> list[Callee]:
+    def meant_by(self, origin: Origin) -> list[Callee]:
+        """The functions of the project that one value means when it is called; none where it is not known."""
         node = origin.node
         if node.__class__ in _FUNCTIONS and not origin.parts:
             assert isinstance(node, cst.FunctionDef | cst.Lambda)

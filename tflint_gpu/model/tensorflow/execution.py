@@ -17,6 +17,7 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.tensorflow.guards import Guards
+from tflint_gpu.model.tensorflow.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.kinds import KerasKind, Kinds
 from tflint_gpu.model.tensorflow.marks import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
@@ -36,6 +37,18 @@ TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
     "metric": {"update_state": ("y_true", "y_pred")},
     "loss": {"call": ("*first", "*second")},
 }
+FUNCTIONAL_API = "the functional API"
+_IN_MODELS = ("`fit`", "`predict`", FUNCTIONAL_API)
+_IN_TRAINING = ("`fit`", "`evaluate`")
+# When Keras traces the methods.
+_OCCASIONS: dict[str, tuple[str, ...]] = {
+    "call": _IN_MODELS,
+    "train_step": ("`fit`",),
+    "test_step": ("`evaluate`",),
+    "predict_step": ("`predict`",),
+    "compute_loss": _IN_TRAINING,
+    "update_state": _IN_TRAINING,
+}
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
 _PATH_LIMIT = 6
 
@@ -53,30 +66,63 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """What TensorFlow traces, which may call other functions.
+
+    Arguments:
+        text: in words: "`Scale.call`" or "the `tf.function` `step`".
+        occasions: when Keras traces it: "`fit`", "the functional API"; none where `tf.function` itself does.
+        passes_gradients: whether a gradient is taken through it: not of metrics.
+        given: where Keras is given it by another file.
+    """
+
+    text: str
+    occasions: tuple[str, ...] = ()
+    passes_gradients: bool = True
+    given: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """A function that runs while TensorFlow traces.
 
     Arguments:
         function: the function itself, in the context of the call that leads to it.
         tensors: which expressions carry tensors.
-        entry: what is traced, in words: "`Scale.call`" or "the `tf.function` `step`".
-        keras: whether Keras traces it (in `fit` and the functional API), not `tf.function` itself.
-        passes_gradients: whether a gradient is taken through it: not of metrics.
+        start: what is traced.
         path: the steps from the traced function to this one, empty for the traced one.
     """
 
     function: Function
     context: Context | None
     tensors: Tensors
-    entry: str
-    keras: bool
-    passes_gradients: bool = True
+    start: Entry
     path: tuple[Step, ...] = ()
 
     @property
     def file(self) -> File:
         """The file of the function."""
         return self.function.file
+
+    @property
+    def entry(self) -> str:
+        """What is traced, in words."""
+        return self.start.text
+
+    @property
+    def keras(self) -> bool:
+        """Whether Keras traces it (in `fit` and the functional API), not `tf.function` itself."""
+        return bool(self.start.occasions)
+
+    @property
+    def passes_gradients(self) -> bool:
+        """Whether a gradient is taken through it: not of metrics."""
+        return self.start.passes_gradients
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All that leads to the function, with the place where Keras is given what it traces."""
+        return (*self.start.given, *self.path)
 
     def holds_tensor(self, *exprs: Expression) -> bool:
         """Whether one of some expressions of the function carries a tensor."""
@@ -87,14 +133,21 @@ class Trace:
         """Whether it is a helper of a module, which other code may call with NumPy arrays."""
         inner = self.file.tree.function(self.function.node) is not None
         is_plain = self.function.owner is None and not inner
-        return bool(self.path) and is_plain and isinstance(self.function.node, cst.FunctionDef)
+        return bool(self.steps) and is_plain and isinstance(self.function.node, cst.FunctionDef)
 
 
 class Execution:
     """Which functions run traced when they are reached from one file."""
 
     def __init__(
-        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, guards: Guards, tracing: Tracing
+        self,
+        file: File,
+        inference: Inference,
+        constants: Constants,
+        kinds: Kinds,
+        guards: Guards,
+        tracing: Tracing,
+        keras_functions: KerasFunctions,
     ) -> None:
         self.file = file
         self.inference = inference
@@ -102,6 +155,7 @@ class Execution:
         self.kinds = kinds
         self.guards = guards
         self.tracing = tracing
+        self.keras_functions = keras_functions
 
     @cached_property
     def traces(self) -> list[Trace]:
@@ -139,11 +193,9 @@ class Execution:
                 found.update(callee.function.node for callee in self.inference.callables(self.file, target))
         return frozenset(found)
 
-    def _trace(
-        self, function: Function, seeds: Mapping[Node, Carry], entry: str, keras: bool, gradients: bool = True
-    ) -> Trace:
+    def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
         tensors = Tensors(self.inference, self.kinds, function, seeds)
-        return Trace(function, tensors.context, tensors, entry, keras, gradients)
+        return Trace(function, tensors.context, tensors, entry)
 
     def _entries(self) -> Iterator[Trace]:
         yield from self._keras_methods()
@@ -153,7 +205,7 @@ class Execution:
             seeds: dict[Node, Carry] = {
                 p: Carry.TENSOR for p in function.parameters if self._is_tensor_like(function, p)
             }
-            yield self._trace(function, seeds, f"the `tf.function` `{function.name}`", keras=False)
+            yield self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`"))
 
     def _keras_methods(self) -> Iterator[Trace]:
         for node in self.file.tree.classes:
@@ -166,38 +218,30 @@ class Execution:
                 if method.name not in traced or may_be_replaced(self.file, method.node):
                     continue
                 seeds = self._seeds(method, traced[method.name])
-                yield self._trace(method, seeds, f"`{cls.name}.{method.name}`", True, "metric" not in kinds)
+                occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else _OCCASIONS[method.name]
+                entry = Entry(f"`{cls.name}.{method.name}`", occasions, "metric" not in kinds)
+                yield self._trace(method, seeds, entry)
 
     def _keras_functions(self) -> Iterator[Trace]:
         """Functions that Keras traces although they are no methods: Lambda layers, losses, metrics."""
-        for call in self.file.calls("keras.layers.Lambda"):
-            yield from self._given(argument(call, 0, "function"), ("*first",), "the `Lambda` layer's function")
-        for call in self.file.method_calls("compile"):
-            if argument(call, -1, "run_eagerly") is not None or not _is_keras_compile(call):
-                continue
-            both = ("*first", "*second")
-            yield from self._given(argument(call, 1, "loss"), both, "the loss")
-            metrics = argument(call, 2, "metrics")
-            for given in self._listed(metrics) if metrics is not None else ():
-                yield from self._given(given, both, "the metric", gradients=False)
+        for given in self.keras_functions.of_lambda_layers:
+            yield self._given(given, _IN_MODELS)
+        for given in self.keras_functions.losses:
+            yield self._given(given, _IN_TRAINING)
+        for given in self.keras_functions.metrics:
+            yield self._given(given, _IN_TRAINING, gradients=False)
 
-    def _listed(self, expr: Expression) -> Iterator[Expression]:
-        """The elements of a list display, also of one that has a name."""
-        for origin in self.inference.of(self.file, expr):
-            if origin.file is self.file and isinstance(origin.node, cst.List | cst.Tuple):
-                yield from (element.value for element in origin.node.elements)
-
-    def _given(
-        self, expr: Expression | None, params: tuple[str, ...], what: str, *, gradients: bool = True
-    ) -> Iterator[Trace]:
-        """The trace of a function that Keras is given; a function that makes it for these arguments counts."""
-        if not isinstance(expr, cst.Name | cst.Lambda | cst.Call | cst.Attribute):
-            return
-        for callee in self.inference.callables(self.file, expr):
-            function = callee.function
-            if function.file is self.file and not function.is_method:
-                name = "" if function.name == "lambda" else f" `{function.name}`"
-                yield self._trace(function, self._seeds(function, params), f"{what}{name}", True, gradients)
+    def _given(self, given: GivenFunction, occasions: tuple[str, ...], *, gradients: bool = True) -> Trace:
+        """The trace of a function that Keras is given."""
+        callee, function = given.callee, given.callee.function
+        name = f"{given.what} `{function.name}`" if function.name != "lambda" else given.what
+        places = (
+            (Step(self.file, given.call.func, f"{given.what} is given here"),) if function.file is not self.file else ()
+        )
+        seeds: dict[Node, Carry] = {**dict.fromkeys(given.filled, Carry.TENSOR), **self._annotated(function)}
+        tensors = Tensors(self.inference, self.kinds, function, seeds)
+        context = Context(function.node, caller=callee.context, receiver=callee.receiver)
+        return Trace(function, context, tensors, Entry(name, occasions, gradients, places))
 
     def _seeds(self, function: Function, params: tuple[str, ...]) -> dict[Node, Carry]:
         given = function.parameters
@@ -208,10 +252,11 @@ class Execution:
                 found[given[position]] = Carry.TENSOR
             elif position is None:
                 found.update({p: Carry.TENSOR for p in given if p.name.value == wanted})
-        for parameter in parameters(function.node):
-            if self._is_annotated(function.file, parameter):
-                found[parameter] = Carry.TENSOR
-        return found
+        return {**found, **self._annotated(function)}
+
+    def _annotated(self, function: Function) -> dict[Node, Carry]:
+        """The parameters that are tensors by their annotations."""
+        return {p: Carry.TENSOR for p in parameters(function.node) if self._is_annotated(function.file, p)}
 
     def _is_annotated(self, file: File, parameter: cst.Param) -> bool:
         annotation = parameter.annotation
@@ -325,22 +370,14 @@ class Execution:
             tensors = Tensors(self.inference, self.kinds, trace.tensors.function, seeds)
             context = Context(function.node, caller=trace.context)
             step = Step(file, call, text)
-            yield Trace(
-                function, context, tensors, trace.entry, trace.keras, trace.passes_gradients, (*trace.path, step)
-            )
+            yield Trace(function, context, tensors, trace.start, (*trace.path, step))
 
     def _follow(self, trace: Trace, call: cst.Call, function: Function, context: Context, text: str) -> Trace:
         path = (*trace.path, Step(trace.file, call, text))
-        return Trace(function, context, trace.tensors, trace.entry, trace.keras, trace.passes_gradients, path)
+        return Trace(function, context, trace.tensors, trace.start, path)
 
     def _is_keras_method(self, function: Function) -> bool:
         """A layer's own `call` is traced for itself, whoever calls it."""
         if function.owner is None:
             return False
         return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
-
-
-def _is_keras_compile(call: cst.Call) -> bool:
-    return any(
-        a.keyword is not None and a.keyword.value in ("optimizer", "loss", "metrics", "jit_compile") for a in call.args
-    )

@@ -25,6 +25,10 @@ from tflint_gpu.model.tensorflow.side_effects import CHANGES
 
 _KERAS_METHODS = frozenset("call __call__ train_step test_step predict_step compute_loss update_state".split())
 _MAKERS = frozenset("function defun wrap_function Lambda".split())
+_GIVEN = frozenset(["loss", "metrics", "weighted_metrics"])
+_FUNCTION, _KERAS = "tf.function", "Keras"
+_TRACERS = frozenset([_FUNCTION, _KERAS])
+_WITHOUT_KERAS = frozenset([_FUNCTION])
 _UNTRACING = frozenset(
     "property staticmethod classmethod abstractmethod setter getter deleter cached_property contextmanager".split()
 )
@@ -49,33 +53,53 @@ _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 # What TensorFlow traces.
 
 
-def _traced(look: Look, *, by_keras: bool = True) -> Iterable[Place]:
+def _traced(look: Look, *, by: frozenset[str] = _TRACERS) -> Iterable[Place]:
     """The code that may run while TensorFlow traces what the file hands to it, or has in its layers."""
 
     def search() -> Iterator[Place]:
-        return look.reached(list(_roots(look.own, by_keras=by_keras)))
+        yield from look.reached(list(_roots(look.own, by)))
+        yield from look.reached((), _handed_over(look, by))
 
-    return look.found("traced with Keras" if by_keras else "traced", search)
+    return look.found(f"traced by {sorted(by)}", search)
 
 
-def _roots(own: Sketch, *, by_keras: bool) -> Iterator[Region]:
-    named: set[str] = set()
+def _roots(own: Sketch, by: frozenset[str]) -> Iterator[Region]:
     for region in own.functions:
-        if (by_keras and _is_models(region)) or any(
-            one.rpartition(".")[2] not in _UNTRACING for one in region.decorators
+        if (_KERAS in by and _is_models(region)) or (
+            _FUNCTION in by and any(one.rpartition(".")[2] not in _UNTRACING for one in region.decorators)
         ):
             yield region
+    named = _given_by(own, by)
     for region in own.regions:
-        for call in region.calls:
-            is_compile = call.last == "compile" or "loss" in call.keywords or "metrics" in call.keywords
-            if _makes_function(call) or (by_keras and is_compile):
-                named.update(call.given)
-                if UNNAMED in call.given:
-                    yield region
-    if any(name != UNNAMED and name not in own.by_name for name in named):  # a variable, which may hold a function
-        named |= own.values
+        if any(UNNAMED in call.given for call in region.calls if _hands_over(call, by)):
+            yield region
     for name in own.by_name.keys() & named:
         yield from own.by_name[name]
+
+
+def _given_by(own: Sketch, by: frozenset[str]) -> set[str]:
+    """The names of what a file hands to TensorFlow, and of what its variables may hold that it hands over."""
+    named = {name for call in own.calls() if _hands_over(call, by) for name in call.given}
+    if any(name not in own.by_name for name in named):  # a variable, which may hold a function
+        named |= own.values
+    return named
+
+
+def _handed_over(look: Look, by: frozenset[str]) -> Iterator[str]:
+    """The names that may be ones of functions of other files which this one hands to TensorFlow."""
+    named = _given_by(look.own, by)
+    if named <= look.own.by_name.keys():
+        return
+    yield from named
+    for sketch in look.near:  # a dictionary of functions
+        if not named.isdisjoint(sketch.bound):
+            yield from sketch.values
+
+
+def _hands_over(call: SketchedCall, by: frozenset[str]) -> bool:
+    """Whether a call may give TensorFlow or Keras a function to trace."""
+    is_keras = call.last in ("compile", "Lambda") or not _GIVEN.isdisjoint(call.keywords)
+    return (_KERAS in by and is_keras) or (_FUNCTION in by and _makes_function(call))
 
 
 def _is_models(region: Region) -> bool:
@@ -120,20 +144,19 @@ def has_effects_while_traced(look: Look) -> bool:
     return any(
         not writes.isdisjoint(place.region.syntax)
         or any(call.is_method and call.last in CHANGES for call in place.region.calls)
-        for place in _traced(look, by_keras=False)
+        for place in _traced(look, by=_WITHOUT_KERAS)
     )
 
 
 def asks_values_while_traced(look: Look) -> bool:
-    """Whether what is traced may ask a tensor for its value."""
+    """Whether what is traced may ask a tensor for its value: what AutoGraph converts only where Keras traces it."""
+    if any(call.is_method and call.last in ("numpy", "item") for place in _traced(look) for call in place.region.calls):
+        return True
     decides = {ast.If, ast.IfExp, ast.For, ast.While}
     return any(
         not decides.isdisjoint(place.region.syntax)
-        or any(
-            call.name in ("float", "int", "bool", "range") or (call.is_method and call.last in ("numpy", "item"))
-            for call in place.region.calls
-        )
-        for place in _traced(look)
+        or any(call.name in ("float", "int", "bool", "range") for call in place.region.calls)
+        for place in _traced(look, by=frozenset([_KERAS]))
     )
 
 
@@ -156,7 +179,7 @@ def _creates(sketch: Sketch, call: SketchedCall) -> bool:
 
 def grows_list_while_traced(look: Look) -> bool:
     """Whether what is under `tf.function` appends to a list."""
-    return any(call.last == "append" for place in _traced(look, by_keras=False) for call in place.region.calls)
+    return any(call.last == "append" for place in _traced(look, by=_WITHOUT_KERAS) for call in place.region.calls)
 
 
 # What loops repeat.

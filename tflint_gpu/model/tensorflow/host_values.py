@@ -14,6 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.syntax import Expression, Node, iterable, method_name
+from tflint_gpu.model.tensorflow.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.model_classes import ModelClasses
 from tflint_gpu.model.tensorflow.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode, entry
@@ -25,7 +26,7 @@ ValueUse: TypeAlias = Literal["read", "number", "condition", "loop"]
 _READING = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int", "range")
 _FITTING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
-_KERAS_METHODS = frozenset(["call", "train_step", "test_step", "predict_step", "compute_loss"])
+_KERAS_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 _CONTAINERS = frozenset(
     (
         "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
@@ -62,12 +63,14 @@ class HostValues:
         tracing: Tracing,
         traced_code: TracedCode,
         model_classes: ModelClasses,
+        keras_functions: KerasFunctions,
     ) -> None:
         self.file = file
         self.inference = inference
         self.tracing = tracing
         self.traced_code = traced_code
         self.model_classes = model_classes
+        self.keras_functions = keras_functions
 
     def asked(self, *, converts: bool) -> Iterator[HostValue]:
         """The places in code that is surely traced.
@@ -93,23 +96,38 @@ class HostValues:
     # What is surely traced, and how.
 
     def _is_surely_traced(self, traced: Traced) -> bool:
-        """Whether a `tf.function` leads to it, or a method of Keras whose model this file fits."""
+        """Whether a `tf.function` leads to it, or a method or function of Keras whose model this file fits."""
         if not traced.keras:
             return True
         home, first = entry(traced)
         owner = home.tree.class_of(first) if isinstance(first, cst.FunctionDef) else None
-        return owner is not None and owner in self._fitted
+        if first in self.keras_functions.evaluated or owner in self.keras_functions.evaluated:
+            return True
+        return owner is not None and (owner in self._fitted or owner in self._called)
 
     @cached_property
     def _fitted(self) -> frozenset[Node]:
         """The classes of the layers and models that this file fits, or runs by Keras's own loops."""
         return self.model_classes.of_receivers(self.file.method_calls(*_FITTING))
 
+    @cached_property
+    def _called(self) -> frozenset[Node]:
+        """The classes of the layers and models that functions under `tf.function` surely call."""
+        calls = [
+            (traced.file, call)
+            for traced in self.traced_code.functions
+            if not traced.keras
+            for call in traced.function.calls
+            if call.args and not self.traced_code.runs_once(traced.file, call)
+            if not self.traced_code.may_be_left_out(traced, call)
+        ]
+        return self.model_classes.of_called(calls)
+
     def _is_taken_as_it_is(self, traced: Traced) -> bool:
         """Whether Keras alone traces it: under `tf.function` AutoGraph converts what it can."""
         _, first = entry(traced)
         is_method = isinstance(first, cst.FunctionDef) and first.name.value in _KERAS_METHODS
-        if not traced.keras or not is_method:
+        if not traced.keras or not (is_method or first in self.keras_functions.evaluated):
             return False
         passed = [(traced.file, traced.function.node)]
         passed += [(step.file, f) for step in traced.path if (f := step.file.tree.function(step.node)) is not None]
@@ -161,6 +179,9 @@ class HostValues:
         if isinstance(node, cst.Call):
             name = origin.file.name(node.func) or ""
             short = name.removeprefix("tf.compat.v1.").removeprefix("tf.")
+            assert traced.trace is not None
+            if traced.trace.tensors.gives_one(origin.file, node, origin.context):
+                return True
             return returns_tensor(name) and short not in _CONTAINERS
         assert traced.trace is not None
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:

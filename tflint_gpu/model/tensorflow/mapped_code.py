@@ -17,7 +17,7 @@ from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.tensorflow.counterparts import RAISES
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.execution import Execution, Step, Trace
+from tflint_gpu.model.tensorflow.execution import Entry, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -144,7 +144,7 @@ class MappedCode:
             tensors = Tensors(self.inference, self.kinds, function, seeds)
             context = Context(function.node, caller=callee.context, receiver=callee.receiver)
             step = Step(self.file, operation.func.attr, f"`{method}` is given this function")
-            yield Trace(function, context, tensors, f"the function of `{method}`", False, path=(step,))
+            yield Trace(function, context, tensors, Entry(f"the function of `{method}`"), (step,))
 
     def _function_given(self, operation: cst.Call, method: str) -> Expression | None:
         position = 1 if method in ("reduce", "scan") else 0
@@ -166,7 +166,7 @@ class MappedCode:
         """What cannot take an element that has no value yet, and prints that show one."""
         method = method_name(operation) or ""
         for trace in traces:
-            traced = Traced(trace.function, trace.entry, False, trace.path, trace, trace.context)
+            traced = Traced(trace.function, trace.start, trace.path, trace, trace.context)
             for call in trace.function.calls:
                 misuse, name, values = self._takes_value(trace.file, call)
                 if misuse is None or self.guards.keeps_tensors_out(trace.file, call) or not trace.holds_tensor(*values):

@@ -29,8 +29,11 @@ _ITEM = (
     rb"(?:\"[^\"\n]*\"|'[^'\n]*'|(?:tf\.)?keras\.(?:losses|metrics)\.\w+(?:\([^()]*\))?)"
     rb"(?=\s*[,)\]]|\s*#|\s*\Z)"
 )
-_NAMED = re.compile(rb"\b(loss|metrics)[ \t]*=[ \t]*(?:\[\s*(?:" + _ITEM + rb"\s*,?\s*)*\]|" + _ITEM + rb")?")
+_NAMED = re.compile(
+    rb"\b(loss|(?:weighted_)?metrics)[ \t]*=[ \t]*(?:\[\s*(?:" + _ITEM + rb"\s*,?\s*)*\]|" + _ITEM + rb")?"
+)
 _LOSS = re.compile(rb"\bloss[ \t]*=")
+_UNDER_KEY = re.compile(rb"""["'](?:loss|(?:weighted_)?metrics)["'][ \t]*:""")
 _EQUALS = re.compile(rb"(?<![=!<>])=(?!=)")
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _RANDOM = re.compile(rb"(?<!\w)random\Z")
@@ -44,12 +47,14 @@ _BEFORE, _BEHIND = 1000, 3000
 
 def gives_a_function(data: bytes) -> bool:
     """Whether something that Keras is given as a loss or metric may be a function of the file."""
+    if b"compile(" in data and b"**" in data and _UNDER_KEY.search(data) is not None:
+        return True
     if b"loss=" not in data and b"metrics=" not in data:
         return False
     for match in _NAMED.finditer(data):
         if match[0].rstrip().endswith(b"="):
             return True
-        if match[1] == b"metrics" and not _loss_is_named(data, match.start()):
+        if match[1] != b"loss" and not _loss_is_named(data, match.start()):
             return True
     return False
 

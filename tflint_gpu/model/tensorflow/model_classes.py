@@ -31,6 +31,18 @@ class ModelClasses:
         for call in calls:
             if isinstance(call.func, cst.Attribute) and self.kinds.is_model(self.file, call.func.value):
                 self._add(found, self.file, call.func.value, 0)
+        return self._with_parts(found)
+
+    def of_called(self, calls: Iterable[tuple[File, cst.Call]]) -> frozenset[Node]:
+        """The classes of the models and layers that are called, and of their layers."""
+        found: dict[Node, Class] = {}
+        for file, call in calls:
+            if self.kinds.is_surely(file, call.func, "model", "layer"):
+                self._add(found, file, call.func, 0)
+        return self._with_parts(found)
+
+    def _with_parts(self, found: dict[Node, Class]) -> frozenset[Node]:
+        """Some classes, and those from which they are derived, and of what they make."""
         for cls in (queue := list(found.values())):  # grows meanwhile
             made = (c for c in cls.file.tree.calls if cls.file.tree.within(c, cls.node))
             inner = (self.inference.definitions.class_named(cls.file, call.func) for call in made)

@@ -14,7 +14,8 @@ from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import ELEMENT, Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, method_name
-from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.tensorflow.kinds import Kind, Kinds
+from tflint_gpu.model.tensorflow.tapes import TAKES
 from tflint_gpu.model.tensorflow.tensor_functions import CONTAINER_METHODS, STATIC_ATTRIBUTES, returns_tensor
 
 
@@ -40,6 +41,7 @@ _LITERALS = (
 _HOST_BUILTINS = frozenset("len int float str bool isinstance hasattr callable range type id".split())
 _COMBINING_BUILTINS = frozenset(["zip", "enumerate", "dict"])
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+_LOSS_METHODS = frozenset(["compute_loss", "compiled_loss"])
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 
 
@@ -203,6 +205,10 @@ class Tensors:
             return Carry.TENSOR if self.function is not None else self._symbolic(file, call, context)
         if self._returns_of_call(file, call, context) is Carry.TENSOR:
             return Carry.TENSOR
+        if self.function is not None and (
+            self.gives_one(file, call, context) or self._is_gradient(file, call, context)
+        ):
+            return Carry.TENSOR
         if isinstance(call.func, cst.Attribute):
             held = self._expression(file, call.func.value, context)
             if held is Carry.TENSOR and call.func.attr.value in CONTAINER_METHODS:
@@ -212,6 +218,44 @@ class Tensors:
             if held is Carry.HOST:
                 return Carry.HOST
         return Carry.UNKNOWN
+
+    def gives_one(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """Whether a call surely gives one tensor: of a loss object, `self.compute_loss(...)`, `metric.result()`."""
+        func = call.func
+        if self._is_keras_own(file, func, context, "loss"):
+            return bool(call.args)
+        if not isinstance(func, cst.Attribute):
+            return False
+        if func.attr.value == "result":
+            return not call.args and self._is_keras_own(file, func.value, context, "metric")
+        if func.attr.value not in _LOSS_METHODS:
+            return False
+        owner = self.inference.definitions.self_class(file, func.value)
+        return (
+            owner is not None
+            and "model" in self.kinds.of_class(owner)
+            and self.inference.definitions.method(owner, func.attr.value) is None
+        )
+
+    def _is_keras_own(self, file: File, expr: Expression, context: Context | None, *kinds: Kind) -> bool:
+        """Whether an expression is surely an object of Keras's own of some kinds, and none of the project."""
+
+        def is_keras_own(origin: Origin) -> bool:
+            return (
+                origin.call is not None
+                and self.kinds.of(origin) in kinds
+                and self.inference.instance_class(origin) is None
+            )
+
+        return self.inference.surely(file, expr, is_keras_own, context)
+
+    def _is_gradient(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """Whether a call takes gradients from a tape."""
+        if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
+            return False
+        return self.inference.surely(
+            file, call.func.value, lambda o: o.made_by in ("tf.GradientTape", "tf.compat.v1.GradientTape"), context
+        )
 
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
@@ -233,14 +277,7 @@ class Tensors:
         if own is not None and self.kinds.of_class(own) & {"layer", "model"}:  # `self(x)` in `train_step`
             return self.inference.definitions.method(own, "__call__") is None
 
-        def is_keras_own(origin: Origin) -> bool:
-            return (
-                origin.call is not None
-                and self.kinds.of(origin) in ("layer", "model")
-                and (self.inference.instance_class(origin) is None)
-            )
-
-        return self.inference.surely(file, func, is_keras_own, context)
+        return self._is_keras_own(file, func, context, "layer", "model")
 
     def _returns_of_call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
         """What the `call` method of a layer of the project returns."""

@@ -15,9 +15,9 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
-from tflint_gpu.model.python.syntax import Expression, Node, argument
+from tflint_gpu.model.python.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Execution, Step, Trace
+from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Entry, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
@@ -27,6 +27,7 @@ _PATH_LIMIT = 6
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
+_DEBUGGING = re.compile("debug", re.IGNORECASE)
 _ASKS_FOR_TRACING = re.compile(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
 _UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
 
@@ -36,16 +37,14 @@ class Traced:
     """A function that runs only while TensorFlow traces what leads to it.
 
     Arguments:
-        entry: what is traced, in words, as `Trace` has it.
-        keras: whether Keras traces it, not `tf.function` itself.
+        start: what is traced.
         path: the steps from what is traced to this function.
         trace: which expressions carry tensors, where that is known.
         context: the call that leads to it.
     """
 
     function: Function
-    entry: str
-    keras: bool
+    start: Entry
     path: tuple[Step, ...] = ()
     trace: Trace | None = None
     context: Context | None = None
@@ -54,6 +53,21 @@ class Traced:
     def file(self) -> File:
         """The file of the function."""
         return self.function.file
+
+    @property
+    def entry(self) -> str:
+        """What is traced, in words."""
+        return self.start.text
+
+    @property
+    def keras(self) -> bool:
+        """Whether Keras traces it, not `tf.function` itself."""
+        return bool(self.start.occasions)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All that leads to the function, with the place where Keras is given what it traces."""
+        return (*self.start.given, *self.path)
 
 
 def entry(traced: Traced) -> tuple[File, Node | None]:
@@ -195,18 +209,57 @@ class TracedCode:
     @cached_property
     def runs_eagerly(self) -> bool:
         """Whether the file has Keras run models eagerly."""
-        if any(self.constants.keyword(self.file, c, "run_eagerly") is True for c in self.file.method_calls("compile")):
+        file = self.file
+        compiled = [call for call in file.method_calls("compile") if self._is_in_force(file, call)]
+        if any(self.constants.keyword(file, call, "run_eagerly") is True for call in compiled):
             return True
         return any(
-            assignment.target.attr.value == "run_eagerly" and self.constants.of(self.file, assignment.value) is True
-            for assignment in self.file.tree.attribute_assignments
+            assignment.target.attr.value == "run_eagerly"
+            and self.constants.of(file, assignment.value) is True
+            and self._is_in_force(file, assignment.target)
+            for assignment in file.tree.attribute_assignments
         )
 
     @cached_property
     def functions_run_eagerly(self) -> bool:
-        """Whether the file switches all tracing off."""
-        switches = (argument(call, 0, "run_eagerly") for call in self.file.calls(*_EAGER_SWITCHES))
-        return any(self.constants.of(self.file, value) is True for value in switches)
+        """Whether the file, or one that it imports, switches all tracing off."""
+        return any(
+            self.constants.of(file, argument(call, 0, "run_eagerly")) is True
+            and self._is_in_force(file, call)
+            and (file is self.file or self._runs_when_imported(file, call))
+            for file in self.inference.files_with("run_functions_eagerly", self.file)
+            for call in file.calls(*_EAGER_SWITCHES)
+        )
+
+    def _runs_when_imported(self, file: File, node: Node) -> bool:
+        if any(asks_for_main(test) for test in self.guards.conditions(file, node)):
+            return False
+        return self.guards.surely_runs(file, node)
+
+    @cached_property
+    def may_run_eagerly(self) -> bool:
+        """Whether some switch in the file, or in what it imports, may turn tracing off for more than debugging."""
+        files = self.inference.files_with("_eagerly", self.file)
+        return any(
+            self._may_be_on(file, value) and self._is_in_force(file, value)
+            for file in files
+            if "_eagerly" in file.source.text
+            for value in _eager_settings(file)
+        )
+
+    def _may_be_on(self, file: File, setting: Expression) -> bool:
+        value = self.constants.of(file, setting)
+        if value is UNKNOWN:
+            return _DEBUGGING.search(spelling(setting)) is None
+        return bool(value)
+
+    def _is_in_force(self, file: File, switch: Node) -> bool:
+        """Whether a program may come to a switch without being asked to debug."""
+        for test, needed in self.guards.choices(file, switch):
+            value = self.constants.of(file, test)
+            if _DEBUGGING.search(spelling(test)) is not None if value is UNKNOWN else bool(value) is not needed:
+                return False
+        return True
 
     def _given_away(self, file: File, methods: frozenset[str]) -> frozenset[Node]:
         """The functions of a file that go to some methods, or to the host, there."""
@@ -232,11 +285,11 @@ class TracedCode:
             for callee in callees if all(self._may_be_entered(one.function) for one in callees) else ():
                 step = Step(file, call, f"called from `{traced.function.name}`")
                 inside = self.inference.enter(file, call, traced.context, callee)
-                yield Traced(callee.function, traced.entry, traced.keras, (*traced.path, step), None, inside)
+                yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
             if file.name(call.func) in _BRANCHING:
                 for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):
                     step = Step(file, call, f"passed on by `{traced.function.name}`")
-                    yield Traced(callee.function, traced.entry, traced.keras, (*traced.path, step))
+                    yield Traced(callee.function, traced.start, (*traced.path, step))
 
     def _may_be_entered(self, function: Function) -> bool:
         """Whether the code that a call runs is certainly this: a layer's own `call` is traced for itself."""
@@ -247,8 +300,24 @@ class TracedCode:
         return not any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
 
 
+def _eager_settings(file: File) -> Iterator[Expression]:
+    """What a file gives to switches that make eager what TensorFlow would trace."""
+    for name in _EAGER_SWITCHES:
+        for call in file.calls_ending_with(name.rpartition(".")[2]):
+            yield from (arg.value for arg in call.args[:1])
+    for call in file.tree.calls:
+        yield from (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "run_eagerly")
+    for assignment in file.tree.attribute_assignments:
+        if assignment.target.attr.value == "run_eagerly":
+            yield assignment.value
+    for text in file.tree.nodes(cst.SimpleString):
+        if text.evaluated_value == "run_eagerly":  # elsewhere than in a dictionary it says nothing of the value
+            element = file.tree.parents[text]
+            yield element.value if isinstance(element, cst.DictElement) and element.key is text else text
+
+
 def _started(trace: Trace) -> Traced:
-    return Traced(trace.function, trace.entry, trace.keras, trace.path, trace, trace.context)
+    return Traced(trace.function, trace.start, trace.path, trace, trace.context)
 
 
 def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
