@@ -92,9 +92,9 @@ class SequentialMap(Rule):
             for index, operation in enumerate(chain.operations):
                 if operation.call in seen or any(o.name == "cache" for o in chain.operations[index:]):
                     continue
-                seen.add(operation.call)
-                found = _finding(model, operation)
+                found = _finding(model, operation)  # another way to the same call may switch its function's work off
                 if found is not None:
+                    seen.add(operation.call)
                     yield found
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -143,8 +143,7 @@ def _frozen(
     made = chain.made
     if made is None or made.name not in SHUFFLING_LOADERS:
         return None
-    is_on = argument(made.call, -1, "shuffle") is None or made.argument(-1, "shuffle") is True
-    return (made, Note(made.file, made.place, "it shuffles by default")) if is_on else None
+    return (made, Note(made.file, made.place, "it shuffles by default")) if chain.is_shuffled_by_source else None
 
 
 def _has_epochs(model: Model, item: Consumption, cache: Operation, behind: tuple[Operation, ...]) -> bool:

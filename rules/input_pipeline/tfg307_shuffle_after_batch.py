@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument
 from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING
 from tflint_gpu.model.tensorflow.first_looks import has_datasets
 from tflint_gpu.model.tensorflow.marks import shuffles
@@ -25,8 +24,8 @@ class ShuffleAfterBatch(Rule):
     Why: behind `batch` the elements that `shuffle` sees are whole batches. It changes their order and
     mixes nothing: samples that follow each other in the data share a batch in every epoch. The buffer
     counts batches too, so `shuffle(1000)` may hold 1000 of them. Data that is shuffled before it is
-    batched, or whose source may be in random order (a generator, listed files, an interleave, a
-    loader that shuffles by itself), is not reported, nor are batches of one, batches that are taken
+    batched, or whose source may be in random order (a generator, files listed without `shuffle=False`, an interleave,
+    a loader that shuffles by itself), is not reported, nor are batches of one, batches that are taken
     apart or batched again later (sequences, windows), and data that is not trained on.
 
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
@@ -79,7 +78,6 @@ _WORKLOAD = Workload(
     """,
     changes=((".batch(8).shuffle(8)", ".shuffle(64).batch(8)"),),
 )
-_OPAQUE_SOURCES = ("from_generator", "list_files", "sample_from_datasets", "choose_from_datasets", "RandomDataset")
 
 
 def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding:
@@ -119,12 +117,11 @@ def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
 
 def _is_in_order(chain: Chain) -> bool:
     """Whether the source surely gives its elements in the same order every time."""
-    if chain.made is None or chain.made.name in _OPAQUE_SOURCES:
+    if chain.made is None or chain.is_shuffled_by_source is not False:
         return False
     made = chain.made
     if any(isinstance(parent, cst.For | cst.While) for parent in made.file.tree.ancestors(made.call)):
         return False  # made anew for each epoch, perhaps of other data
-    shuffles = any(argument(made.call, -1, name) is not None for name in ("shuffle", "shuffle_files"))
-    return not shuffles and all(
+    return all(
         _is_in_order(joined) and not any(o.name == "shuffle" for o in joined.operations) for joined in chain.inputs
     )

@@ -82,7 +82,41 @@ RETURN = {
     "returned": ("def f():\n    return a()\nreveal(f())", "a()"),
     "what this call passes": ("def f(x):\n    return x\ny = f(a())\nreveal(f(b()))", "b()"),
     "through two functions": ("def f(x):\n    return g(x)\ndef g(y):\n    return y\nf(a())\nreveal(f(b()))", "b()"),
-    "each way out": ("def f(c):\n    if c:\n        return a()\n    return b()\nreveal(f(1))", "a() | b()"),
+    "each way out": ("def f(c):\n    if c:\n        return a()\n    return b()\nreveal(f(z()))", "a() | b()"),
+    "the one way out": ("def f(c):\n    if c:\n        return a()\n    return b()\nreveal(f(1))", "a()"),
+    "behind the ways out": (
+        "def f(c):\n    if c == 1:\n        return a()\n    elif c == 2:\n        return b()\n    return c()\nreveal(f(3))",
+        "c()",
+    ),
+    "the one branch": (
+        "def f(c=False):\n    if c:\n        x = a()\n    else:\n        x = b()\n    return x\nreveal(f())",
+        "b()",
+    ),
+    "a branch that covers": (
+        "def f(c):\n    x = a()\n    if c:\n        x = b()\n    return x\nreveal(f(c=True))",
+        "b()",
+    ),
+    "a branch that a loop changes": (
+        "def f(c):\n    x = a()\n    for _ in n():\n        if c:\n            x = b()\n        c = True\n    return x\n"
+        "reveal(f(False))",
+        "a() | b()",
+    ),
+    "one side": ("def f(c):\n    return a() if not c else b()\nreveal(f(1))", "b()"),
+    "the side without None": ("def f(c=None):\n    return a() if c is None else b()\nreveal(f())", "a()"),
+    "a list that is filled": (
+        "def f(c):\n    c.append(1)\n    if c:\n        return a()\n    return b()\nreveal(f([]))",
+        "a() | b()",
+    ),
+    "an attribute's branch": (
+        "class T:\n    def __init__(self, c):\n        self.c = c\n"
+        "    def f(self):\n        return a() if self.c else b()\nreveal(T(True).f())",
+        "a()",
+    ),
+    "an attribute set from outside": (
+        "class T:\n    def __init__(self, c):\n        self.c = c\n"
+        "    def f(self):\n        return a() if self.c else b()\nt = T(True)\nt.c = False\nreveal(t.f())",
+        "a() | b()",
+    ),
     "lambda": ("f = lambda x: x\nreveal(f(a()))", "a()"),
     "nested return": ("def f():\n    return a(), (b(), c())\nreveal(f()[1][0])", "b()"),
     "decorator that keeps it": ("import functools\n@functools.lru_cache\ndef f():\n    return a()\nreveal(f())", "a()"),

@@ -77,12 +77,21 @@ WELL_PLACED = {
 }
 OFF = "options.experimental_optimization.apply_default_optimizations = False\n"
 NO_INJECTION = "options.experimental_optimization.inject_prefetch = False\n"
+MADE = """
+def make(ds, training=True):
+    ds = ds.map(f).batch(8)
+    if training:
+        ds = ds.prefetch(1)
+    return ds
+"""
 MISSING = {
+    "the branch without it": OFF + MADE + "model.fit(make(source.with_options(options), False))",
     "defaults off": OFF + "model.fit(source.map(f).batch(8).with_options(options))",
     "generator without injection": NO_INJECTION
     + "model.fit(tf.data.Dataset.from_generator(g, output_types=tf.int32).with_options(options).batch(8))",
 }
 NOT_MISSING = {
+    "the branch with it": OFF + MADE + "model.fit(make(source.with_options(options)))",
     "default options": "model.fit(source.map(f).batch(8))",
     "prefetched": OFF + "model.fit(source.map(f).batch(8).with_options(options).prefetch(1))",
     "options of another dataset": OFF + "other = source.with_options(options)\nmodel.fit(source.map(f).batch(8))",

@@ -59,6 +59,9 @@ SEQUENTIAL = {
     "returned only": "def make():\n    return rows.map(flip).batch(8).prefetch(1)",
     "dictionary of datasets": "ds = tfds.load('cifar10', as_supervised=True)\n"
     "ds['train'] = ds['train'].map(lambda x, y: (flip(x), y)).batch(8)",
+    "switched off on another way": "def make(ds, training):\n"
+    "    def prep(x):\n        return tf.image.random_flip_up_down(x) if training else x\n    return ds.map(prep).batch(8)\n"
+    "model.fit(make(rows, False))\nmodel.fit(make(rows, True))",
 }
 SILENT = {
     "parallel": "model.fit(rows.map(flip, num_parallel_calls=tf.data.AUTOTUNE).batch(32))",

@@ -23,7 +23,17 @@ def step(x, y):
     grads = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(grads, model.trainable_variables))
 """
+MADE = """
+def make(x, augmented=False, cached=False):
+    ds = tf.data.Dataset.from_tensor_slices((x, x))
+    if augmented:
+        ds = ds.map(augment)
+    if cached:
+        ds = ds.cache()
+    return ds.batch(32)
+"""
 FOUND = {
+    "both by flags": MADE + "model.fit(make(x, augmented=True, cached=True), epochs=9)",
     "random map": "model.fit(source.map(augment).cache().batch(8), epochs=9)",
     "random map, shuffled behind": "model.fit(source.map(augment).cache().shuffle(99).batch(8), epochs=9)",
     "lambda": "model.fit(source.map(lambda a, b: (a + tf.random.normal([3]), b)).cache().batch(8), epochs=E)",
@@ -55,6 +65,8 @@ FOUND = {
     "ds = source.map(augment).cache().batch(8)\nfor _ in range(9):\n    epoch(ds)",
 }
 SILENT = {
+    "either by flags": MADE + "train = make(x, augmented=True)\nval = make(x, cached=True)\n"
+    "model.fit(train, validation_data=val, epochs=9)\nmodel.fit(make(x, cached=True), epochs=9)",
     "cache first": "model.fit(source.cache().shuffle(99).map(augment).batch(8), epochs=9)",
     "deterministic map": "model.fit(source.map(lambda a, b: (a / 255, b)).cache().shuffle(9).batch(8), epochs=9)",
     "no cache": "model.fit(source.shuffle(99).map(augment).batch(8), epochs=9)",

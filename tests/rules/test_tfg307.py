@@ -36,6 +36,12 @@ FOUND = {
     "model.fit(train, validation_data=val)",
     "zipped": "model.fit(tf.data.Dataset.zip((source, source)).batch(4).shuffle(9))",
     "records": "model.fit(tf.data.TFRecordDataset(path).map(parse).batch(4).shuffle(9))",
+    "listed files in order": "model.fit(tf.data.Dataset.list_files('*.png', shuffle=False).map(f).batch(4).shuffle(9))",
+    "listed files, told by place": "model.fit(tf.data.Dataset.list_files('*.png', False).map(f).batch(4).shuffle(9))",
+    "a loader told not to": "model.fit(tf.keras.utils.image_dataset_from_directory("
+    "'d', batch_size=None, shuffle=False).batch(4).shuffle(9))",
+    "files in order": "import tensorflow_datasets as tfds\n"
+    "model.fit(tfds.load('mnist', split='train', shuffle_files=False).batch(4).shuffle(9))",
     "cached": "model.fit(source.batch(4).cache().shuffle(9), epochs=5)",
 }
 SILENT = {
@@ -47,6 +53,12 @@ SILENT = {
     "windows": "model.fit(source.window(5).flat_map(lambda w: w.batch(5)).shuffle(100).batch(4))",
     "shuffles of each file": "model.fit(tf.data.Dataset.range(9).interleave(lambda i: read(i).shuffle(9)).batch(4).shuffle(9))",
     "listed files": "model.fit(tf.data.Dataset.list_files('*.png').map(f).batch(4).shuffle(9))",
+    "listed files, shuffled or not": "model.fit(tf.data.Dataset.list_files('*.png', shuffle=s).map(f).batch(4).shuffle(9))",
+    "listed files, by default": "model.fit(tf.data.Dataset.list_files('*', shuffle=None).map(f).batch(4).shuffle(9))",
+    "listed files, with settings": "model.fit(tf.data.Dataset.list_files('*.png', **how).map(f).batch(4).shuffle(9))",
+    "unbatched loader": "model.fit(tf.keras.utils.image_dataset_from_directory('d', batch_size=None).batch(4).shuffle(9))",
+    "a loader that may shuffle": "model.fit(tf.keras.utils.image_dataset_from_directory("
+    "'d', batch_size=None, shuffle=s).batch(4).shuffle(9))",
     "generator": "model.fit(tf.data.Dataset.from_generator(g, output_types=tf.int32).batch(4).shuffle(9))",
     "loader": "model.fit(tf.keras.utils.image_dataset_from_directory('d').cache().shuffle(9), epochs=3)",
     "shuffled files": "import tensorflow_datasets as tfds\n"

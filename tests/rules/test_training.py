@@ -22,7 +22,39 @@ STEP = """
     optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
 """
 
+OF_MODE = """
+def make(x, training=True):
+    ds = tf.data.Dataset.from_tensor_slices(x)
+    if training:
+        ds = ds.shuffle(100).batch(32)
+    else:
+        ds = ds.batch(1)
+    return ds
+"""
+OF_SPLIT = """
+def make(x, split):
+    ds = tf.data.Dataset.from_tensor_slices(x)
+    if split == "test":
+        return ds.batch(1)
+    elif split == "val":
+        return ds.batch(1)
+    return ds.batch(32)
+"""
+OF_OBJECT = """
+class Data:
+    def __init__(self, x, training):
+        self.x = x
+        self.training = training
+    def make(self):
+        ds = tf.data.Dataset.from_tensor_slices(self.x)
+        return ds.batch(32) if self.training else ds.batch(1)
+"""
 BATCH_OF_ONE = {
+    "the branch for validation": OF_MODE + "model.fit(make(x, False))",
+    "a branch that is not known": OF_MODE + "import sys\nmodel.fit(make(x, len(sys.argv) > 1))",
+    "one of two modes": OF_MODE + "for mode in (True, False):\n    model.fit(make(x, mode))",
+    "the branch of an object": OF_OBJECT + "model.fit(Data(x, False).make())",
+    "an object whose mode is set": OF_OBJECT + "data = Data(x, True)\ndata.training = False\nmodel.fit(data.make())",
     "literal": "model.fit(x, y, batch_size=1)",
     "positional": "model.fit(x, y, 1)",
     "module constant": "BATCH = 1\nmodel.fit(x, y, batch_size=BATCH)",
@@ -77,6 +109,14 @@ BATCH_OF_ONE = {
     "    model.train_on_batch(row, b)",
 }
 NOT_A_BATCH_OF_ONE = {
+    "the branch for training": OF_MODE + "model.fit(make(x, True), validation_data=make(y, False))",
+    "the branch by default": OF_MODE + "model.fit(make(x), validation_data=make(y, training=False))",
+    "the split for training": OF_SPLIT + "model.fit(make(x, 'train'), validation_data=make(y, 'val'))",
+    "the object for training": OF_OBJECT + "model.fit(Data(x, True).make(), validation_data=Data(y, False).make())",
+    "the attribute for training": "class Data:\n    def __init__(self, x, training):\n"
+    "        self.ds = tf.data.Dataset.from_tensor_slices(x)\n        if training:\n            self.ds = self.ds.batch(32)\n"
+    "        else:\n            self.ds = self.ds.batch(1)\n"
+    "model.fit(Data(x, True).ds, validation_data=Data(y, False).ds)",
     "another backend": "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nmodel.fit(x, y, batch_size=1)",
     "other size": "model.fit(x, y, batch_size=32)",
     "reassigned": "bs = 1\nbs = 16\nmodel.fit(x, y, batch_size=bs)",

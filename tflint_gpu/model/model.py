@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tflint_gpu.model.parts import Part
-from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.library import Library
 from tflint_gpu.model.tensorflow.guards import Guards
@@ -240,7 +239,7 @@ class Model:
         self.file = file
         self.project = project
         self.inference = Inference(project, LIBRARY, file)
-        self.constants = Constants(self.inference)
+        self.constants = self.inference.constants
         self.kinds = Kinds(self.inference, self.constants)
         self.guards = Guards(self.inference)
 

@@ -22,9 +22,16 @@ class Asking(Protocol):
     project: Project
     definitions: Definitions
     library: Library
+    bounds_met: set[str]
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
         """Where a value comes from."""
+
+    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
+        """Whether a test surely holds, or surely does not; None where that is not known."""
+
+    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
+        """Whether a test that is known in a context keeps a place from being reached."""
 
     def key(self, file: File, expr: Expression, context: Context | None) -> Key:
         """The constant by which an item is asked for; None where it may be any."""

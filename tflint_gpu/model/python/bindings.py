@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import libcst as cst
 
@@ -22,7 +23,8 @@ def of_name(asking: Asking, file: File, expr: cst.Name, context: Context | None)
     if dotted is not None and is_library(dotted):
         yield Origin(file, expr)
         return
-    bindings = file.flow.lookup(expr.value, expr)
+    decide = partial(_decided, asking, file, context) if context is not None else None
+    bindings = file.flow.lookup(expr.value, expr, decide) or file.flow.lookup(expr.value, expr)
     if not bindings:
         found = defined(asking, file, dotted, expr) if dotted is not None else None
         definition = found or asking.project.starred(file, expr.value)
@@ -32,6 +34,10 @@ def of_name(asking: Asking, file: File, expr: cst.Name, context: Context | None)
             yield Origin(file, expr)
     for binding in bindings:
         yield from of_binding(asking, file, binding, expr, context)
+
+
+def _decided(asking: Asking, file: File, context: Context, branch: cst.If) -> bool | None:
+    return asking.holds(file, branch.test, context)
 
 
 def of_binding(

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import libcst as cst
 
+from tflint_gpu.model.python.asking import Asking
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Expression, Node, method_name
@@ -45,7 +45,7 @@ class Constants:
         inference: follows names, parameters and containers to the literals.
     """
 
-    def __init__(self, inference: Inference) -> None:
+    def __init__(self, inference: Asking) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
         self._known: dict[tuple[Node, Context | None], Any] = {}

@@ -264,6 +264,8 @@ def _of_instance(asking: Asking, origin: Origin, cls: Class, name: str) -> Origi
         context = None
         if function is not None:
             context = asking.constructed(origin, definitions.function(assigned.file, function))
+            if context.call is not None and asking.is_switched_off(assigned.file, assigned.node, context):
+                continue
         if isinstance(assigned.node, cst.AugAssign):
             found.append(Origin(assigned.file, assigned.node))
             continue

@@ -12,6 +12,7 @@ from typing import TypeVar
 import libcst as cst
 
 from tflint_gpu.diagnostics import Location
+from tflint_gpu.model.python.branches import Branches
 from tflint_gpu.model.python.flow import Flow
 from tflint_gpu.model.python.imports import Imports
 from tflint_gpu.model.python.indentation import OriginalOffsets, expand_indentation
@@ -45,6 +46,7 @@ class File:
         self._python = python
         self.tree = Tree(module)
         self.flow = Flow(self.tree)
+        self.branches = Branches(self.tree)
         self.names = Names(self.tree, self.flow, re_exported)
 
     @classmethod
@@ -263,6 +265,20 @@ class File:
         if isinstance(function, cst.Lambda):
             return [function.body]
         return [r.value for r in self.returns_of.get(function, ()) if r.value is not None]
+
+    def calls_itself(self, function: FunctionNode) -> bool:
+        """Whether a function calls one of its own name."""
+        name = function.name.value if isinstance(function, cst.FunctionDef) else None
+        calls = self.calls_ending_with(name) if name is not None else ()
+        return any(self.tree.within(call, function) for call in calls)
+
+    @cached_property
+    def set_from_outside(self) -> frozenset[str]:
+        """The attributes that some code sets on another object than `self`: `data.training = False`."""
+        targets = (assignment.target for assignment in self.tree.attribute_assignments)
+        return frozenset(
+            t.attr.value for t in targets if not (isinstance(t.value, cst.Name) and t.value.value == "self")
+        )
 
     @cached_property
     def calls_given(self) -> dict[str, list[cst.Call]]:

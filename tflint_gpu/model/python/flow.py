@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -16,6 +17,9 @@ _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _LEFT_EARLY = (cst.For, cst.While, cst.Try, cst.TryStar)
 """Their bodies may end anywhere, by `break` or an exception, and the code behind them goes on."""
 _EXITS = (cst.Return, cst.Raise)
+
+Decide: TypeAlias = Callable[[cst.If], bool | None]
+"""What the test of an `if` is known to be; None where it is not."""
 
 
 class _Sorted:
@@ -44,10 +48,13 @@ class Flow:
         self._loops: dict[Node, Node | None] = {}
         self._sorted: dict[tuple[Node, str], _Sorted] = {}
 
-    def lookup(self, name: str, at: Node) -> list[Binding]:
+    def lookup(self, name: str, at: Node, decide: Decide | None = None) -> list[Binding]:
         """The bindings of `name` that may hold when `at` is evaluated, nearest first.
 
         Empty when the name is bound nowhere in the file (a builtin, or brought by a star import).
+
+        Arguments:
+            decide: tells which way some of the ifs surely go.
         """
         scope: Scope | None = self.tree.scope(at)
         first = True
@@ -57,7 +64,7 @@ class Flow:
             if visible and name in scope.bindings and scope.outer_names.get(name) is None:
                 if scope.kind == "comprehension":
                     return [b for b in scope.bindings[name] if not self._in_first_iterable(b, at)] or []
-                return self._reaching(scope, name, at if first else place, direct=first)
+                return self._reaching(scope, name, at if first else place, first, decide)
             if scope.kind in ("function", "class"):
                 place, first = scope.node, False
             scope = scope.parent
@@ -66,7 +73,7 @@ class Flow:
     def _in_first_iterable(self, binding: Binding, at: Node) -> bool:
         return binding.value is not None and self.tree.within(at, binding.value)
 
-    def _reaching(self, scope: Scope, name: str, at: Node, direct: bool) -> list[Binding]:
+    def _reaching(self, scope: Scope, name: str, at: Node, direct: bool, decide: Decide | None) -> list[Binding]:
         """Bindings in `scope` that reach `at`; not `direct`: `at` is an inner function, run later."""
         bindings = scope.bindings[name]
         if len(bindings) == 1 or at not in self.tree.order:  # annotations are not traversed
@@ -75,13 +82,15 @@ class Flow:
             self._sorted[scope.node, name] = _Sorted([self._position(binding) for binding in bindings], bindings)
         known = self._sorted[scope.node, name]
         order = self.tree.order
-        found = self._walk_back(bindings, known.before(order[at]), at)
+        found = self._walk_back(bindings, known.before(order[at]), at, decide)
         if not direct:
             found += [b for b in bindings if b not in found and order.get(b.node, 0) > order[at]]
         found += [b for b in known.remote if b not in found]
         return found
 
-    def _walk_back(self, bindings: list[Binding], before: Iterator[Binding], at: Node) -> list[Binding]:
+    def _walk_back(
+        self, bindings: list[Binding], before: Iterator[Binding], at: Node, decide: Decide | None
+    ) -> list[Binding]:
         tree = self.tree
         around = {at, *tree.ancestors(at)}
         found: list[Binding] = []
@@ -94,11 +103,13 @@ class Flow:
             block = self._block(binding)
             if self._excluded(block, around) or self._is_rebound(block, covered, around):
                 continue
+            if decide is not None and self._is_switched_off(block, around, decide):
+                continue
             if binding.kind == "for" and binding.node not in around:
                 found.append(binding)  # a loop may run no turn: what was before may still hold
                 continue
             found.append(binding)
-            if block in around or self._cover(block, covered, around):
+            if block in around or self._cover(block, covered, around, decide):
                 dominator = binding
                 break
         if loop is not None and not (dominator is not None and tree.within(dominator.node, loop)):
@@ -167,16 +178,22 @@ class Flow:
             inner = tree.parents.get(inner)
         return found
 
-    def _cover(self, block: Node, covered: set[Node], around: set[Node]) -> bool:
+    def _is_switched_off(self, block: Node, around: set[Node], decide: Decide) -> bool:
+        """Whether an `if` between `block` and what is around the place surely goes the other way."""
+        inner = block
+        while inner not in around and not isinstance(inner, cst.Module):
+            parent = self.tree.parents[inner]
+            if isinstance(parent, cst.If) and decide(parent) is (inner is not parent.body):
+                return True
+            inner = parent
+        return False
+
+    def _cover(self, block: Node, covered: set[Node], around: set[Node], decide: Decide | None) -> bool:
         """Note that `block` binds; true once all branches of an `if` that precedes the place do."""
         covered.add(block)
         branch = self.tree.parents.get(block)
         while isinstance(branch, cst.If):
-            other = branch.orelse
-            if other is None:
-                return False
-            ways = [branch.body, other.body if isinstance(other, cst.Else) else other]
-            if not all(way in covered or exits(way) for way in ways):
+            if not all(way is not None and (way in covered or exits(way)) for way in _ways(branch, decide)):
                 return False
             covered.add(branch)
             parent = self.tree.parents.get(branch)
@@ -229,6 +246,15 @@ def exits(block: Node) -> bool:
         name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
         return name in ("exit", "_exit", "quit", "abort")
     return isinstance(last, _EXITS)
+
+
+def _ways(branch: cst.If, decide: Decide | None) -> list[Node | None]:
+    """The ways that an `if` may go; None for the one past it."""
+    taken = decide(branch) if decide is not None else None
+    other = branch.orelse.body if isinstance(branch.orelse, cst.Else) else branch.orelse
+    if taken is None:
+        return [branch.body, other]
+    return [branch.body if taken else other]
 
 
 def _other_branch(branch: cst.If, inner: Node, around: set[Node]) -> bool:

@@ -23,9 +23,12 @@ import libcst as cst
 from tflint_gpu.model.python import call_sites, contents, inheritance, results
 from tflint_gpu.model.python.bindings import defined, of_binding, of_name
 from tflint_gpu.model.python.calls import Bound, Callee, arguments, handed_on
+from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Class, Definitions, Function
 from tflint_gpu.model.python.library import Library, is_library, wraps
+from tflint_gpu.model.python.operators import decided, is_negation
 from tflint_gpu.model.python.origins import Context, Key, Origin, Origins
 from tflint_gpu.model.python.passing import passed_on
 from tflint_gpu.model.python.project import Project
@@ -59,7 +62,10 @@ class Inference:
         self._contents: dict[tuple[Origin, str, Key], Origins] = {}
         self._subclasses: dict[Node, tuple[Class, ...]] = {}
         self._around: dict[Node, frozenset[Node]] = {}
+        self._held: dict[tuple[Node, Context | None], bool | None] = {}
         self._depth = 0
+        self._cycles = 0
+        self.constants = Constants(self)
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
         """The places that an expression's value may come from; never more than a few, and at least one.
@@ -84,6 +90,8 @@ class Inference:
             finally:
                 self._depth -= 1
             self._known[key] = known
+        elif not known:
+            self._cycles += 1
         return known
 
     def _distinct(self, file: File, found: Iterable[Origin]) -> Origins:
@@ -110,11 +118,46 @@ class Inference:
         origins = [origin for origin in self.of(file, expr, context) if not origin.is_none]
         return bool(origins) and all(holds(origin) for origin in origins)
 
+    # Branches.
+
+    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
+        """Whether a test surely holds, or surely does not; None where that is not known."""
+        if isinstance(test, cst.BooleanOperation) or is_negation(test):
+            return decided(test, lambda one: self.holds(file, one, context))
+        if context is not None:
+            context = self._relevant(file, test, context)
+        key = (test, context)
+        if key not in self._held:
+            self._held[key] = None  # in work: what rests on itself is not known
+            cycles = self._cycles
+            value = self._truth(file, test, context)
+            if cycles == self._cycles:  # else it has not seen all values
+                self._held[key] = value
+        return self._held[key]
+
+    def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
+        if context is not None and file.calls_itself(context.function):
+            return None  # with other arguments
+        if any(isinstance(one, cst.Attribute) and one.attr.value in file.set_from_outside for one in walk(test)):
+            return None
+        compared = _compared_with_none(test)
+        value = self.constants.of(file, test if compared is None else compared[0], context)
+        if value is not None and not isinstance(value, int | float | str):
+            return None  # a list that is empty where it is written may be filled later
+        return bool(value) if compared is None else (value is None) is compared[1]
+
+    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
+        """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""
+        return any(self.holds(file, test, context) is (not needed) for test, needed, _ in file.branches.around(node))
+
     # Local steps.
 
     def _either(self, file: File, expr: cst.IfExp, context: Context | None) -> Iterator[Origin]:
-        yield from self.of(file, expr.body, context)
-        yield from self.of(file, expr.orelse, context)
+        holds = self.holds(file, expr.test, context) if context is not None else None
+        if holds is not False:
+            yield from self.of(file, expr.body, context)
+        if holds is not True:
+            yield from self.of(file, expr.orelse, context)
 
     def _boolean(self, file: File, expr: cst.BooleanOperation, context: Context | None) -> Iterator[Origin]:
         if isinstance(expr.operator, cst.Or):
@@ -366,6 +409,17 @@ class Inference:
         if isinstance(origin.node, cst.Param) and not origin.parts:
             return self.definitions.class_of_self(origin.file, origin.node)
         return None
+
+
+def _compared_with_none(test: Expression) -> tuple[Expression, bool] | None:
+    """What `x is None` asks of, and True; for `x is not None` False."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    [second] = test.comparisons
+    is_none = isinstance(second.comparator, cst.Name) and second.comparator.value == "None"
+    if not is_none or not isinstance(second.operator, cst.Is | cst.IsNot):
+        return None
+    return test.left, isinstance(second.operator, cst.Is)
 
 
 def _is_inside(function: Node, context: Context | None) -> bool:

@@ -11,6 +11,7 @@ from tflint_gpu.model.python.calls import Callee
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function, may_be_replaced
 from tflint_gpu.model.python.origins import Content, Context, Origin, Origins
+from tflint_gpu.model.python.syntax import Expression
 
 
 def of_call(asking: Asking, file: File, call: cst.Call, context: Context | None, callee: Callee) -> Iterator[Origin]:
@@ -22,10 +23,17 @@ def of_call(asking: Asking, file: File, call: cst.Call, context: Context | None,
         yield Origin(file, call, context)
         return
     returned = function.file.returned(function.node)
-    for value in returned:
+    for value in _reached(asking, function.file, returned, inside):
         yield from asking.of(function.file, value, inside)
     if not returned:
         yield Origin(file, call, context)
+
+
+def _reached(asking: Asking, file: File, returned: list[Expression], context: Context) -> list[Expression]:
+    """Those of several values that a call may return: `if training: return a` and `return b` are one each."""
+    if len(returned) < 2:
+        return returned
+    return [value for value in returned if not asking.is_switched_off(file, value, context)] or returned
 
 
 def yielded(asking: Asking, file: File, call: cst.Call, context: Context | None) -> Origins | None:

@@ -11,7 +11,7 @@ from tflint_gpu.model.python.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
-from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, HEAVY
+from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, HEAVY, SHUFFLING_SOURCES, UNORDERED_SOURCES
 
 _FEW = 10
 _PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
@@ -91,6 +91,21 @@ class Chain:
         if self.made is None or any(operation.name not in BATCH_NEUTRAL for operation in self.operations):
             return UNKNOWN
         return self.made.argument(-1, "batch_size")
+
+    @property
+    def is_shuffled_by_source(self) -> bool | None:
+        """Whether what made it gives the elements in random order by itself; None where that is not known."""
+        made = self.made
+        if made is None or made.name in UNORDERED_SOURCES:
+            return None
+        lists = made.name == "list_files"
+        place = 1 if lists else -1
+        keyword = "shuffle_files" if self.source == "tensorflow_datasets.load" else "shuffle"
+        if argument(made.call, place, keyword) is None:
+            unseen = any(arg.star for arg in made.call.args)
+            return None if unseen else made.name in SHUFFLING_SOURCES
+        value = made.argument(place, keyword)
+        return True if value is None and lists else value if isinstance(value, bool) else None
 
     @property
     def work(self) -> Operation | None:

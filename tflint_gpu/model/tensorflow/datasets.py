@@ -24,6 +24,10 @@ SHUFFLING_LOADERS = frozenset(
 )
 """Functions of Keras that shuffle in every epoch anew, unless they are told not to; `cache` keeps the first order."""
 _LOADERS = SHUFFLING_LOADERS | {"timeseries_dataset_from_array", "make_csv_dataset", "make_batched_features_dataset"}
+SHUFFLING_SOURCES = SHUFFLING_LOADERS | {"list_files", "make_csv_dataset", "make_batched_features_dataset"}
+"""What gives its elements in random order unless it is told not to."""
+UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
+"""What may give its elements in any order, whatever it is told."""
 
 SURE_SOURCES = _SOURCE_CLASSES | _LOADERS | SOURCES - frozenset("range zip random load".split())
 """The last parts of the names of what makes datasets and nothing else."""

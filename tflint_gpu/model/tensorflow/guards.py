@@ -9,7 +9,6 @@ import libcst as cst
 
 from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.flow import exits
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.operators import COMPARISONS, decided, is_negation
@@ -43,22 +42,6 @@ _EAGER_TESTS = frozenset(
     ).split()
 )
 _DEPTH_LIMIT = 5
-# What may hold a test for what stands in it; looked up, since asking each ancestor for its kind is slow.
-_DECIDING = frozenset(
-    [
-        cst.If,
-        cst.IfExp,
-        cst.While,
-        cst.BooleanOperation,
-        cst.IndentedBlock,
-        cst.Module,
-        cst.CompFor,
-        cst.ListComp,
-        cst.SetComp,
-        cst.DictComp,
-        cst.GeneratorExp,
-    ]
-)
 _DEFINING = frozenset([cst.FunctionDef, cst.ClassDef])
 
 
@@ -67,46 +50,18 @@ class Guards:
 
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
-        self._exits: dict[Node, _Exits] = {}
 
     def conditions(self, file: File, node: Node) -> Iterator[Expression]:
         """The tests that decide whether `node` runs: ifs, ternaries, asserts, early exits, `and`."""
-        return (test for test, _, _ in self._around(file, node))
+        return (test for test, _, _ in file.branches.around(node))
 
     def choices(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
         """The branches of `node` but those that every program takes which goes on: `assert x`, `if not x: raise`."""
-        return ((test, holds) for test, holds, is_demand in self._around(file, node) if not is_demand)
+        return ((test, holds) for test, holds, is_demand in file.branches.around(node) if not is_demand)
 
     def branches(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
         """The tests that decide whether `node` runs, each with what it must be for that."""
-        return ((test, holds) for test, holds, _ in self._around(file, node))
-
-    def _around(self, file: File, node: Node) -> Iterator[tuple[Expression, bool, bool]]:
-        """The tests that decide whether `node` runs, what each must be for that, and whether it raises otherwise."""
-        child = node
-        for parent in file.tree.ancestors(node):
-            if parent.__class__ in _DECIDING:
-                yield from self._tests(parent, child)
-            elif parent.__class__ in _DEFINING:
-                return
-            child = parent
-
-    def _tests(self, parent: Node, child: Node) -> Iterator[tuple[Expression, bool, bool]]:
-        """Those of `_around` in one node."""
-        if isinstance(parent, cst.If | cst.IfExp | cst.While):
-            if child is not parent.test:
-                yield parent.test, child is parent.body, False
-        elif isinstance(parent, cst.BooleanOperation):
-            if child is parent.right:
-                yield parent.left, isinstance(parent.operator, cst.And), False
-        elif isinstance(parent, cst.CompFor):
-            yield from ((condition.test, True, False) for condition in parent.ifs)
-        elif isinstance(parent, cst.BaseComp):
-            yield from ((condition.test, True, False) for condition in _comprehension_tests(parent))
-        elif isinstance(parent, cst.IndentedBlock | cst.Module):
-            if parent not in self._exits:
-                self._exits[parent] = _Exits(parent)
-            yield from self._exits[parent].before(child)
+        return ((test, holds) for test, holds, _ in file.branches.around(node))
 
     def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
         """Whether running the program surely comes to a place, on a machine with a GPU."""
@@ -305,31 +260,6 @@ class Guards:
         return any(function.file.name(inner.func) in GPU_QUERIES for inner in function.calls)
 
 
-def _comprehension_tests(comprehension: cst.BaseComp) -> Iterator[cst.CompIf]:
-    clause: cst.CompFor | None = comprehension.for_in
-    while clause is not None:
-        yield from clause.ifs
-        clause = clause.inner_for_in
-
-
-class _Exits:
-    """Asserts, and ifs that leave, in a block, what each must be to come past, and whether it raises otherwise."""
-
-    def __init__(self, block: cst.IndentedBlock | cst.Module) -> None:
-        self._tests: list[tuple[Expression, bool, bool]] = []
-        self._before: dict[Node, int] = {}
-        for statement in block.body:
-            self._before[statement] = len(self._tests)
-            if isinstance(statement, cst.If) and (exits(statement.body) or _skips(statement.body)):
-                self._tests.append((statement.test, False, _raises(statement)))
-            elif isinstance(statement, cst.SimpleStatementLine):
-                self._tests += ((small.test, True, True) for small in statement.body if isinstance(small, cst.Assert))
-
-    def before(self, statement: Node) -> list[tuple[Expression, bool, bool]]:
-        """Those that stand before a statement of the block."""
-        return self._tests[: self._before.get(statement, len(self._tests))]
-
-
 def _lists_devices(origin: Origin) -> bool:
     return (origin.made_by or "").endswith("list_physical_devices")
 
@@ -343,22 +273,6 @@ def _is_empty(origin: Origin) -> bool:
         return not origin.made_by.startswith("tf.test.is_built")
     kind = argument(call, 0, "device_type")
     return isinstance(kind, cst.SimpleString) and kind.evaluated_value == "GPU"
-
-
-def _skips(block: cst.BaseSuite) -> bool:
-    """Whether a block ends with `continue` or `break`."""
-    last = block.body[-1] if block.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        return isinstance(last.body[-1], cst.Continue | cst.Break)
-    return isinstance(last, cst.Continue | cst.Break)
-
-
-def _raises(branch: cst.If) -> bool:
-    """`if x: raise ...`, and nothing else."""
-    last = branch.body.body[-1] if branch.body.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, cst.Raise) and branch.orelse is None
 
 
 def _asks_for_version(file: File, test: Expression, holds: bool) -> bool:

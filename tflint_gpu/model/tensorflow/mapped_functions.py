@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model.python.calls import Callee
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
@@ -16,7 +16,6 @@ from tflint_gpu.model.python.origins import Context, Origin
 from tflint_gpu.model.python.syntax import Node, argument, displayed, method_name
 from tflint_gpu.model.tensorflow.chains import Operation
 from tflint_gpu.model.tensorflow.element_wise import ElementWise
-from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.tensor_functions import PYTHON_FUNCTIONS
 
 _DEPTH_LIMIT = 6
@@ -74,10 +73,9 @@ class State:
 class MappedFunctions:
     """Questions about the functions that the operations of a chain are given."""
 
-    def __init__(self, inference: Inference, constants: Constants, guards: Guards) -> None:
+    def __init__(self, inference: Inference, constants: Constants) -> None:
         self.inference = inference
         self.constants = constants
-        self.guards = guards
         self._element_wise: dict[Node, tuple[bool, bool]] = {}
 
     def of(self, operation: Operation) -> tuple[Callee, ...]:
@@ -139,7 +137,7 @@ class MappedFunctions:
         for callee in self.of(operation):
             for function, context in self._reached(operation, callee):
                 for call in function.calls:
-                    if not self._is_switched_off(function.file, call, context):
+                    if not self.inference.is_switched_off(function.file, call, context):
                         yield function.file.name(call.func) or "", function.file, call, context
 
     def _reached(self, operation: Operation, callee: Callee) -> Iterator[tuple[Function, Context | None]]:
@@ -154,19 +152,11 @@ class MappedFunctions:
             yield function, context
             if depth < _DEPTH_LIMIT:
                 for call in function.calls:
-                    if self._is_switched_off(function.file, call, context):
+                    if self.inference.is_switched_off(function.file, call, context):
                         continue
                     for one in self.inference.callees(function.file, call, context):
                         inside = self.inference.enter(function.file, call, context, one)
                         queue.append((one.function, inside, depth + 1))
-
-    def _is_switched_off(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        """Whether a flag that is known keeps a call from being made: `if is_training:` with `is_training=False`."""
-        for test, needed in self.guards.branches(file, call):
-            value = self.constants.of(file, test, context)
-            if value is not UNKNOWN and bool(value) is not needed:
-                return True
-        return False
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
         if _draws(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
