@@ -28,6 +28,7 @@ COMPILED = {
     "conditional variable": "loss = dice if NAME else 'mse'\nm.compile('adam', loss=loss)\n",
     "two assignments": "loss = 'mse'\nif NAME:\n    loss = dice\nm.compile('adam', loss=loss)\n",
     "argument of a function": "def build(loss):\n    m.compile('adam', loss=loss)\nbuild('mse')\nbuild(dice)\n",
+    "another model that runs eagerly": "m.compile('adam', loss=dice)\nother.run_eagerly = True\n",
     "run_eagerly false": "m.compile('adam', loss=dice, run_eagerly=False)\n",
 }
 IN_CLASSES = {
@@ -51,6 +52,7 @@ SILENT = {
     "        super().compile(optimizer=optimizer)\n        self.near = loss\nn = Net()\nn.compile(optimizer='adam', loss=dice)\n",
     "run on the host": "def on_host(y, p):\n    return tf.numpy_function(dice, [y, p], tf.float32)\nm.compile('adam', loss=on_host)\n",
     "run eagerly": "m.compile('adam', loss=dice, run_eagerly=True)\n",
+    "run eagerly by an attribute": "m.compile('adam', loss=dice)\nm.run_eagerly = True\n",
     "maybe eagerly": "m.compile('adam', loss=dice, run_eagerly=NAME)\n",
     "loss weights of numbers": "m.compile('adam', loss='mse', loss_weights=[np.mean([1.0, 2.0])])\n",
     "key of a dictionary": "m.compile('adam', loss={dice: 'mse'})\n",

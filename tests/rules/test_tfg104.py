@@ -277,6 +277,14 @@ def test_a_helper_in_another_file_is_found_there(tmp_path: Path) -> None:
     assert found(code, tmp_path) == {("TFG104 logs.py", 2)}
 
 
+def test_a_loss_of_another_file_is_found_there(tmp_path: Path) -> None:
+    """Protects projects of several files: which model is fitted stands in one, its loss in the other."""
+    (tmp_path / "losses.py").write_text("import tensorflow as tf\ndef near(y, p):\n    return tf.norm(y - p).numpy()\n")
+    code = "from tensorflow import keras\nfrom losses import near\n" + MODEL + "model.compile('sgd', loss=near)\n"
+    assert ("TFG104 losses.py", 3) in found(code + "model.fit(a, b)\n", tmp_path)
+    assert found(code, tmp_path) == set()
+
+
 def test_an_eager_switch_in_another_file_is_seen(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text("import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n")
     code = "import tensorflow as tf\nimport setup\n" + STEP + "    return loss.numpy()\n"

@@ -14,7 +14,7 @@ from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Node, argument
+from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.tensorflow.tracing import Tracing
 
 _COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile"])
@@ -113,9 +113,19 @@ class KerasFunctions:
                 continue
             if self.inference.callees(self.file, call):  # a method of the project: what it hands on is seen there
                 continue
-            eagerly = argument(call, -1, "run_eagerly")
-            if eagerly is None or self.constants.of(self.file, eagerly) in (False, None):
+            if all(self.constants.of(self.file, value) in (False, None) for value in self._eagerly(call)):
                 yield call
+
+    def _eagerly(self, call: cst.Call) -> Iterator[Expression]:
+        """What the `run_eagerly` of a compiled model is set to, by the call or as an attribute."""
+        given = argument(call, -1, "run_eagerly")
+        if given is not None:
+            yield given
+        model = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        for assignment in self.file.tree.attribute_assignments:
+            target = assignment.target
+            if target.attr.value == "run_eagerly" and model is not None and dotted_name(target.value) == model:
+                yield assignment.value
 
     def _given(self, call: cst.Call, keyword: str, position: int, what: str, tensors: int) -> Iterator[GivenFunction]:
         for callee in self._functions(self._argument(call, keyword, position)):
