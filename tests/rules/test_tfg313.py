@@ -29,6 +29,11 @@ HANDED_ON = {  # the row below HEAD
     ),
     "a lambda": ("ds = tf.data.Dataset.from_generator(lambda: zip(x, y), spec)\n", 1),
     "an iterator": ("ds = tf.data.Dataset.from_generator(lambda: iter(x), tf.float32)\n", 1),
+    "loaded": (
+        "m, n = np.load('x.npy'), np.load('y.npy')\ndef rows():\n    for i in range(len(m)):\n        yield m[i], n[i]\n"
+        "ds = tf.data.Dataset.from_generator(rows, spec)\n",
+        5,
+    ),
     "for ever": (
         "def rows():\n    while True:\n        for v, w in zip(x, y):\n            yield v, w\n"
         "ds = tf.data.Dataset.from_generator(rows, spec).batch(32)\n",
@@ -100,6 +105,10 @@ OTHERS = {
     "files": "def rows():\n    for p in paths:\n        yield np.load(p)\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "mapped from a file": "m = np.memmap('x.bin', shape=(9, 9))\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "loaded, perhaps from a file": "m = np.load('x.npy', mmap_mode='r')\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "an archive": "m = np.load('x.npz')\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "loaded from an unknown file": "m = np.load(path)\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "loaded objects": "m = np.load('x.npy', allow_pickle=True)\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+    "mapped by place": "m = np.load('x.npy', 'r')\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "an h5py file": "import h5py\nm = h5py.File('x.h5')['x']\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "rows of several lengths": "m = np.array(texts, dtype=object)\ndef rows():\n    for v in m:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.int64)\n",
     "reviews, which have several lengths": "(p, q), _ = tf.keras.datasets.imdb.load_data()\ndef rows():\n    for v, w in zip(p, q):\n        yield v, w\n"

@@ -16,7 +16,16 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 (x, y), (x_test, y_test) = tf.keras.datasets.mnist.load_data()
 slices = tf.data.Dataset.from_tensor_slices
 """
+READ = """
+def read(path, label):
+    image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+    return tf.image.resize(image, [224, 224]) / 255.0, label
+"""
 FOUND = {
+    "files that a map reads": READ + "model.fit(slices((files, labels)).shuffle(9).map(read))",
+    "pictures that a map decodes": "model.fit(slices(given).map(lambda a: tf.io.decode_png(a)))",
+    "records with their shapes": "def parse(r):\n    f = tf.io.parse_single_example(r, {'y': tf.io.FixedLenFeature([], tf.int64)})\n"
+    "    return f['y'], f['y']\nmodel.fit(tf.data.TFRecordDataset('f').map(parse))",
     "plain": "model.fit(tf.data.Dataset.from_tensor_slices((x, y)))",
     "operations": "ds = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(99).repeat().prefetch(1)\nmodel.fit(ds, steps_per_epoch=9)",
     "scaled arrays": "x = x.astype('float32') / 255\nmodel.fit(tf.data.Dataset.from_tensor_slices((x[..., None], y)))",
@@ -35,6 +44,14 @@ FOUND = {
     "function": "def load():\n    return tf.data.Dataset.from_tensor_slices((x, y))\nmodel.fit(load())",
 }
 SILENT = {
+    "files that a map reads, batched": READ + "model.fit(slices((files, labels)).map(read).batch(8))",
+    "files of which one is read": "def read(paths):\n    return tf.io.decode_png(tf.io.read_file(paths[0]))\n"
+    "model.fit(slices(files).map(read))",
+    "files read one way": "def read(a):\n    if flag:\n        a = tf.io.decode_png(a)\n    return a\n"
+    "model.fit(slices(files).map(read))",
+    "files stacked by a list": "model.fit(slices(files).map(lambda p: [tf.io.read_file(p)]))",
+    "records of batches": "def parse(r):\n    f = tf.io.parse_single_example(r, {'y': tf.io.FixedLenFeature([32, 4], tf.int64)})\n"
+    "    return f['y'], f['y']\nmodel.fit(tf.data.TFRecordDataset('f').map(parse))",
     "batched": "model.fit(tf.data.Dataset.from_tensor_slices((x, y)).batch(32))",
     "batched in another function": "def prepare(ds):\n    return ds.batch(8)\n"
     "model.fit(prepare(tf.data.Dataset.from_tensor_slices((x, y))))",

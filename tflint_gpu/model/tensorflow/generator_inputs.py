@@ -188,6 +188,13 @@ class GeneratorInputs:
             return True
         return method_name(node) in _OF_TEXT and isinstance(node.func, cst.Attribute) and is_text(node.func.value)
 
+    def _loads_array(self, origin: Origin, call: cst.Call) -> bool:
+        """Whether `np.load` reads one whole array of numbers: no archive, no mapped file, no pickled objects."""
+        if any(arg.star or (arg.keyword is not None and arg.keyword.value != "file") for arg in call.args):
+            return False
+        path = self.constants.of(origin.file, argument(call, 0, "file"), origin.context)
+        return len(call.args) == 1 and isinstance(path, str) and path.endswith(".npy")
+
     def _gives_array(self, origin: Origin, call: cst.Call, depth: int) -> bool:
         file, name = origin.file, origin.file.name(call.func) or ""
         if name.startswith(_DATASETS):
@@ -199,6 +206,8 @@ class GeneratorInputs:
             return False
         if name in _GIVING_ARRAYS:
             return True
+        if name == "numpy.load":
+            return self._loads_array(origin, call)
         if name.startswith("numpy."):
             dtype = argument(call, -1, "dtype")
             return name.removeprefix("numpy.") in _MADE and (dtype is None or dotted_name(dtype) != "object")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
+from tflint_gpu.model.python.children import children
 from tflint_gpu.model.python.constants import Constants
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, argument, method_name
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, method_name
 from tflint_gpu.model.tensorflow.chains import Chain, Operation
 
 _KEEPING = frozenset("shuffle repeat prefetch cache take skip shard with_options ignore_errors filter".split())
@@ -29,6 +31,13 @@ _SAMPLEWISE_IMAGES = frozenset(
         "tf.image.decode_jpeg tf.image.decode_png tf.image.resize tf.image.per_image_standardization "
         "tf.image.grayscale_to_rgb tf.image.flip_left_right tf.image.random_flip_left_right "
         "tf.image.random_brightness tf.image.random_contrast"
+    ).split()
+)
+# They take one name, or the bytes of one picture or record, and refuse an array of several.
+_OF_SCALARS = frozenset(
+    (
+        "tf.io.read_file tf.io.decode_jpeg tf.io.decode_png tf.image.decode_jpeg tf.image.decode_png "
+        "tf.io.parse_single_example"
     ).split()
 )
 _TABLES = ("pandas.read_", "sklearn.datasets.load_", "sklearn.datasets.make_", "sklearn.datasets.fetch_")
@@ -62,8 +71,20 @@ class Samples:
             return all(arg.star == "" for arg in made.call.args) and argument(made.call, -1, "batch_size") is None
         if made.name == "from_tensor_slices":
             data = argument(made.call, 0, "tensors")
-            return data is not None and self._hold_samples(made.file, data, made.context, 0)
+            is_known = data is not None and self._hold_samples(made.file, data, made.context, 0)
+            return is_known or self._takes_scalars(chain)
         return made.name in ("TFRecordDataset", "list_files") and any(o.name == "map" for o in chain.operations)
+
+    def _takes_scalars(self, chain: Chain) -> bool:
+        """Whether the first map reads the file, or decodes the bytes, that a part of an element is: so it is one."""
+        first = next((operation for operation in chain.operations if operation.name not in _KEEPING), None)
+        if first is None or first.name != "map":
+            return False
+        function = argument(first.call, 0, "map_func")
+        callees = self.inference.callables(first.file, function, first.context) if function is not None else ()
+        return bool(callees) and all(
+            any(_is_of_parameter(c.function.file, c.function.node, call) for call in c.function.calls) for c in callees
+        )
 
     def _keeps(self, operation: Operation) -> bool:
         if operation.name != "map":
@@ -73,7 +94,7 @@ class Samples:
         return bool(callees) and all(self._adds_no_axis(c.function.file, c.function.node) for c in callees)
 
     def _adds_no_axis(self, file: File, function: FunctionNode) -> bool:
-        for node in walk(function.body):
+        for node in _data_in(file, function.body):
             if isinstance(node, cst.List | cst.ListComp):
                 return False  # tf.data stacks what stands in a list
             if isinstance(node, cst.Subscript) and any(_is_new_axis(file, e.slice) for e in node.slice):
@@ -127,6 +148,36 @@ class Samples:
 
     def _expands_last(self, origin: Origin, call: cst.Call) -> bool:
         return bool(self.constants.of(origin.file, argument(call, 1, "axis"), origin.context) == -1)
+
+
+def _is_of_parameter(file: File, function: FunctionNode, call: cst.Call) -> bool:
+    """Whether a call surely runs on a parameter of the function as it is given."""
+    first = call.args[0].value if call.args else None
+    if file.name(call.func) not in _OF_SCALARS or not isinstance(first, cst.Name):
+        return False
+    if file.tree.function(call) is not function or any(True for _ in file.branches.around(call)):
+        return False
+    bindings = file.flow.lookup(first.value, first)
+    return [binding.kind for binding in bindings] == ["parameter"] and file.tree.within(bindings[0].node, function)
+
+
+def _data_in(file: File, node: Node) -> Iterator[Node]:
+    """The parts of a function's body but the shapes of what it parses and the sizes of pictures."""
+    if isinstance(node, cst.Call):
+        name = file.name(node.func)
+        if name == "tf.io.FixedLenFeature" and _is_scalar(argument(node, 0, "shape")):
+            return
+        if name == "tf.image.resize" and len(node.args) >= 2:
+            yield node
+            yield from _data_in(file, node.args[0].value)
+            return
+    yield node
+    for child in children(node):
+        yield from _data_in(file, child)
+
+
+def _is_scalar(shape: Expression | None) -> bool:
+    return isinstance(shape, cst.List | cst.Tuple) and not shape.elements
 
 
 def _takes_rows(node: cst.Subscript) -> bool:
