@@ -11,6 +11,7 @@ from tflint_gpu.model.python.functions import Class, Function, is_decorated
 from tflint_gpu.model.python.syntax import dotted_name, method_name
 
 _SUBCLASSES = 32  # of one class that are looked at
+_OVERRIDES = 6  # of one method that are told apart
 
 
 def subclasses(asking: Asking, cls: Class) -> tuple[Class, ...]:
@@ -30,13 +31,16 @@ def subclasses(asking: Asking, cls: Class) -> tuple[Class, ...]:
 
 
 def overrides(asking: Asking, cls: Class, name: str) -> tuple[Function, ...]:
-    """The methods of a class's subclasses that `self.name` runs in its own methods, which leave it to them."""
+    """The methods of a class's subclasses that `self.name` runs in its own methods, which leave it to them.
+
+    None of a class that many others fill in, as a library's: what all of them may do says nothing of one.
+    """
     found: dict[cst.CSTNode, Function] = {}
     for below in asking.subclasses(cls):
         method = asking.definitions.method(below, name)
         if method is not None and not is_left_open(method):
             found[method.node] = method
-    return tuple(found.values())
+    return tuple(found.values()) if len(found) <= _OVERRIDES else ()
 
 
 def is_left_open(method: Function) -> bool:
