@@ -308,6 +308,21 @@ def test_what_classes_hand_down(code: str, expected: set[str], tmp_path: Path) -
     assert revealed(model_of(code, tmp_path)) == expected
 
 
+def test_more_bindings_than_can_be_told_apart(tmp_path: Path) -> None:
+    """Protects long chains of `elif`: the value is not known, and no binding takes part in another's place."""
+    branches = "".join(f"elif key == {n}:\n    x = make_{n}()\n" for n in range(1, 90))
+    model = model_of(f"if key == 0:\n    x = make_0()\n{branches}reveal(x)\n", tmp_path)
+    call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "reveal")
+    assert not model.inference.surely(model.file, call.args[0].value, lambda origin: origin.call is not None)
+
+
+def test_texts_that_python_refuses(tmp_path: Path) -> None:
+    """Protects strings with null bytes, which libcst reads and Python does not, as keys and as arguments."""
+    model = model_of('d = {"\0": make()}\nreveal(d["\0"])\nmodel.compile(**{"run_eagerly\0": True})\n', tmp_path)
+    assert revealed(model) == {"make()"}
+    assert model.traced_code.runs_eagerly, "what the mapping holds is not known"
+
+
 def revealed(model: Model) -> set[str]:
     """What the argument of `reveal(...)` may be, as text."""
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "reveal")

@@ -35,7 +35,7 @@ from tflint_gpu.model.python.functions import Class, Function, is_property, may_
 from tflint_gpu.model.python.library import is_library
 from tflint_gpu.model.python.names import canonical
 from tflint_gpu.model.python.project import Project
-from tflint_gpu.model.python.syntax import Expression
+from tflint_gpu.model.python.syntax import Expression, text_of
 
 _LITERALS = {"True": True, "False": False, "None": None}
 
@@ -372,7 +372,11 @@ class Expressions(ABC):
         self.bind(frame, expr.target, value)
         return value
 
-    def _text(self, frame: Frame, expr: cst.SimpleString | cst.Integer | cst.Float) -> Any:
+    def _text(self, frame: Frame, expr: cst.SimpleString) -> Any:
+        text = text_of(expr)
+        return UNKNOWN if text is None else text
+
+    def _number(self, frame: Frame, expr: cst.Integer | cst.Float) -> Any:
         return expr.evaluated_value
 
     def _joined_text(self, frame: Frame, expr: cst.ConcatenatedString) -> Any:
@@ -421,8 +425,8 @@ _STEPS: dict[type, Callable[[Expressions, Frame, Any], Any]] = {
     cst.Lambda: Expressions._function,
     cst.NamedExpr: Expressions._assigned,
     cst.SimpleString: Expressions._text,
-    cst.Integer: Expressions._text,
-    cst.Float: Expressions._text,
+    cst.Integer: Expressions._number,
+    cst.Float: Expressions._number,
     cst.ConcatenatedString: Expressions._joined_text,
     cst.FormattedString: Expressions._formatted,
     cst.Await: Expressions._awaited,

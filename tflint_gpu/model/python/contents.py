@@ -23,6 +23,7 @@ from tflint_gpu.model.python.syntax import (
     dotted_name,
     method_name,
     positional_parameters,
+    text_of,
 )
 
 _SEQUENCES = (cst.Tuple, cst.List, cst.Set)
@@ -335,8 +336,7 @@ def _receiver(call: cst.Call) -> Expression | None:
 
 def _literal(expr: Expression) -> Key:
     if isinstance(expr, cst.SimpleString):
-        value = expr.evaluated_value
-        return value if isinstance(value, str) else None
+        return text_of(expr)
     if isinstance(expr, cst.Integer):
         return expr.evaluated_value
     return None

@@ -22,6 +22,9 @@ Decide: TypeAlias = Callable[[cst.If], bool | None]
 """What the test of an `if` is known to be; None where it is not."""
 
 
+_MANY = 64  # bindings that may reach one place; more are not told apart
+
+
 class _Sorted:
     """The bindings of one name in one scope."""
 
@@ -47,6 +50,7 @@ class Flow:
         self._blocks: dict[Binding, Node] = {}
         self._loops: dict[Node, Node | None] = {}
         self._sorted: dict[tuple[Node, str], _Sorted] = {}
+        self._known: dict[tuple[Node, str], list[Binding]] = {}
 
     def lookup(self, name: str, at: Node, decide: Decide | None = None) -> list[Binding]:
         """The bindings of `name` that may hold when `at` is evaluated, nearest first.
@@ -56,6 +60,15 @@ class Flow:
         Arguments:
             decide: tells which way some of the ifs surely go.
         """
+        if decide is not None:
+            return self._find(name, at, decide)
+        key = (at, name)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(name, at, None)
+        return known
+
+    def _find(self, name: str, at: Node, decide: Decide | None) -> list[Binding]:
         scope: Scope | None = self.tree.scope(at)
         first = True
         place = at
@@ -109,6 +122,8 @@ class Flow:
                 found.append(binding)  # a loop may run no turn: what was before may still hold
                 continue
             found.append(binding)
+            if len(found) > _MANY:  # hundreds of branches: each place would ask each of them for the way to it
+                return list(bindings)
             if block in around or self._cover(block, covered, around, decide):
                 dominator = binding
                 break

@@ -32,7 +32,7 @@ from tflint_gpu.model.python.operators import decided, is_negation
 from tflint_gpu.model.python.origins import Context, Key, Origin, Origins
 from tflint_gpu.model.python.passing import passed_on
 from tflint_gpu.model.python.project import Project
-from tflint_gpu.model.python.syntax import Expression, Node
+from tflint_gpu.model.python.syntax import Expression, Node, text_of
 
 _DEPTH = 40  # steps one behind the other; more than any real program was seen to need
 _WIDTH = 24  # origins of one expression
@@ -95,11 +95,13 @@ class Inference:
         return known
 
     def _distinct(self, file: File, found: Iterable[Origin]) -> Origins:
-        distinct = tuple(dict.fromkeys(found))
-        if len(distinct) > _WIDTH:
-            self.bounds_met.add(f"{_WIDTH} origins of one expression")
-            return (*distinct[:_WIDTH], Origin(file, _LOST))
-        return distinct
+        distinct: dict[Origin, None] = {}
+        for origin in found:
+            if len(distinct) == _WIDTH and origin not in distinct:
+                self.bounds_met.add(f"{_WIDTH} origins of one expression")
+                return (*distinct, Origin(file, _LOST))
+            distinct[origin] = None
+        return tuple(distinct)
 
     def _relevant(self, file: File, expr: Expression, context: Context) -> Context | None:
         """The innermost context in a chain of calls that binds parameters which the expression can see."""
@@ -210,9 +212,10 @@ class Inference:
         """The constant by which an item is asked for; None where it may be any."""
         for origin in self.of(file, expr, context):
             node = origin.node
-            if isinstance(node, cst.SimpleString | cst.Integer) and not origin.parts:
-                value = node.evaluated_value
-                return value if isinstance(value, str | int) else None
+            if isinstance(node, cst.SimpleString) and not origin.parts:
+                return text_of(node)
+            if isinstance(node, cst.Integer) and not origin.parts:
+                return node.evaluated_value
             if isinstance(node, cst.UnaryOperation) and isinstance(node.expression, cst.Integer):
                 return -node.expression.evaluated_value if isinstance(node.operator, cst.Minus) else None
         return None

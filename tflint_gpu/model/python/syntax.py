@@ -39,6 +39,15 @@ def parameters(function: FunctionNode) -> list[cst.Param]:
     return found
 
 
+def text_of(literal: cst.SimpleString) -> str | None:
+    """The text that a literal stands for; None for bytes, and for what Python refuses, such as a null byte."""
+    try:
+        value = literal.evaluated_value
+    except (SyntaxError, ValueError):
+        return None
+    return value if isinstance(value, str) else None
+
+
 def positional_parameters(function: FunctionNode) -> list[cst.Param]:
     """The parameters that a positional argument can fill."""
     return [*function.params.posonly_params, *function.params.params]

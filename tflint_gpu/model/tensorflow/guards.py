@@ -272,7 +272,7 @@ def _is_empty(origin: Origin) -> bool:
     if origin.made_by.startswith("tf.test."):
         return not origin.made_by.startswith("tf.test.is_built")
     kind = argument(call, 0, "device_type")
-    return isinstance(kind, cst.SimpleString) and kind.evaluated_value == "GPU"
+    return isinstance(kind, cst.SimpleString) and kind.raw_value == "GPU"
 
 
 def _asks_for_version(file: File, test: Expression, holds: bool) -> bool:

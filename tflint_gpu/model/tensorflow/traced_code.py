@@ -311,7 +311,7 @@ def _eager_settings(file: File) -> Iterator[Expression]:
         if assignment.target.attr.value == "run_eagerly":
             yield assignment.value
     for text in file.tree.nodes(cst.SimpleString):
-        if text.evaluated_value == "run_eagerly":  # elsewhere than in a dictionary it says nothing of the value
+        if text.raw_value == "run_eagerly":  # elsewhere than in a dictionary it says nothing of the value
             element = file.tree.parents[text]
             yield element.value if isinstance(element, cst.DictElement) and element.key is text else text
 

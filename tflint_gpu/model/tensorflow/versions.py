@@ -66,6 +66,5 @@ def _is_from_start(node: cst.Subscript) -> bool:
 def _numbers(expr: Expression) -> tuple[int, ...] | None:
     """The version that an expression writes down: "2.4", 2, LooseVersion("2.4"), (2, 4)."""
     written = [node for node in walk(expr) if isinstance(node, cst.SimpleString | cst.Integer | cst.Float)]
-    texts = [str(node.evaluated_value) for node in written]
-    found = tuple(int(number) for text in texts for number in _NUMBERS.findall(text))
+    found = tuple(int(number) for node in written for number in _NUMBERS.findall(node.value))
     return found or None
