@@ -46,7 +46,8 @@ def rewritten(model: Model, function: cst.CSTNode, parameters: tuple[str, ...], 
         return None
     given = _given(model, call, parameters)
     methods = None if given is None else _filled(model, function, template, given)
-    return None if methods is None else Edit(outer, file.code(outer.func.value) + methods)
+    dataset = file.source.text[file.span(outer)[0] : file.span(outer.func.attr)[0]]  # with its parentheses
+    return None if methods is None else Edit(outer, dataset.rstrip().removesuffix(".").rstrip() + methods)
 
 
 def called(model: Model, function: cst.CSTNode, parameters: tuple[str, ...], template: str) -> Edit | None:
