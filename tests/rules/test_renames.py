@@ -196,6 +196,10 @@ FIXES = {
         TF + "d = d.apply(tf.data.experimental.shuffle_and_repeat(100, 5))\n",
         TF + "d = d.shuffle(100).repeat(5)\n",
     ),
+    "shuffle and repeat of what stands in parentheses": (
+        TF + "d = (\n    a\n    if b\n    else c\n).apply(tf.data.experimental.shuffle_and_repeat(100, 5))\n",
+        TF + "d = (\n    a\n    if b\n    else c\n).shuffle(100).repeat(5)\n",
+    ),
     "parallel interleave": (
         TF + "d = d.apply(tf.data.experimental.parallel_interleave(f, cycle_length=4, sloppy=True))\n",
         TF + "d = d.interleave(f, 4, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)\n",
