@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from tflint_gpu.rule import Rule
 
 
+# What a file does when it is run, and not only imported: a program's classes may lie behind several imports.
+_RUNS = re.compile(rb"__main__|^[a-z]\w*(?:\.\w+)*\(", re.MULTILINE)
+_STEPS = 3
+
+
 def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, project: Project) -> list[Rule]:
     """The rules for which a file is worth a parse.
 
@@ -24,8 +30,11 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
     mentions, is_test = Mentioned(data), is_test_path(source.path)
+    steps = _STEPS if _RUNS.search(data) else 1
     found = [
-        rule for rule in rules if not (is_test and rule.skips_tests) and _may_fire(rule, mentions, source.path, project)
+        rule
+        for rule in rules
+        if not (is_test and rule.skips_tests) and _may_fire(rule, mentions, source.path, project, steps)
     ]
     is_in_doubt = not source.refusals and perhaps_runs_in_graphs(source.code)
     # A sketch pays where it may spare the parse: not where a rule without a question needs it anyway.
@@ -61,8 +70,12 @@ def _asked(rules: list[Rule], look: Look) -> list[Rule]:
     return found
 
 
-def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> bool:
-    """Whether the target and the file are the rule's, and each group of its byte strings has a member there or near."""
+def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project, steps: int) -> bool:
+    """Whether the target and the file are the rule's, and each group of its byte strings has a member there or near.
+
+    Arguments:
+        steps: how many imports away is near.
+    """
     if project.target.tensorflow < rule.least_tensorflow:
         return False
     if rule.needs_gpu_memory and project.target.gpu_memory is None:
@@ -73,4 +86,4 @@ def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project) -> 
     wanted = rule.near_markers
     if not wanted or mentions.any_of(wanted):
         return True
-    return project.mentions_nearby(path, mentions.data, wanted)
+    return project.mentions_nearby(path, mentions.data, wanted, steps)

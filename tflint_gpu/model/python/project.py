@@ -29,7 +29,6 @@ _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SKETCHED = 12_000_000  # of text; a sketch takes about three bytes a character of it
 _REEXPORT_LIMIT = 6
-_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +205,7 @@ class Project:
         """Whether a file of the project that the file imports directly has one of some markers."""
         return any(self._mentioned(found).any_of(markers) for found in self._imported_paths(path, data))
 
-    def mentions_nearby(self, path: Path, data: bytes, markers: tuple[Marker, ...], steps: int = _NEAR) -> bool:
+    def mentions_nearby(self, path: Path, data: bytes, markers: tuple[Marker, ...], steps: int) -> bool:
         """Whether a file of the project that a file imports, in a few steps, has one of some markers.
 
         Arguments:
