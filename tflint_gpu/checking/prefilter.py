@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # What a file does when it is run, and not only imported: a program's classes may lie behind several imports.
-_RUNS = re.compile(rb"__main__|^[a-z]\w*(?:\.\w+)*\(", re.MULTILINE)
+_RUNS = re.compile(rb"__main__|^[A-Za-z]\w*(?:\.\w+)*\(", re.MULTILINE)
 _STEPS = 3
 
 
