@@ -26,7 +26,7 @@ _DECIDING = frozenset(
         cst.GeneratorExp,
     ]
 )
-_DEFINING = frozenset([cst.FunctionDef, cst.ClassDef])
+DEFINING = frozenset([cst.FunctionDef, cst.ClassDef])
 
 
 class Branches:
@@ -42,7 +42,7 @@ class Branches:
         for parent in self.tree.ancestors(node):
             if parent.__class__ in _DECIDING:
                 yield from self._tests(parent, child)
-            elif parent.__class__ in _DEFINING:
+            elif parent.__class__ in DEFINING:
                 return
             child = parent
 

@@ -79,6 +79,7 @@ class Project:
         self._mentions: dict[Path, Mentioned] = {}
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
+        self._mattering: dict[Path, bool] = {}
         self._nearby: dict[tuple[Path, tuple[Marker, ...], int], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._stamps: dict[Path, Stamp | None] = {}
@@ -211,10 +212,10 @@ class Project:
         Arguments:
             steps: how many imports may lie between: `train.py`, the package's `__init__`, `agents/dqn.py`, its base.
         """
-        imported = self._imported_paths(path, data)
-        if any(self._mentioned(found).any_of(markers) for found in imported):
+        if self.imports_mention(path, data, markers):
             return True
-        return steps > 1 and any(self._mentions_behind(found, markers, steps - 1) for found in imported)
+        imported = self._imported_paths(path, data) if steps > 1 else ()
+        return any(self._mentions_behind(found, markers, steps - 1) for found in imported)
 
     def _mentions_behind(self, path: Path, markers: tuple[Marker, ...], steps: int) -> bool:
         key = (path, markers, steps)
@@ -316,9 +317,12 @@ class Project:
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""
-        if path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING):
-            return True
-        return self.mentions_nearby(path, self._read(path) or b"", _MATTERING, steps=1)
+        known = self._mattering.get(path)
+        if known is None:
+            known = path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING)
+            known = known or self.imports_mention(path, self._read(path) or b"", _MATTERING)
+            self._mattering[path] = known
+        return known
 
     def _mentioned(self, path: Path) -> Mentioned:
         """Which byte strings occur in a file of the project."""

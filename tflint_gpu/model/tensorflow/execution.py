@@ -82,22 +82,13 @@ class Entry:
     given: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A function that runs while TensorFlow traces.
+class Reached:
+    """A function that runs because TensorFlow traces something."""
 
-    Arguments:
-        function: the function itself, in the context of the call that leads to it.
-        tensors: which expressions carry tensors.
-        start: what is traced.
-        path: the steps from the traced function to this one, empty for the traced one.
-    """
-
+    __slots__ = ()
     function: Function
-    context: Context | None
-    tensors: Tensors
     start: Entry
-    path: tuple[Step, ...] = ()
+    path: tuple[Step, ...]
 
     @property
     def file(self) -> File:
@@ -115,14 +106,32 @@ class Trace:
         return bool(self.start.occasions)
 
     @property
-    def passes_gradients(self) -> bool:
-        """Whether a gradient is taken through it: not of metrics."""
-        return self.start.passes_gradients
-
-    @property
     def steps(self) -> tuple[Step, ...]:
         """All that leads to the function, with the place where Keras is given what it traces."""
         return (*self.start.given, *self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(Reached):
+    """A function that runs while TensorFlow traces.
+
+    Arguments:
+        function: the function itself, in the context of the call that leads to it.
+        tensors: which expressions carry tensors.
+        start: what is traced.
+        path: the steps from the traced function to this one, empty for the traced one.
+    """
+
+    function: Function
+    context: Context | None
+    tensors: Tensors
+    start: Entry
+    path: tuple[Step, ...] = ()
+
+    @property
+    def passes_gradients(self) -> bool:
+        """Whether a gradient is taken through it: not of metrics."""
+        return self.start.passes_gradients
 
     def holds_tensor(self, *exprs: Expression) -> bool:
         """Whether one of some expressions of the function carries a tensor."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.python.branches import DEFINING
 from tflint_gpu.model.python.children import spelling, walk
 from tflint_gpu.model.python.file import File
 from tflint_gpu.model.python.functions import may_be_replaced
@@ -42,7 +43,6 @@ _EAGER_TESTS = frozenset(
     ).split()
 )
 _DEPTH_LIMIT = 5
-_DEFINING = frozenset([cst.FunctionDef, cst.ClassDef])
 
 
 class Guards:
@@ -121,7 +121,7 @@ class Guards:
         """Whether `node` is meant for some versions: it is in a `try` with handlers, or a test asks for the version."""
         if any(isinstance(parent, cst.Try) and parent.handlers for parent in file.tree.ancestors(node)):
             return True
-        around = [node, *(one for one in file.tree.ancestors(node) if one.__class__ in _DEFINING)]
+        around = [node, *(one for one in file.tree.ancestors(node) if one.__class__ in DEFINING)]
         return any(
             _asks_for_version(file, test, holds) for place in around for test, holds in self.branches(file, place)
         )

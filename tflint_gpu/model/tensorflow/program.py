@@ -85,7 +85,10 @@ class Program:
         direct = self._trains_at_top_level()
         if direct is not None:
             return FirstTraining(direct, self.file, direct)
-        return self._first_of(frozenset()) or self._first_of(_KEEPING)
+        found = self._first_of(frozenset())
+        if found is None and self.inference.project.program_mentions(self.file.source, (b"functools",)):
+            found = self._first_of(_KEEPING)
+        return found
 
     def _first_of(self, running: frozenset[str]) -> FirstTraining | None:
         """The first training among what calls run; those of some functions, too, that only keep what they are given."""

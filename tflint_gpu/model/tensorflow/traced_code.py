@@ -17,7 +17,7 @@ from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Context
 from tflint_gpu.model.python.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Entry, Execution, Step, Trace
+from tflint_gpu.model.tensorflow.execution import TRACED_METHODS, Entry, Execution, Reached, Step, Trace
 from tflint_gpu.model.tensorflow.guards import Guards
 from tflint_gpu.model.tensorflow.kinds import Kinds
 from tflint_gpu.model.tensorflow.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
@@ -33,7 +33,7 @@ _UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class Traced(Reached):
     """A function that runs only while TensorFlow traces what leads to it.
 
     Arguments:
@@ -48,26 +48,6 @@ class Traced:
     path: tuple[Step, ...] = ()
     trace: Trace | None = None
     context: Context | None = None
-
-    @property
-    def file(self) -> File:
-        """The file of the function."""
-        return self.function.file
-
-    @property
-    def entry(self) -> str:
-        """What is traced, in words."""
-        return self.start.text
-
-    @property
-    def keras(self) -> bool:
-        """Whether Keras traces it, not `tf.function` itself."""
-        return bool(self.start.occasions)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """All that leads to the function, with the place where Keras is given what it traces."""
-        return (*self.start.given, *self.path)
 
 
 def entry(traced: Traced) -> tuple[File, Node | None]:
