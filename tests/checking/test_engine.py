@@ -46,6 +46,38 @@ def test_positions_notes_and_fixes(tmp_path: Path, write_files: Write, make_rule
     assert (edit.content, edit.location, edit.end - edit.start) == ("GOOD", Location(2, 5), 3)
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, make_rule: Make) -> None:
+    """Protects memory, and the time to search it: no circle is left for the garbage collector, file by file."""
+
+    def ask(_: Rule, model: Any) -> Iterator[Finding]:
+        for call in model.method_calls("fit"):
+            assert model.pipelines.is_dataset(model.file, call.args[0].value) and not broken
+            yield from model.training_steps.eager
+
+    program = "def make(n=1):\n    return tf.data.Dataset.range(n)\n\nfor i in range(9):\n    model.fit(make(n=i))\n"
+    (tmp_path / "a.py").write_text(TF + program, encoding="utf-8")
+    resolver = SettingsResolver(working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path, [make_rule(markers=((b"fit",),), check=ask)])
+    files = list(Discovery(resolver, tmp_path).find(["."]))
+    engine.check(files[0])  # what is made once for all files is there now
+    engine.forget_files()
+    gc.collect()
+    gc.disable()
+    try:
+        before = _nodes()
+        [result] = [engine.check(file) for file in files]
+        engine.forget_files()
+        assert _nodes() == before
+    finally:
+        gc.enable()
+    assert bool(result.errors) is broken
+
+
+def _nodes() -> int:
+    return sum(isinstance(one, cst.Call | cst.FunctionDef) for one in gc.get_objects())
+
+
 def test_markers_spare_the_parser(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
     write_files({"a.py": TF + "x = (  # BAD", "b.py": "x = ( # BAD"})
     assert found(check(tmp_path, make_rule(markers=((b"fit", b"BAD"), (b"absent",))))) == []

@@ -154,9 +154,18 @@ class Engine:
             errors.append(InternalError(file.name, "model", _trace()))
             return FileResult(file, (), tuple(errors), is_whole=False)
         try:
+            return self._answered(file, rules, model, errors)
+        finally:
+            model.close()
+
+    def _answered(
+        self, file: FileToCheck, rules: Sequence[Rule], model: Model, errors: list[InternalError]
+    ) -> FileResult:
+        """What the rules have to say of one file."""
+        try:
             found, silencers = self._run(rules, model, file.name, errors)
         except UnreadableSource as error:  # libcst, which knows the places of findings, reads it otherwise than Python
-            return FileResult(file, self._refused(file, source, [error]), tuple(errors), is_whole=False)
+            return FileResult(file, self._refused(file, model.source, [error]), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
         diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
         bounds, is_whole = tuple(sorted(model.inference.bounds_met)), not errors and not model.source.refusals

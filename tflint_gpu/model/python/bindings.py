@@ -23,8 +23,9 @@ def of_name(asking: Asking, file: File, expr: cst.Name, context: Context | None)
     if dotted is not None and is_library(dotted):
         yield Origin(file, expr)
         return
-    decide = partial(_decided, asking, file, context) if context is not None else None
-    bindings = file.flow.lookup(expr.value, expr, decide) or file.flow.lookup(expr.value, expr)
+    bindings = file.flow.lookup(expr.value, expr)
+    if context is not None and len(bindings) > 1:
+        bindings = file.flow.lookup(expr.value, expr, partial(_decided, asking, file, context)) or bindings
     if not bindings:
         found = defined(asking, file, dotted, expr) if dotted is not None else None
         definition = found or asking.project.starred(file, expr.value)

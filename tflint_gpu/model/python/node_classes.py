@@ -1,6 +1,6 @@
 """libcst's node classes, told to do the same in less time.
 
-Three things that every question to a tree does again and again are dear in libcst for reasons that do not concern a
+Four things that every question to a tree does again and again are dear in libcst for reasons that do not concern a
 reader of trees. They are told once, here, to give the same answers at less cost:
 
 - nodes are hashed and compared by identity, in Python: `object` does that by itself;
@@ -9,16 +9,19 @@ reader of trees. They are told once, here, to give the same answers at less cost
   lines);
 - a node sets its fields through `object.__setattr__`, and is then checked for mistakes that only who makes nodes by
   hand can make: that a name is not empty, that there is a blank behind `return`. The parser's own are without such
-  mistakes (libcst's source says so beside `CSTNode.__post_init__`), so while it works they are left out.
+  mistakes (libcst's source says so beside `CSTNode.__post_init__`), so while it works they are left out;
+- what a literal stands for is asked of Python's parser each time: once for each text is enough.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import threading
 from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -30,6 +33,7 @@ _FREQUENT = (  # all but one node in thirty of user code, blanks apart
     cst.RightSquareBracket, cst.Expr, cst.Comment, cst.BinaryOperation, cst.SubscriptElement, cst.Tuple, cst.Subscript,
     cst.Index, cst.Parameters, cst.FunctionDef, cst.LeftParen, cst.RightParen, cst.List, cst.Return,
 )  # fmt: skip
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _shared: dict[str, Any] = {"checked": True, "factory_is_asked": object()}
 
 
@@ -144,6 +148,12 @@ def _default_of(field: dataclasses.Field[Any]) -> Callable[[], Any] | None:
     return None if value is dataclasses.MISSING else lambda: value
 
 
+@lru_cache(maxsize=2048)
+def _value(text: str) -> Any:
+    """What a literal stands for. Raises what Python's parser does."""
+    return ast.literal_eval(text)
+
+
 def _quicken() -> None:
     kinds = [kind for kind in vars(cst).values() if isinstance(kind, type) and issubclass(kind, cst.CSTNode)]
     for kind in kinds:
@@ -154,6 +164,8 @@ def _quicken() -> None:
     exec("\n".join(map(_constructor, _FREQUENT)), _shared)
     for kind in _FREQUENT:
         kind.__init__ = _shared[kind.__name__]  # type: ignore[method-assign]
+    for kind in _LITERALS:
+        kind.evaluated_value = property(lambda node: _value(node.value))  # type: ignore[method-assign, assignment]
 
 
 _quicken()

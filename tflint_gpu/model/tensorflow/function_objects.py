@@ -15,7 +15,7 @@ from tflint_gpu.model.python.functions import Function
 from tflint_gpu.model.python.inference import Inference
 from tflint_gpu.model.python.origins import Origin
 from tflint_gpu.model.python.scopes import Binding
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, argument, dotted_name, iterable
+from tflint_gpu.model.python.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, iterable
 from tflint_gpu.model.tensorflow.batches import LoopData
 from tflint_gpu.model.tensorflow.execution import Step
 from tflint_gpu.model.tensorflow.kinds import Kinds
@@ -66,14 +66,12 @@ class FunctionObjects:
                 fate = self._fate(file, place, node, name)
                 if fate == "kept":
                     continue
-                if self._is_meant(file, place, node) or self._holds_state_of(file, place, traced):
-                    continue
                 around = self._loops_around(file, place, loop, fate)
-                for loop_file, one, path in around:
-                    if loop_file is self.file or file is self.file:
-                        seen.add(node)
-                        yield ShortLived(file, node, loop_file, one, path)
-                        break
+                near = next((found for found in around if self.file in (found[0], file)), None)
+                if near is None or self._is_meant(file, place, node) or self._holds_state_of(file, place, traced):
+                    continue
+                seen.add(node)
+                yield ShortLived(file, node, *near)
 
     def _made(self, file: File) -> Iterator[tuple[Node, str | None, Node]]:
         """Decorators and calls that make such an object, the name that it gets, and what it traces."""
@@ -82,10 +80,7 @@ class FunctionObjects:
                 for decorator in function.decorators:
                     if self.tracing.is_tf_function(file, decorator.decorator):
                         yield decorator, function.name.value, function.body
-        for call in file.tree.calls:
-            target = argument(call, 0, "func")
-            if target is None or not self.tracing.is_tf_function(file, call.func):
-                continue
+        for call, target in self.tracing.given(file):
             parent = file.tree.parents[call]
             if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
                 yield call, None, target
@@ -211,9 +206,10 @@ class FunctionObjects:
         if not isinstance(node, cst.FunctionDef):
             return
         function = self.inference.definitions.function(file, node)
-        if self.tracing.is_traced(file, node):
+        sites = self.inference.call_sites(function)
+        if not sites or self.tracing.is_traced(file, node):
             return
-        for site, call in self.inference.call_sites(function):
+        for site, call in sites:
             way = (Step(site, call, f"calls `{function.name}`"), *path)
             loop, caller = self._loop(site, call), site.tree.function(call)
             place: Node | None = loop if loop is not None else caller

@@ -73,7 +73,11 @@ class Retracing:
                         continue
                     seen.add(call)
                     for value, turning in self._numbers(file, call, function):
-                        if self.file in (file, turning.file) and self._retraces(file, call, turning, made_file, made):
+                        if (
+                            self.file in (file, turning.file)
+                            and not self._is_traced(file, file.tree.function(call))
+                            and self._retraces(file, call, turning, made_file, made)
+                        ):
                             yield ChangingArgument(file, call, value, turning, _name(file, call), made_file, made)
 
     def _calls(self, function: Function, made: Node) -> Iterator[tuple[File, cst.Call]]:
@@ -83,9 +87,7 @@ class Retracing:
         if name is not None:
             last = name.rpartition(".")[2]
             sites += [(f, c) for f in self.inference.users(function, last) for c in f.calls_ending_with(last)]
-        for file, call in sites:
-            if call.args and not self._is_traced(file, file.tree.function(call)):
-                yield file, call
+        yield from ((file, call) for file, call in sites if call.args)
 
     def _is_traced(self, file: File, caller: FunctionNode | None) -> bool:
         """Whether the code of a call is traced: under `tf.function`, in a layer, or mapped by a dataset."""
@@ -109,11 +111,11 @@ class Retracing:
         parameters = {value: p for p, value in self.inference.definitions.passed(file, call, function)}
         for arg in call.args:
             parameter = parameters.get(arg.value)
-            if arg.star or (parameter is not None and _has_to_be_python(function, parameter)):
-                continue
-            for value in displayed(arg.value):
+            for value in displayed(arg.value) if not arg.star else ():
                 number = self.numbers.of(file, value)
-                if number is not None and number.changed_by:
+                if number is None or not number.changed_by:
+                    continue
+                if parameter is None or not _has_to_be_python(function, parameter):
                     yield value, max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
 
     def _retraces(self, file: File, call: cst.Call, turning: Turning, made_file: File, made: Node) -> bool:

@@ -44,6 +44,7 @@ class Tracing:
         self._named: dict[File, frozenset[str]] = {}
         self._naming: dict[File, bool] = {}
         self._wraps: dict[File, list[tuple[Function, Node]]] = {}
+        self._given: dict[File, list[tuple[cst.Call, Expression]]] = {}
 
     def is_traced(self, file: File, function: FunctionNode) -> bool:
         """Whether a function is, or may be, traced: itself, or by what calls it."""
@@ -87,11 +88,18 @@ class Tracing:
                 for decorator in function.decorators:
                     if self.is_tf_function(file, decorator.decorator):
                         yield definitions.function(file, function), decorator
-        for call in file.tree.calls:
-            if call.args and self.is_tf_function(file, call.func):
-                target = argument(call, 0, "func")
-                for callee in self.inference.callables(file, target) if target is not None else ():
-                    yield callee.function, call
+        for call, target in self.given(file):
+            for callee in self.inference.callables(file, target):
+                yield callee.function, call
+
+    def given(self, file: File) -> list[tuple[cst.Call, Expression]]:
+        """The calls in a file that hand something to `tf.function`, with what they hand to it."""
+        if file not in self._given:
+            calls = ((call, argument(call, 0, "func")) for call in file.tree.calls if call.args)
+            self._given[file] = [
+                (call, target) for call, target in calls if target is not None and self.is_tf_function(file, call.func)
+            ]
+        return self._given[file]
 
     def is_tf_function(self, file: File, expr: Expression) -> bool:
         """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
