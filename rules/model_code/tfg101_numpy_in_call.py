@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
 from tflint_gpu.model.tensorflow.execution import MARKERS
-from tflint_gpu.model.tensorflow.first_looks import gives_numpy_tensors
+from tflint_gpu.model.tensorflow.traced_looks import gives_numpy_tensors
 from tflint_gpu.rule import (
     Change,
     Edit,

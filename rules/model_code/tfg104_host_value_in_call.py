@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model.tensorflow.execution import MARKERS
-from tflint_gpu.model.tensorflow.first_looks import asks_values_while_traced
+from tflint_gpu.model.tensorflow.traced_looks import asks_values_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:

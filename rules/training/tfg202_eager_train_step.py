@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model.python.outlines import outline
-from tflint_gpu.model.tensorflow.first_looks import takes_gradients_again
 from tflint_gpu.model.tensorflow.host_effects import Obstacle
+from tflint_gpu.model.tensorflow.loop_looks import takes_gradients_again
 from tflint_gpu.model.tensorflow.training import UPDATES
 from tflint_gpu.rule import (
     Change,

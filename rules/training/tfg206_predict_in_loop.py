@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.model.python.children import walk
 from tflint_gpu.model.python.outlines import call_outline
 from tflint_gpu.model.python.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.first_looks import predicts_again
+from tflint_gpu.model.tensorflow.loop_looks import predicts_again
 from tflint_gpu.model.tensorflow.repetitions import names_of
 from tflint_gpu.rule import (
     HARNESS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from tflint_gpu.model.python.sketches import Region, Sketch, SketchedCall
+from tflint_gpu.model.python.sketches import Region, Sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,9 @@ class Look:
         yield self.own
         yield from self.near
 
-    @property
-    def calls(self) -> Iterator[tuple[Sketch, SketchedCall]]:
-        """All calls in them."""
-        return ((sketch, call) for sketch in self.all for call in sketch.calls())
+    def any(self, fact: Callable[[Sketch], bool]) -> bool:
+        """Whether something is so in one of them."""
+        return any(sketch.holds(fact) for sketch in self.all)
 
     def found(self, what: str, search: Callable[[], Iterator[_T]]) -> Found[_T]:
         """What a search finds, which several questions ask for: it goes on from where the last one had enough."""

@@ -69,6 +69,14 @@ class Region:
     words: set[str] = field(default_factory=set)
     in_loops: set[str] = field(default_factory=set)
     syntax: set[type] = field(default_factory=set)
+    _called: frozenset[str] | None = None
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The last parts of the names of what it calls."""
+        if self._called is None:
+            self._called = frozenset([call.last for call in self.calls])
+        return self._called
 
 
 class Sketch:
@@ -97,6 +105,7 @@ class Sketch:
         self.values: set[str] = set()
         self.texts: set[str] = set()
         self._renewing: set[ast.expr] = set()
+        self._held: dict[Callable[[Sketch], bool], bool] = {}
         self._walk(tree)
         self._renewing.clear()
 
@@ -119,6 +128,22 @@ class Sketch:
         """All calls of the file."""
         for region in self.regions:
             yield from region.calls
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The last parts of the names of what it calls."""
+        return frozenset().union(*(region.called for region in self.regions))
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that it assigns, or that some object may have from a keyword."""
+        return frozenset(self.stored).union(*(call.keywords for call in self.calls()))
+
+    def holds(self, fact: Callable[[Sketch], bool]) -> bool:
+        """Whether something is so in this file: found out once, however many files look at it."""
+        if fact not in self._held:
+            self._held[fact] = fact(self)
+        return self._held[fact]
 
     def target(self, name: str) -> str:
         """What a dotted name means as far as the imports tell: "tensorflow.keras.Model" for `tf.keras.Model`."""
