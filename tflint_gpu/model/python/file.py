@@ -241,7 +241,7 @@ class File:
 
     @cached_property
     def calls_below(self) -> dict[Node, list[cst.Call]]:
-        """The calls lexically inside each loop, function and with statement."""
+        """The calls lexically inside each loop, function, class and with statement."""
         result: dict[Node, list[cst.Call]] = {}
         around: dict[Node, tuple[list[cst.Call], ...]] = {self.tree.module: ()}  # the lists of all regions
         parents = self.tree.parents
@@ -371,7 +371,17 @@ class File:
 
 
 _REGIONS = frozenset(
-    [cst.For, cst.While, cst.FunctionDef, cst.With, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp]
+    [
+        cst.For,
+        cst.While,
+        cst.FunctionDef,
+        cst.ClassDef,
+        cst.With,
+        cst.ListComp,
+        cst.SetComp,
+        cst.DictComp,
+        cst.GeneratorExp,
+    ]
 )
 _MUTATING_METHODS = tuple("update setdefault pop popitem clear append extend insert remove sort".split())
 

@@ -44,7 +44,7 @@ class ModelClasses:
     def _with_parts(self, found: dict[Node, Class]) -> frozenset[Node]:
         """Some classes, and those from which they are derived, and of what they make."""
         for cls in (queue := list(found.values())):  # grows meanwhile
-            made = (c for c in cls.file.tree.calls if cls.file.tree.within(c, cls.node))
+            made = cls.file.calls_below.get(cls.node, ())
             inner = (self.inference.definitions.class_named(cls.file, call.func) for call in made)
             for one in (*self.inference.definitions.lineage(cls), *(c for c in inner if c is not None)):
                 if one.node not in found:

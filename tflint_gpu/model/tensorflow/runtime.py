@@ -224,12 +224,13 @@ class Runtime:
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
-        order = file.tree.order
+        order, parents = file.tree.order, file.tree.parents
         for bindings in file.tree.root.bindings.values():
             for binding in bindings:
                 place = binding.node
-                is_plain = isinstance(file.tree.parents.get(file.tree.parents.get(place, place)), cst.Module)
-                if binding.kind != "import" or not is_plain or order[place] > order[node]:
+                if binding.kind != "import" or order[place] > order[node]:
+                    continue
+                if not isinstance(parents.get(parents.get(place, place)), cst.Module):
                     continue
                 found = self.inference.project.imported(file, binding.target)
                 name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
