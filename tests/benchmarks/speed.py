@@ -1,9 +1,9 @@
 """Lines per CPU second of a whole check, and its ratio to bare parsing of the same files in the same run.
 
-    python tests/benchmarks/speed.py FOLDER [FOLDER ...] [--repeat N] [--limit N]
+    python tests/benchmarks/speed.py FOLDER [FOLDER ...] [--repeat N] [--limit N] [--select CODE ...]
 
 Each folder is a checkout of a project. All files that mention TensorFlow or Keras are checked with all
-rules, without the cache, in one process on one core; `libcst.parse_module` gets the same files in a process of its own,
+default rules, without the cache, in one process on one core; `libcst.parse_module` gets the same files in a process of its own,
 which has nothing of tflint_gpu in it. The two take turns, and the median of the ratios is the result. CPU time is the process's own (user and system).
 
 Then the check runs once more, in parts: the search for words, the parser, the traversal, the positions of findings,
@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--growth", action="store_true", help="how cost grows with call sites, branches and chains")
     parser.add_argument("--limit", type=int, default=0, help="at most so many files a folder")
+    parser.add_argument("--select", nargs="+", metavar="CODE", help="these rules only")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -56,15 +57,16 @@ def main() -> None:
     lines = sum(path.read_bytes().count(b"\n") for path in files)
     print(f"{platform.machine()}, Python {platform.python_version()}, libcst {libcst.LIBCST_VERSION}, one core")
     print(f"{len(files)} files that mention TensorFlow or Keras, {lines} lines, {arguments.repeat} turns")
+    codes = arguments.select or [entry.code for entry in entries()]
     parses, checks = [], []
     for _ in range(arguments.repeat):
         parses.append(parse_seconds(files))
-        checks.append(timed(lambda: checked(projects)))
+        checks.append(timed(lambda: checked(projects, load(codes) if arguments.select else None)))
     ratios = [check / parse for check, parse in zip(checks, parses, strict=True)]
     print(f"parse_module  {statistics.median(parses):7.2f} s CPU  {lines / statistics.median(parses):9.0f} lines/s")
     print(f"whole check   {statistics.median(checks):7.2f} s CPU  {lines / statistics.median(checks):9.0f} lines/s")
     print(f"ratio         {statistics.median(ratios):7.2f}  (from {min(ratios):.2f} to {max(ratios):.2f})")
-    _print_parts(projects)
+    _print_parts(projects, codes)
     if arguments.growth:
         _print_growth()
 
@@ -106,7 +108,7 @@ class _Clock:
         return run
 
 
-def _print_parts(projects: dict[Path, list[Path]]) -> None:
+def _print_parts(projects: dict[Path, list[Path]], codes: Sequence[str]) -> None:
     """The parts of one more check, and their ratio to the parser's part."""
     gc.collect()  # what the checks before have left is not this one's
     clock = _Clock()
@@ -122,7 +124,7 @@ def _print_parts(projects: dict[Path, list[Path]]) -> None:
     project.parse_module = noted
     Tree.__init__ = clock.timed("traversal", Tree.__init__)  # type: ignore[method-assign]
     Spans.of = clock.timed("positions", Spans.of)  # type: ignore[method-assign]
-    rules = load(entry.code for entry in entries())
+    rules = load(codes)
     for rule in rules:
         asked = clock.timed(rule.code, lambda model, check=rule.check: list(check(model)))
         rule.check = asked  # type: ignore[method-assign]

@@ -10,9 +10,12 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from tflint_gpu.checking import engine as engine_module
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
-from tflint_gpu.rule import Finding, Prediction, Rule
+from tflint_gpu.model import Project
+from tflint_gpu.model.python.sketches import Sketch
+from tflint_gpu.rule import Finding, Prediction, Rule, load
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.source import SourceFile
@@ -74,8 +77,64 @@ def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, ma
     assert bool(result.errors) is broken
 
 
+@pytest.mark.parametrize(
+    ("code", "told", "program"),
+    [
+        ("TFG401", "TFG000", TF + "model.fit(\n"),
+        ("TFG102", "TFG102", TF + "from b import f\n@tf.function\ndef g():\n    return f()\n"),
+    ],
+    ids=["a file that is refused", "a first look that ends early"],
+)
+def test_projects_die_with_the_check(code: str, told: str, program: str, tmp_path: Path, write_files: Write) -> None:
+    """Protects memory: neither an error's frames nor a search that did not end hold the files of a project."""
+    write_files({"a.py": program, "b.py": "import numpy as np\n\n\ndef f():\n    return np.random.rand()\n"})
+    resolver = SettingsResolver(working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path, list(load([code])))
+    files = list(Discovery(resolver, tmp_path).find(["a.py"]))
+    gc.collect()
+    gc.disable()
+    try:
+        before = _alive(Project, Sketch)
+        assert [one.code for one in engine.check(files[0]).diagnostics] == [told]
+        assert _alive(Project, Sketch) > before
+        engine.forget_files()
+        assert _alive(Project, Sketch) == before
+    finally:
+        gc.enable()
+
+
+def test_a_project_makes_room_for_the_next(
+    tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects memory, flat in the number of projects, and the cache: what results rest on is told of those that went."""
+    monkeypatch.setattr(engine_module, "_MOST_HELD", 0)
+    program = TF + "from other import BAD\nBAD\n"
+    write_files({f"{name}/{file}": text for name in "ab" for file, text in PROJECT.items()} | {"a/c.py": program})
+    resolver = SettingsResolver(working_directory=tmp_path)
+    engine = Engine(resolver, tmp_path, [make_rule(near_markers=(b"here",))], use_cache=True)
+    files = {file.name: file for file in Discovery(resolver, tmp_path).find(["."])}
+    gc.collect()
+    before = _alive(Project)
+    for name in ("a/program.py", "b/program.py", "a/c.py"):
+        assert len(engine.check(files[name]).diagnostics) == name.count("c.py") + 1
+        assert _alive(Project) == before + 1
+    told = {Path(name).relative_to(tmp_path).as_posix() for name in engine.newly_consulted().states}
+    assert {"a/other.py", "b/other.py"} <= told
+
+
+PROJECT = {
+    "pyproject.toml": "",
+    "program.py": TF + "from other import BAD\n",
+    "other.py": "BAD = 1  # here\n",
+}
+
+
 def _nodes() -> int:
-    return sum(isinstance(one, cst.Call | cst.FunctionDef) for one in gc.get_objects())
+    return _alive(cst.Call, cst.FunctionDef)
+
+
+def _alive(*kinds: type) -> int:
+    return sum(isinstance(one, kinds) for one in gc.get_objects())
 
 
 def test_markers_spare_the_parser(tmp_path: Path, write_files: Write, make_rule: Make) -> None:

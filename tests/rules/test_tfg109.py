@@ -101,6 +101,7 @@ NEEDED = {
     "        self.table = tf.map_fn(lambda x: x * 2, self.rows)",
     "the other way beside it": "def each(f, xs, fast):\n    return tf.vectorized_map(f, xs) if fast else tf.map_fn(f, xs)\n"
     "y = each(lambda x: x * 2, images, True)",
+    "a function without arguments": "y = tf.map_fn(lambda x: tf.reduce_max(), images)",
     "not used": "y = tf.map_fn(lambda x: tf.zeros(3), images)",
     "own map_fn": "from mine import map_fn\ny = map_fn(lambda x: x * 2, images)",
     "vectorized": "y = tf.vectorized_map(lambda x: x * 2, images)",

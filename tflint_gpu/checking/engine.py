@@ -38,6 +38,7 @@ Silencer = tuple[str, int]
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
+_MOST_HELD = 300_000  # characters of the projects that are not worked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Engine:
     _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
     _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
     _states: dict[str, State] = field(default_factory=dict)
+    _left: list[Consulted] = field(default_factory=list)
     _unswept: int = 0
 
     def check(self, file: FileToCheck) -> FileResult:
@@ -122,8 +124,8 @@ class Engine:
         """What the results rest on, as far as that was not told before."""
         asked: dict[str, set[str]] = {}
         states: dict[str, State] = {}
-        for project in self._projects.values():
-            found = project.newly_consulted()
+        left, self._left = self._left, []
+        for found in (*left, *(project.newly_consulted() for project in self._projects.values())):
             states.update(found.states)
             for asker, paths in found.asked.items():
                 asked.setdefault(asker, set()).update(paths)
@@ -346,11 +348,22 @@ class Engine:
             return ()
 
     def _project_for(self, root: Path, target: Target) -> Project:
-        if (root, target) not in self._projects:
+        project = self._projects.pop((root, target), None)
+        if project is None:
             from tflint_gpu.model import Project
 
-            self._projects[root, target] = Project(root, target, self.sources, keeps_all=self.keeps_files)
-        return self._projects[root, target]
+            self._make_room()
+            project = Project(root, target, self.sources, keeps_all=self.keeps_files)
+        self._projects[root, target] = project  # the last one is the one used last
+        return project
+
+    def _make_room(self) -> None:
+        """Forget the projects that were used longest ago, as many as hold too much: memory must not grow with them."""
+        while not self.keeps_files and sum(one.held_characters for one in self._projects.values()) > _MOST_HELD:
+            project = self._projects.pop(next(iter(self._projects)))
+            if self.use_cache:
+                self._left.append(project.newly_consulted())
+            project.let_go()
 
 
 @dataclass(frozen=True, slots=True)

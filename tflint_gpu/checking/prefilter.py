@@ -43,9 +43,12 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     look = project.look(source)
     if look is None:
         return found
-    if is_in_doubt and surely_runs_in_graphs(look.own):
-        found = [rule for rule in found if not rule.skips_graphs]
-    return _asked(found, look)
+    try:
+        if is_in_doubt and surely_runs_in_graphs(look.own):
+            found = [rule for rule in found if not rule.skips_graphs]
+        return _asked(found, look)
+    finally:
+        look.close()
 
 
 def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:

@@ -253,8 +253,9 @@ class Model:
         return cls(project.open(source), project)
 
     def close(self) -> None:
-        """Drop what was found out, so that it dies now: parts know each other, in circles."""
+        """Drop everything, so that it dies now: the parts know each other, and some the model, in circles."""
         vars(self.inference).clear()
+        vars(self).clear()
 
     @property
     def source(self) -> SourceFile:
@@ -321,7 +322,8 @@ class Model:
         from tflint_gpu.model.tensorflow.traceability import Assumed
         from tflint_gpu.model.tensorflow.tracing import Tracing
 
-        other = Model(self.file, self.project)
+        other = Model.__new__(Model)
+        other.file, other.project = self.file, self.project
         other.inference, other.constants = self.inference, self.constants
         other.kinds, other.guards = self.kinds, self.guards
         vars(other)["tracing"] = Tracing(self.inference, self.kinds, frozenset([function.node]))

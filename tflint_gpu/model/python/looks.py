@@ -68,6 +68,11 @@ class Look:
             self._found[what] = Found(search())
         return self._found[what]
 
+    def close(self) -> None:
+        """Drop what was found: a search that did not end holds the look, the look holds the search, and both the project."""
+        self._found.clear()
+        self.near = ()
+
     def reached(self, regions: Iterable[Region], words: Iterable[str] = ()) -> Iterator[Place]:
         """Some regions of the file, and all functions whose names stand in one of them, or among some words, and so on.
 

@@ -117,6 +117,11 @@ class Project:
         self._python.forget()
         self._kept_characters = 0
 
+    @property
+    def held_characters(self) -> int:
+        """How much text is held as trees, or as sketches, which take a tenth of that."""
+        return self._kept_characters + self._sketched_characters // 10
+
     def newly_consulted(self) -> Consulted:
         """What the answers of this project rest on, as far as that was not told before."""
         asked = self._places.newly_asked()
@@ -396,12 +401,15 @@ class Project:
             self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
 
     def _parsed(self, source: SourceFile) -> File:
-        return File.parse(
-            source,
-            lambda text: self.sources.parse(source.path, text, self._python),
-            lambda dotted: self._re_exported_library(source.path, dotted),
-            self._python,
-        )
+        try:
+            return File.parse(
+                source,
+                lambda text: self.sources.parse(source.path, text, self._python),
+                lambda dotted: self._re_exported_library(source.path, dotted),
+                self._python,
+            )
+        except UnreadableSource as error:
+            raise _without_frames(error) from None
 
     def _re_exported_library(self, importer: Path, dotted: str) -> str:
         """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
@@ -424,3 +432,9 @@ class Project:
             return str(path.relative_to(Path.cwd()))
         except ValueError:
             return str(path)
+
+
+def _without_frames(error: UnreadableSource) -> UnreadableSource:
+    """An error that no longer holds what its way led through: the frames would hold it, and with it the project."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error

@@ -241,7 +241,7 @@ class _RowFunction:
             found = _needing(_joined(values), "axis" if short == "stack" else "axes")
         elif not of_row and (short in NUMBERS | UNARY or name in _HOST_NUMBERS or _is_plain_number(file, call)):
             found = _joined(values) if values else _FIXED
-        elif values[:1] == of_row:
+        elif values and values[:1] == of_row:
             found = values[0] if short in UNARY else None
             if short in _REDUCING:
                 found = _needing(values[0], "axis")
