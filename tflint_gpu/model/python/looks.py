@@ -69,7 +69,7 @@ class Look:
         return self._found[what]
 
     def close(self) -> None:
-        """Drop what was found: a search that did not end holds the look, the look holds the search, and both the project."""
+        """Drop what was found: a search that did not end and the look hold each other, and both the project."""
         self._found.clear()
         self.near = ()
 
