@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from tflint_gpu.checking import engine as engine_module
+from tflint_gpu.checking import projects
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
@@ -107,7 +107,7 @@ def test_a_project_makes_room_for_the_next(
     tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects memory, flat in the number of projects, and the cache: what results rest on is told of those that went."""
-    monkeypatch.setattr(engine_module, "_MOST_HELD", 0)
+    monkeypatch.setattr(projects, "MOST_HELD", 0)
     program = TF + "from other import BAD\nBAD\n"
     write_files({f"{name}/{file}": text for name in "ab" for file, text in PROJECT.items()} | {"a/c.py": program})
     resolver = SettingsResolver(working_directory=tmp_path)

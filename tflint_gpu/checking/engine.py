@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
+from tflint_gpu.checking.projects import Projects
 from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
@@ -30,7 +31,7 @@ from tflint_gpu.text.suppressions import Suppressions, noqa_row
 
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
-    from tflint_gpu.model import Model, Project, Sources
+    from tflint_gpu.model import Model, Sources
     from tflint_gpu.rule import Finding, Rule
 
 Silencer = tuple[str, int]
@@ -38,7 +39,6 @@ Silencer = tuple[str, int]
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
-_MOST_HELD = 300_000  # characters of the projects that are not worked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,16 @@ class Engine:
     ignore_noqa: bool = False
     sources: Sources | None = None
     keeps_files: bool = False
-    _projects: dict[tuple[Path, Target], Project] = field(default_factory=dict)
+    _projects: Projects = field(init=False)
     _targets: dict[tuple[str | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
     _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
     _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
     _states: dict[str, State] = field(default_factory=dict)
-    _left: list[Consulted] = field(default_factory=list)
     _unswept: int = 0
+
+    def __post_init__(self) -> None:
+        self._projects = Projects(self.sources, self.keeps_files, self.use_cache)
 
     def check(self, file: FileToCheck) -> FileResult:
         """Check one file, for the settings of all files in which something is found.
@@ -124,8 +126,7 @@ class Engine:
         """What the results rest on, as far as that was not told before."""
         asked: dict[str, set[str]] = {}
         states: dict[str, State] = {}
-        left, self._left = self._left, []
-        for found in (*left, *(project.newly_consulted() for project in self._projects.values())):
+        for found in self._projects.newly_consulted():
             states.update(found.states)
             for asker, paths in found.asked.items():
                 asked.setdefault(asker, set()).update(paths)
@@ -139,7 +140,7 @@ class Engine:
         try:
             source = decode_source(data, file.path, file.name)
             data = source.searched(data)
-            project = self._project_for(file.root, target)
+            project = self._projects.of(file.root, target)
             rules = rules_that_may_fire(self._rules_for(selected, file.name, errors), source, data, project)
             if not rules:
                 return FileResult(file, (), tuple(errors), is_whole=not errors)
@@ -194,7 +195,7 @@ class Engine:
         source = decode_source(data, file.path, file.name)
         data = source.searched(data)
         target = self.target_for(file)
-        project = self._project_for(file.root, target)
+        project = self._projects.of(file.root, target)
         rules = rules_that_may_fire(self._rules_for(self.selected(file.path), file.name, []), source, data, project)
         if not rules:
             return []
@@ -224,7 +225,7 @@ class Engine:
             return None
         from tflint_gpu.model import Model
 
-        project = self._project_for(file.root, self.target_for(file))
+        project = self._projects.of(file.root, self.target_for(file))
         return Model.open(decode_source(data, file.path, file.name), project)
 
     def _run(
@@ -323,9 +324,7 @@ class Engine:
 
     def forget_files(self) -> None:
         """Drop what is known of the projects' files, which may have changed; settings and targets stay."""
-        for project in self._projects.values():
-            project.let_go()
-        self._projects.clear()
+        self._projects.forget()
 
     def target_for(self, file: FileToCheck) -> Target:
         """The TensorFlow that a file is meant for."""
@@ -338,7 +337,7 @@ class Engine:
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""
-        project = self._project_for(file.root, self.target_for(file))
+        project = self._projects.of(file.root, self.target_for(file))
         if path != file.path:
             return project.imports_of(path)
         try:
@@ -346,24 +345,6 @@ class Engine:
             return project.imports_of(path, decode_source(data, path, file.name).searched(data))
         except (OSError, UnreadableSource):
             return ()
-
-    def _project_for(self, root: Path, target: Target) -> Project:
-        project = self._projects.pop((root, target), None)
-        if project is None:
-            from tflint_gpu.model import Project
-
-            self._make_room()
-            project = Project(root, target, self.sources, keeps_all=self.keeps_files)
-        self._projects[root, target] = project  # the last one is the one used last
-        return project
-
-    def _make_room(self) -> None:
-        """Forget the projects that were used longest ago, as many as hold too much: memory must not grow with them."""
-        while not self.keeps_files and sum(one.held_characters for one in self._projects.values()) > _MOST_HELD:
-            project = self._projects.pop(next(iter(self._projects)))
-            if self.use_cache:
-                self._left.append(project.newly_consulted())
-            project.let_go()
 
 
 @dataclass(frozen=True, slots=True)
