@@ -261,7 +261,7 @@ def without_tensorflow(field: Field) -> Iterator[Figure]:
         {
             "nothing": lambda: cost([sys.executable, "-c", "pass"]),
             "read": lambda: cost([sys.executable, "-c", _READ, tree]),
-            "start": lambda: cost(tflint(*options, __file__)),
+            "start": lambda: cost(tflint(*options, str(Path(tree, "this.py")))),
             "check": lambda: cost(tflint(*options, tree)),
         },
         field.repeat,

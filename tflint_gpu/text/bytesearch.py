@@ -53,8 +53,8 @@ def imported(data: bytes, path: Path, root: Path, asked: set[str] | None = None)
     Arguments:
         asked: gets the paths that are looked for.
     """
-    for match in _IMPORT.finditer(data):
-        parts = match[1].decode("ascii", "replace").split(".")
+    for name in dict.fromkeys(_IMPORT.findall(data)):  # functions of one file import the same again
+        parts = name.decode("ascii", "replace").split(".")
         for folder in (path.parent, *path.parent.parents):
             places = [folder.joinpath(*parts[: n + 1]) for n in range(len(parts))]
             files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]

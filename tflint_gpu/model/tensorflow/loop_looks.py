@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Iterator, Set
 
 from tflint_gpu.model.python.looks import Found, Look, Place
 from tflint_gpu.model.python.sketches import UNNAMED, Sketch, SketchedCall
 from tflint_gpu.model.tensorflow.element_loops import WORK
-from tflint_gpu.model.tensorflow.traced_looks import is_models, is_numpys, makes_function
+from tflint_gpu.model.tensorflow.traced_looks import BUILTIN, is_models, is_numpys, makes_function
 
-_BUILTIN = frozenset(dir(builtins))
 _MODEL_METHODS = frozenset(["call", "__call__", "build"])
 _TAPES = frozenset(["GradientTape"])
 _JOINING = frozenset("concat concatenate stack vstack hstack append".split())
@@ -141,7 +139,7 @@ def _may_be_model(sketch: Sketch, call: SketchedCall, stored: _Members, bound: _
         return False
     if call.is_method:
         return call.last in (bound if call.root in sketch.imports else stored)
-    if call.name in _BUILTIN or call.name in sketch.classes:
+    if call.name in BUILTIN or call.name in sketch.classes:
         return False
     if call.name in sketch.imports:
         return call.name in bound

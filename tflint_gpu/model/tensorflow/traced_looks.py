@@ -22,7 +22,7 @@ _WITHOUT_KERAS = frozenset([_FUNCTION])
 _UNTRACING = frozenset(
     "property staticmethod classmethod abstractmethod setter getter deleter cached_property contextmanager".split()
 )
-_BUILTIN = frozenset(dir(builtins))
+BUILTIN = frozenset(dir(builtins))
 _RAISING = frozenset(name.rpartition(".")[2] for name in RAISES)
 _DRAWING_LIBRARIES = frozenset(["numpy", "random", "time", "datetime", "uuid", UNNAMED])
 
@@ -151,7 +151,7 @@ def creates_while_traced(look: Look) -> bool:
 def _creates(sketch: Sketch, call: SketchedCall) -> bool:
     if call.last in CREATING_METHODS:
         return True
-    if not call.last[:1].isupper() or call.last in _BUILTIN:
+    if not call.last[:1].isupper() or call.last in BUILTIN:
         return False
     library = sketch.library(call.name)
     if library in ("tensorflow", "keras"):
