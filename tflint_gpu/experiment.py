@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tflint_gpu.finding import Finding
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.python.syntax import LoopNode
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.python.syntax.syntax import LoopNode
 
 HARNESS = "tflint_measure"
 BESIDE = "tflint_"
@@ -150,7 +150,7 @@ class TracedCall:
 
 def traced_call(file: File, call: Call) -> TracedCall:
     """Make a call through a function of its own at the top of the file, or else, to measure it, where it stands."""
-    from tflint_gpu.model.python.outlines import call_outline  # late, as libcst below
+    from tflint_gpu.model.python.refactoring.outlines import call_outline  # late, as libcst below
 
     made = call_outline(file, call.func, call.args)
     if made is None or not call.args:

@@ -11,8 +11,8 @@ from tflint_gpu.severity import Severity
 if TYPE_CHECKING:
     from libcst import CSTNode
 
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.python.imports import Spelling
+    from tflint_gpu.model.python.names.imports import Spelling
+    from tflint_gpu.model.python.project.file import File
 
 
 @dataclass(frozen=True, slots=True)

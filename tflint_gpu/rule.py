@@ -30,7 +30,7 @@ from tflint_gpu.text.bytesearch import Marker
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.looks import Question
+    from tflint_gpu.model.python.prefilter.looks import Question
 
 __all__ = [
     "HARNESS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax import method_name
-from tflint_gpu.model.tensorflow.first_looks import trains_when_run
+from tflint_gpu.model.python.syntax.syntax import method_name
+from tflint_gpu.model.tensorflow.prefilter.first_looks import trains_when_run
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.runtime import GROWTH, LOGICAL, VISIBLE
+from tflint_gpu.model.python.syntax.syntax import argument, dotted_name
+from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE
 from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.tensorflow.runtime import Initialiser
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.tensorflow.runtime.runtime import Initialiser
 
 _WHAT = {
     **dict.fromkeys(GROWTH, "Physical"),

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.runtime import GROWTH
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, fix_changes
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.python.project.file import File
 
 
 class PartialMemoryGrowth(Rule):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.networks.sizes import as_bytes
+from tflint_gpu.model.networks.shapes.sizes import as_bytes
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.networks.sizes import Estimate
+    from tflint_gpu.model.networks.shapes.sizes import Estimate
     from tflint_gpu.rule import Experiment
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.chains import Operation
-    from tflint_gpu.model.tensorflow.consumers import Consumption
+    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
 
 _INJECTED_SINCE = (2, 11)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.datasets import BATCHING
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.api.datasets import BATCHING
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -28,8 +28,8 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.chains import Operation
-    from tflint_gpu.model.tensorflow.mapped_functions import State
+    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+    from tflint_gpu.model.tensorflow.tf_data.mapped_functions import State
 
 _AUTOTUNE_SINCE = (2, 4)
 _SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.api.datasets import BATCH_NEUTRAL, BATCHING
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -28,7 +28,7 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.chains import Chain, Operation
+    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 
 _BETWEEN = frozenset(["shuffle", "take", "skip", "repeat"])
 _READING = frozenset(["flat_map", "interleave", "unbatch", "shard"])

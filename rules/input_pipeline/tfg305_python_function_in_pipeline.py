@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.first_looks import calls_python_functions, has_datasets
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.prefilter.first_looks import calls_python_functions, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.chains import Operation
-    from tflint_gpu.model.tensorflow.python_loops import PythonLoop
+    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+    from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop
 
 
 class PythonFunctionInPipeline(Rule):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import UNKNOWN
-from tflint_gpu.model.python.syntax import argument, method_name
-from tflint_gpu.model.tensorflow.chains import Operation
-from tflint_gpu.model.tensorflow.datasets import SHUFFLING_LOADERS
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.python.syntax.syntax import argument, method_name
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.tensorflow.api.datasets import SHUFFLING_LOADERS
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.tensorflow.chains import Chain
-    from tflint_gpu.model.tensorflow.consumers import Consumption
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
 
 
 class MisplacedCache(Rule):

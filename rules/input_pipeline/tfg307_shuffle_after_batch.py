@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
-from tflint_gpu.model.tensorflow.marks import shuffles
+from tflint_gpu.model.tensorflow.api.datasets import BATCH_NEUTRAL, BATCHING
+from tflint_gpu.model.tensorflow.api.marks import shuffles
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.chains import Chain, Operation
-    from tflint_gpu.model.tensorflow.consumers import Consumption
+    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
 
 
 class ShuffleAfterBatch(Rule):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import method_name
-from tflint_gpu.model.tensorflow.datasets import MARKERS, TRANSFORMATIONS
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.python.syntax.syntax import method_name
+from tflint_gpu.model.tensorflow.api.datasets import MARKERS, TRANSFORMATIONS
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,

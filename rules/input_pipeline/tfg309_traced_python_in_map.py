@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.counterparts import alternatives
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
-from tflint_gpu.model.tensorflow.frozen_values import CLOCKS, drawn_in_graph
+from tflint_gpu.model.tensorflow.api.counterparts import alternatives
+from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, drawn_in_graph
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.mapped_code import Misplaced, Misuse
+    from tflint_gpu.model.tensorflow.effects.mapped_code import Misplaced, Misuse
 
 
 class TracedPythonInMap(Rule):

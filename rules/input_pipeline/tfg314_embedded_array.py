@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.networks.sizes import as_bytes
-from tflint_gpu.model.tensorflow.execution import MARKERS
-from tflint_gpu.model.tensorflow.first_looks import makes_arrays
+from tflint_gpu.model.networks.shapes.sizes import as_bytes
+from tflint_gpu.model.tensorflow.prefilter.first_looks import makes_arrays
+from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.networks.embedded_arrays import EmbeddedArray
+    from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray
 
 
 class EmbeddedArrayInGraph(Rule):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.first_looks import gives_batch_size, has_datasets
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.prefilter.first_looks import gives_batch_size, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.chains import Chain
-    from tflint_gpu.model.tensorflow.feeds import Feed
+    from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed
 
 _IGNORED_SINCE = (2, 2)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.feeds import Feed
+    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed
 
 
 class UnbatchedDataset(Rule):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.datasets import MARKERS
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.api.datasets import MARKERS
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import spelling
-from tflint_gpu.model.python.syntax import argument
-from tflint_gpu.model.tensorflow.datasets import BATCH_NEUTRAL, BATCHING, MARKERS
-from tflint_gpu.model.tensorflow.first_looks import has_datasets
+from tflint_gpu.model.python.syntax.children import spelling
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.tensorflow.api.datasets import BATCH_NEUTRAL, BATCHING, MARKERS
+from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.python.syntax import Expression
-    from tflint_gpu.model.tensorflow.chains import Chain, Operation
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.python.syntax.syntax import Expression
+    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 
 _MANY = 32
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.first_looks import chooses_doubles
+from tflint_gpu.model.tensorflow.prefilter.first_looks import chooses_doubles
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.precision import Double, DoubleKind
+    from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind
 
 
 class Float64Compute(Rule):

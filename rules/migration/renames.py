@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.first_looks import uses_contrib
+from tflint_gpu.model.tensorflow.prefilter.first_looks import uses_contrib
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -28,7 +28,7 @@ from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, shown
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.mentions import Mention
+    from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.rule import (
         NameChange,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.rule import Edit
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
-from tflint_gpu.model.tensorflow.execution import MARKERS
-from tflint_gpu.model.tensorflow.traced_looks import gives_numpy_tensors
+from tflint_gpu.model.tensorflow.api.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
+from tflint_gpu.model.tensorflow.prefilter.traced_looks import gives_numpy_tensors
+from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -28,8 +28,8 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.tensorflow.execution import Trace
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.tensorflow.tracing.execution import Trace
 
 
 class NumpyInCall(Rule):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.execution import MARKERS
-from tflint_gpu.model.tensorflow.frozen_values import CLOCKS, drawn_in_graph
-from tflint_gpu.model.tensorflow.traced_looks import draws_while_traced
+from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, drawn_in_graph
+from tflint_gpu.model.tensorflow.prefilter.traced_looks import draws_while_traced
+from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.traced_code import Traced
+    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
 
 class FrozenRandomness(Rule):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.execution import MARKERS
-from tflint_gpu.model.tensorflow.traced_looks import asks_values_while_traced
+from tflint_gpu.model.tensorflow.prefilter.traced_looks import asks_values_while_traced
+from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.host_values import HostValue, ValueUse
+    from tflint_gpu.model.tensorflow.effects.host_values import HostValue, ValueUse
 
 
 class HostValueInCall(Rule):

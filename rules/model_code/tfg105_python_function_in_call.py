@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.execution import MARKERS
+from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.host_functions import GradientKind, HostCall
+    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall
 
 
 class PythonFunctionInCall(Rule):

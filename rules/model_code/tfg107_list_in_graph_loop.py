@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.traced_looks import grows_list_while_traced
+from tflint_gpu.model.tensorflow.prefilter.traced_looks import grows_list_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.graph_lists import Leak
+    from tflint_gpu.model.tensorflow.effects.graph_lists import Leak
 
 
 class ListInGraphLoop(Rule):

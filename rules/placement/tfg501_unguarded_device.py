@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.devices import parse_device
+from tflint_gpu.model.tensorflow.api.devices import parse_device
 from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:

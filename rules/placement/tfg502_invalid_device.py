@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.devices import device_problem
-from tflint_gpu.model.tensorflow.first_looks import names_bad_device
+from tflint_gpu.model.tensorflow.api.devices import device_problem
+from tflint_gpu.model.tensorflow.prefilter.first_looks import names_bad_device
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:

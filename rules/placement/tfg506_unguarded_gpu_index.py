@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import children
+from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import names_in
-from tflint_gpu.model.python.syntax import argument, method_name
-from tflint_gpu.model.tensorflow.rows import in_loop
+from tflint_gpu.model.python.syntax.children import names_in
+from tflint_gpu.model.python.syntax.syntax import argument, method_name
+from tflint_gpu.model.tensorflow.types.rows import in_loop
 from tflint_gpu.rule import (
     Change,
     Experiment,
@@ -26,8 +26,8 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.tensorflow.consumers import Consumption
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
 
 _USUAL = 32
 _PREDICTION = Prediction(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.outlines import outline
-from tflint_gpu.model.tensorflow.host_effects import Obstacle
-from tflint_gpu.model.tensorflow.loop_looks import takes_gradients_again
-from tflint_gpu.model.tensorflow.training import UPDATES
+from tflint_gpu.model.python.refactoring.outlines import outline
+from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
+from tflint_gpu.model.tensorflow.prefilter.loop_looks import takes_gradients_again
+from tflint_gpu.model.tensorflow.training.training import UPDATES
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -28,8 +28,8 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.syntax import LoopNode
-    from tflint_gpu.model.tensorflow.training_steps import EagerStep
+    from tflint_gpu.model.python.syntax.syntax import LoopNode
+    from tflint_gpu.model.tensorflow.eager.training_steps import EagerStep
 
 
 class EagerTrainStep(Rule):

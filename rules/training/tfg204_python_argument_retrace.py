@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import names_in
-from tflint_gpu.model.tensorflow.loop_looks import hands_values_to_functions
+from tflint_gpu.model.python.syntax.children import names_in
+from tflint_gpu.model.tensorflow.prefilter.loop_looks import hands_values_to_functions
 from tflint_gpu.rule import (
     Edit,
     Experiment,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.outlines import call_outline
-from tflint_gpu.model.python.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.loop_looks import predicts_again
-from tflint_gpu.model.tensorflow.repetitions import names_of
+from tflint_gpu.model.python.refactoring.outlines import call_outline
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import argument, dotted_name
+from tflint_gpu.model.tensorflow.loops.repetitions import names_of
+from tflint_gpu.model.tensorflow.prefilter.loop_looks import predicts_again
 from tflint_gpu.rule import (
     HARNESS,
     Change,
@@ -28,7 +28,7 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.repetitions import Repeated
+    from tflint_gpu.model.tensorflow.loops.repetitions import Repeated
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.datasets import MARKERS
-from tflint_gpu.model.tensorflow.loop_looks import runs_models_again
+from tflint_gpu.model.tensorflow.api.datasets import MARKERS
+from tflint_gpu.model.tensorflow.prefilter.loop_looks import runs_models_again
 from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.loop_looks import joins_again
-from tflint_gpu.model.tensorflow.marks import may_grow
+from tflint_gpu.model.tensorflow.api.marks import may_grow
+from tflint_gpu.model.tensorflow.prefilter.loop_looks import joins_again
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.syntax import Node
+    from tflint_gpu.model.python.syntax.syntax import Node
     from tflint_gpu.model.tensorflow.growth import Growth
 
 

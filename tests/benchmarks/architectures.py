@@ -1,4 +1,4 @@
-"""Writes `tflint_gpu/model/networks/architectures.toml`: the sizes of `keras.applications`, as real Keras has them.
+"""Writes `tflint_gpu/model/networks/shapes/architectures.toml`: the sizes of `keras.applications`, as real Keras has them.
 
     python tests/benchmarks/architectures.py
 

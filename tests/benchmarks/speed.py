@@ -29,10 +29,10 @@ from bare_parsing import parse_seconds
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
-from tflint_gpu.model.python import project
-from tflint_gpu.model.python.parsing import parse_module
-from tflint_gpu.model.python.spans import Spans
-from tflint_gpu.model.python.tree import Tree
+from tflint_gpu.model.python.parsing.parsing import parse_module
+from tflint_gpu.model.python.project import project
+from tflint_gpu.model.python.syntax.spans import Spans
+from tflint_gpu.model.python.syntax.tree import Tree
 from tflint_gpu.rule import Rule, entries, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck

@@ -14,7 +14,7 @@ from tflint_gpu.checking import projects
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
-from tflint_gpu.model.python.sketches import Sketch
+from tflint_gpu.model.python.prefilter.sketches import Sketch
 from tflint_gpu.rule import Finding, Prediction, Rule, load
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
@@ -295,7 +295,7 @@ def test_a_file_in_which_libcst_cannot_place_a_finding(
     def refuse(code: str) -> cst.Module:
         raise cst.ParserSyntaxError("no", lines=[code], raw_line=1, raw_column=0)
 
-    monkeypatch.setattr("tflint_gpu.model.python.spans.parse_whole", refuse)
+    monkeypatch.setattr("tflint_gpu.model.python.syntax.spans.parse_whole", refuse)
     first, second = check(tmp_path, make_rule(markers=(), check=find))
     assert (first.errors, first.is_whole, second.diagnostics) == ((), False, ())
     assert [(one.code, one.message) for one in first.diagnostics] == [

@@ -48,7 +48,7 @@ def test_a_file_with_tensorflow_imports_only_the_parts_that_its_rules_ask() -> N
     needless = {
         f"tflint_gpu.model.{one}" for one in ("networks.trainings", "tensorflow.validations", "tensorflow.growth")
     }
-    assert "tflint_gpu.model.python.inference" in modules and not modules & needless
+    assert "tflint_gpu.model.python.value_flow.inference" in modules and not modules & needless
     assert not modules & _NOT_OURS and not {name for name in modules if name.startswith("tflint_gpu.verify")}
 
 

@@ -8,8 +8,8 @@ import libcst as cst
 import pytest
 from checks import findings, model_of
 
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.flow import Flow
+from tflint_gpu.model.python.names.flow import Flow
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 
 HEAD = "import tensorflow as tf\n"
 STEP = "def step(x):\n    return float(tf.reduce_sum(x))\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 KNOWN = [
     ("1", 1),

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from tflint_gpu.model.python.free_names import bound, free, free_of_block, free_of_head, roots
+from tflint_gpu.model.python.refactoring.free_names import bound, free, free_of_block, free_of_head, roots
 
 
 def block(code: str) -> list[ast.stmt]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.parsing import python_tree
-from tflint_gpu.model.python.sketches import Sketch
-from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
+from tflint_gpu.model.python.parsing.parsing import python_tree
+from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.tensorflow.runtime.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
 HEAD = "import tensorflow as tf\n"
 GRAPHS = {

@@ -8,7 +8,7 @@ import pytest
 from checks import model_of
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.python.origins import Origin
+from tflint_gpu.model.python.value_flow.origins import Origin
 
 LOCAL = {
     "binding that reaches": ("x = a()\nx = b()\nreveal(x)", "b()"),

@@ -10,8 +10,8 @@ from checks import model_of
 
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.interpreter.values import DictValue, ListValue
-from tflint_gpu.model.networks.keras import Keras
-from tflint_gpu.model.python.constants import UNKNOWN
+from tflint_gpu.model.networks.construction.keras import Keras
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 KNOWN = {
     "arithmetic": "result = (2 + 3) * 4 - 7 // 2 ** 2 + 1.5",

@@ -8,8 +8,8 @@ import libcst as cst
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.parsing import parse_whole
-from tflint_gpu.model.python.tree import Tree
+from tflint_gpu.model.python.parsing.parsing import parse_whole
+from tflint_gpu.model.python.syntax.tree import Tree
 
 
 def name_of_last_call(code: str, folder: Path) -> str | None:

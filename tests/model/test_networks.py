@@ -12,7 +12,7 @@ from checks import model_of
 from network_programs import HEAD, PROGRAMS
 
 from tflint_gpu.model import networks
-from tflint_gpu.model.networks.sizes import Estimate
+from tflint_gpu.model.networks.shapes.sizes import Estimate
 from tflint_gpu.text.toml import loads
 
 BATCH = 16

@@ -10,7 +10,7 @@ import libcst as cst
 import pytest
 from checks import model_of
 
-from tflint_gpu.model.python.outlines import outline
+from tflint_gpu.model.python.refactoring.outlines import outline
 from tflint_gpu.text.source import UnreadableSource
 
 UPDATES = frozenset(("apply_gradients", "minimize"))

@@ -14,8 +14,8 @@ import libcst as cst
 import pytest
 from libcst import matchers
 
-from tflint_gpu.model.python.node_classes import _FREQUENT, unchecked
-from tflint_gpu.model.python.parsing import parse_whole
+from tflint_gpu.model.python.parsing.node_classes import _FREQUENT, unchecked
+from tflint_gpu.model.python.parsing.parsing import parse_whole
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.py"))
 

@@ -30,7 +30,7 @@ def test_a_part_asks_for_parts_that_there_are(name: str) -> None:
 
 
 def test_parts_are_what_their_annotations_say() -> None:
-    """Protects the types that rules see: `pipelines: Part[Pipelines] = Part("tensorflow.pipelines.Pipelines")`."""
+    """Protects the types that rules see: `pipelines: Part[Pipelines] = Part("tensorflow.tf_data.pipelines.Pipelines")`."""
     assert all(annotated == built for annotated, built in _annotations())
 
 

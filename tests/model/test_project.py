@@ -10,7 +10,7 @@ import pytest
 from checks import NEWEST, findings
 
 from tflint_gpu.model import Model, Project, Sources
-from tflint_gpu.model.python.parsing import PythonTrees
+from tflint_gpu.model.python.parsing.parsing import PythonTrees
 from tflint_gpu.rule import load
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
@@ -99,7 +99,7 @@ def test_mutilated_programs_never_fail(tmp_path: Path) -> None:
 
 def test_models_that_know_each_other_die_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects large projects: a model that was let go is never asked again through one that was kept."""
-    monkeypatch.setattr("tflint_gpu.model.python.project._KEPT_CHARACTERS", 300)
+    monkeypatch.setattr("tflint_gpu.model.python.project.project._KEPT_CHARACTERS", 300)
     (tmp_path / "ops.py").write_text("import numpy as np\ndef act(v):\n    return np.tanh(v)\n")
     (tmp_path / "base.py").write_text("import tensorflow as tf\nclass Base(tf.keras.layers.Layer):\n    pass\n")
     layer = (
@@ -119,7 +119,7 @@ def test_a_package_whose_files_lead_to_each_other_is_not_parsed_for_each_of_them
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects large packages: tf-keras, of 586 files, took more than four minutes, and takes twenty seconds."""
-    monkeypatch.setattr("tflint_gpu.model.python.project._KEPT_CHARACTERS", 300)
+    monkeypatch.setattr("tflint_gpu.model.python.project.project._KEPT_CHARACTERS", 300)
     names = [f"part{number}" for number in range(20)]
     imports = "".join(f"import {name}\n" for name in names)
     for name in names:

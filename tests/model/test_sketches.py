@@ -10,9 +10,9 @@ from checks import ALL_RULES, NEWEST, codes, findings
 
 from tflint_gpu.checking.prefilter import rules_that_may_fire
 from tflint_gpu.model import Model, Project
-from tflint_gpu.model.python.looks import Look
-from tflint_gpu.model.python.parsing import PythonTrees, python_tree
-from tflint_gpu.model.python.sketches import Sketch
+from tflint_gpu.model.python.parsing.parsing import PythonTrees, python_tree
+from tflint_gpu.model.python.prefilter.looks import Look
+from tflint_gpu.model.python.prefilter.sketches import Sketch
 from tflint_gpu.text.decoding import decode_source
 
 CODE = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from tflint_gpu.model.python.parsing import parse_module, parse_whole
-from tflint_gpu.model.python.spans import Spans, spans_of
-from tflint_gpu.model.python.tree import Tree
+from tflint_gpu.model.python.parsing.parsing import parse_module, parse_whole
+from tflint_gpu.model.python.syntax.spans import Spans, spans_of
+from tflint_gpu.model.python.syntax.tree import Tree
 
 PROGRAMS = {
     "statements": "import a\n\n\n# of b\nb(1); c(2)\nif x:\n    d(e(1))\nelse:\n    f(1)\n",

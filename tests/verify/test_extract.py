@@ -16,7 +16,7 @@ from verified import cases_of
 
 from tflint_gpu.experiment import Change, Experiment, Workload, wrap
 from tflint_gpu.model import Model, Project
-from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.notebooks import Notebook
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair

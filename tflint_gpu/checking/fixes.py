@@ -173,7 +173,9 @@ def must_parse(source: SourceFile, applied: Iterable[str], refused: int) -> None
 
 def _as_parsed(code: str) -> str:
     """What libcst can read of a text: its indentation expanded where tabs and spaces are mixed as Python allows."""
-    from tflint_gpu.model.python.indentation import expand_indentation  # only to mend: the model takes time to import
+    from tflint_gpu.model.python.parsing.indentation import (
+        expand_indentation,  # only to mend: the model takes time to import
+    )
 
     expanded = expand_indentation(code)
     if expanded == code:

@@ -9,7 +9,7 @@ from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
     from tflint_gpu import finding
-    from tflint_gpu.model.python.file import File
+    from tflint_gpu.model.python.project.file import File
 
 
 def placed(fix: finding.Fix, file: File) -> Fix | None:

@@ -12,7 +12,7 @@ from tflint_gpu.text.source import SourceFile, is_test_path
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project
-    from tflint_gpu.model.python.looks import Look, Question
+    from tflint_gpu.model.python.prefilter.looks import Look, Question
     from tflint_gpu.rule import Rule
 
 
@@ -27,7 +27,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     Arguments:
         data: the file's code, in which the rules' byte strings are looked for.
     """
-    from tflint_gpu.model.tensorflow.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
+    from tflint_gpu.model.tensorflow.runtime.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
 
     mentions, is_test = Mentioned(data), is_test_path(source.path)
     steps = _STEPS if _RUNS.search(data) else 1

@@ -22,7 +22,7 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model.python.parsing import PythonTrees
+    from tflint_gpu.model.python.parsing.parsing import PythonTrees
 
 KEPT_CHARACTERS = 500_000
 """So much text has its trees kept between checks; they take about 20 bytes a character, measured."""

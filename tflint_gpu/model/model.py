@@ -8,78 +8,78 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tflint_gpu.model.parts import Part
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.library import Library
-from tflint_gpu.model.tensorflow.guards import Guards
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.library import Library
+from tflint_gpu.model.tensorflow.tracing.tracing import TF_FUNCTIONS
+from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tflint_gpu.model.networks.embedded_arrays import EmbeddedArrays
-    from tflint_gpu.model.networks.trainings import Trainings
-    from tflint_gpu.model.python.file import File
-    from tflint_gpu.model.python.functions import Function
-    from tflint_gpu.model.python.mentions import Mentions
-    from tflint_gpu.model.python.origins import Context
-    from tflint_gpu.model.python.project import Project
-    from tflint_gpu.model.python.syntax import Expression, Node
-    from tflint_gpu.model.tensorflow.batches import LoopData
-    from tflint_gpu.model.tensorflow.compilations import Compilations
-    from tflint_gpu.model.tensorflow.consumers import Consumers
-    from tflint_gpu.model.tensorflow.created_state import CreatedState
+    from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArrays
+    from tflint_gpu.model.networks.construction.trainings import Trainings
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.python.project.functions import Function
+    from tflint_gpu.model.python.project.mentions import Mentions
+    from tflint_gpu.model.python.project.project import Project
+    from tflint_gpu.model.python.syntax.syntax import Expression, Node
+    from tflint_gpu.model.python.value_flow.origins import Context
     from tflint_gpu.model.tensorflow.distributed_training import DistributedTraining
-    from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
+    from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
+    from tflint_gpu.model.tensorflow.dtypes.precision import Precision
+    from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops
+    from tflint_gpu.model.tensorflow.eager.forward_passes import ForwardPasses
+    from tflint_gpu.model.tensorflow.eager.host_reads import HostReads
+    from tflint_gpu.model.tensorflow.eager.traceability import Assumed, Traceability
+    from tflint_gpu.model.tensorflow.eager.training_steps import TrainingSteps
     from tflint_gpu.model.tensorflow.eager_modes import EagerModes
-    from tflint_gpu.model.tensorflow.execution import Execution
-    from tflint_gpu.model.tensorflow.feeds import Feeds
+    from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
+    from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
+    from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
+    from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects
+    from tflint_gpu.model.tensorflow.effects.host_functions import HostFunctions
+    from tflint_gpu.model.tensorflow.effects.host_values import HostValues
+    from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode
+    from tflint_gpu.model.tensorflow.effects.side_effects import SideEffects
     from tflint_gpu.model.tensorflow.fitted_models import FittedModels
-    from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
     from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobals
-    from tflint_gpu.model.tensorflow.frozen_values import FrozenValues
-    from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
     from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInputs
-    from tflint_gpu.model.tensorflow.graph_lists import GraphLists
     from tflint_gpu.model.tensorflow.growth import Growths
-    from tflint_gpu.model.tensorflow.host_effects import HostEffects
-    from tflint_gpu.model.tensorflow.host_functions import HostFunctions
-    from tflint_gpu.model.tensorflow.host_reads import HostReads
-    from tflint_gpu.model.tensorflow.host_values import HostValues
     from tflint_gpu.model.tensorflow.inference_steps import InferenceSteps
     from tflint_gpu.model.tensorflow.kept_results import KeptResults
-    from tflint_gpu.model.tensorflow.keras_functions import KerasFunctions
-    from tflint_gpu.model.tensorflow.lengths import Lengths
-    from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
+    from tflint_gpu.model.tensorflow.loops.batches import LoopData
+    from tflint_gpu.model.tensorflow.loops.function_objects import FunctionObjects
+    from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+    from tflint_gpu.model.tensorflow.loops.repetitions import Repetitions
     from tflint_gpu.model.tensorflow.loss_scaling import LossScaling
-    from tflint_gpu.model.tensorflow.mapped_code import MappedCode
-    from tflint_gpu.model.tensorflow.mapped_functions import MappedFunctions
-    from tflint_gpu.model.tensorflow.mixed_precision import MixedPrecision
-    from tflint_gpu.model.tensorflow.model_classes import ModelClasses
-    from tflint_gpu.model.tensorflow.pipelines import Pipelines
-    from tflint_gpu.model.tensorflow.precision import Precision
     from tflint_gpu.model.tensorflow.preparations import Preparations
-    from tflint_gpu.model.tensorflow.program import Program
-    from tflint_gpu.model.tensorflow.python_loops import PythonLoops
     from tflint_gpu.model.tensorflow.randomness import Randomness
-    from tflint_gpu.model.tensorflow.read_pipelines import ReadPipelines
     from tflint_gpu.model.tensorflow.recurrent import Recurrent
     from tflint_gpu.model.tensorflow.recursion import Recursions
-    from tflint_gpu.model.tensorflow.repetitions import Repetitions
     from tflint_gpu.model.tensorflow.retracing import Retracing
     from tflint_gpu.model.tensorflow.row_functions import RowFunctions
-    from tflint_gpu.model.tensorflow.rows import Rows
-    from tflint_gpu.model.tensorflow.runtime import Runtime
+    from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
+    from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
     from tflint_gpu.model.tensorflow.samples import Samples
-    from tflint_gpu.model.tensorflow.side_effects import SideEffects
     from tflint_gpu.model.tensorflow.strategies import Strategies
-    from tflint_gpu.model.tensorflow.traceability import Assumed, Traceability
-    from tflint_gpu.model.tensorflow.traced_code import TracedCode
-    from tflint_gpu.model.tensorflow.tracing import Tracing
-    from tflint_gpu.model.tensorflow.training import Training
-    from tflint_gpu.model.tensorflow.training_steps import TrainingSteps
+    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
+    from tflint_gpu.model.tensorflow.tf_data.feeds import Feeds
+    from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
+    from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
+    from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+    from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoops
+    from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
+    from tflint_gpu.model.tensorflow.tracing.execution import Execution
+    from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
+    from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
+    from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+    from tflint_gpu.model.tensorflow.training.compilations import Compilations
+    from tflint_gpu.model.tensorflow.training.program import Program
+    from tflint_gpu.model.tensorflow.training.training import Training
+    from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
+    from tflint_gpu.model.tensorflow.types.rows import Rows
     from tflint_gpu.model.tensorflow.validations import Validations
-    from tflint_gpu.model.tensorflow.visibility import Visibility
     from tflint_gpu.model.tensorflow.weight_copies import WeightCopies
     from tflint_gpu.targets import Target
     from tflint_gpu.text.source import SourceFile
@@ -118,51 +118,51 @@ class Model:
         "Guards": "guards",
     }
 
-    mentions: Part[Mentions] = Part("python.mentions.Mentions")
+    mentions: Part[Mentions] = Part("python.project.mentions.Mentions")
     """Where the file names parts of libraries."""
-    pipelines: Part[Pipelines] = Part("tensorflow.pipelines.Pipelines")
+    pipelines: Part[Pipelines] = Part("tensorflow.tf_data.pipelines.Pipelines")
     """tf.data chains."""
-    lengths: Part[Lengths] = Part("tensorflow.lengths.Lengths")
+    lengths: Part[Lengths] = Part("tensorflow.tf_data.lengths.Lengths")
     """How many elements datasets have."""
-    mapped_functions: Part[MappedFunctions] = Part("tensorflow.mapped_functions.MappedFunctions")
+    mapped_functions: Part[MappedFunctions] = Part("tensorflow.tf_data.mapped_functions.MappedFunctions")
     """What the functions do that datasets map."""
-    python_loops: Part[PythonLoops] = Part("tensorflow.python_loops.PythonLoops")
+    python_loops: Part[PythonLoops] = Part("tensorflow.tf_data.python_loops.PythonLoops")
     """What datasets run in Python for every element."""
-    read_pipelines: Part[ReadPipelines] = Part("tensorflow.read_pipelines.ReadPipelines")
+    read_pipelines: Part[ReadPipelines] = Part("tensorflow.tf_data.read_pipelines.ReadPipelines")
     """The pipelines whose speed counts."""
-    tracing: Part[Tracing] = Part("tensorflow.tracing.Tracing")
+    tracing: Part[Tracing] = Part("tensorflow.tracing.tracing.Tracing")
     """Which functions run under `tf.function`."""
-    keras_functions: Part[KerasFunctions] = Part("tensorflow.keras_functions.KerasFunctions")
+    keras_functions: Part[KerasFunctions] = Part("tensorflow.tracing.keras_functions.KerasFunctions")
     """Which functions Keras is given to trace."""
-    execution: Part[Execution] = Part("tensorflow.execution.Execution")
+    execution: Part[Execution] = Part("tensorflow.tracing.execution.Execution")
     """Which functions TensorFlow traces, with which tensors."""
-    traced_code: Part[TracedCode] = Part("tensorflow.traced_code.TracedCode")
+    traced_code: Part[TracedCode] = Part("tensorflow.tracing.traced_code.TracedCode")
     """What runs only while TensorFlow traces."""
-    created_state: Part[CreatedState] = Part("tensorflow.created_state.CreatedState")
+    created_state: Part[CreatedState] = Part("tensorflow.effects.created_state.CreatedState")
     """What traced code creates that holds variables."""
-    frozen_values: Part[FrozenValues] = Part("tensorflow.frozen_values.FrozenValues")
+    frozen_values: Part[FrozenValues] = Part("tensorflow.effects.frozen_values.FrozenValues")
     """What Python draws once where TensorFlow traces."""
-    mapped_code: Part[MappedCode] = Part("tensorflow.mapped_code.MappedCode")
+    mapped_code: Part[MappedCode] = Part("tensorflow.effects.mapped_code.MappedCode")
     """What runs once, or raises, where tf.data traces."""
-    embedded_arrays: Part[EmbeddedArrays] = Part("networks.embedded_arrays.EmbeddedArrays")
+    embedded_arrays: Part[EmbeddedArrays] = Part("networks.construction.embedded_arrays.EmbeddedArrays")
     """Which arrays become constants of a graph."""
-    host_effects: Part[HostEffects] = Part("tensorflow.host_effects.HostEffects")
+    host_effects: Part[HostEffects] = Part("tensorflow.effects.host_effects.HostEffects")
     """What functions do, or may do, on the host."""
-    side_effects: Part[SideEffects] = Part("tensorflow.side_effects.SideEffects")
+    side_effects: Part[SideEffects] = Part("tensorflow.effects.side_effects.SideEffects")
     """What Python does beside its results while TensorFlow traces."""
-    graph_lists: Part[GraphLists] = Part("tensorflow.graph_lists.GraphLists")
+    graph_lists: Part[GraphLists] = Part("tensorflow.effects.graph_lists.GraphLists")
     """Which lists a loop of the graph fills."""
-    model_classes: Part[ModelClasses] = Part("tensorflow.model_classes.ModelClasses")
+    model_classes: Part[ModelClasses] = Part("tensorflow.types.model_classes.ModelClasses")
     """Of which classes models are made."""
-    host_functions: Part[HostFunctions] = Part("tensorflow.host_functions.HostFunctions")
+    host_functions: Part[HostFunctions] = Part("tensorflow.effects.host_functions.HostFunctions")
     """Which Python functions traced code runs on the host."""
-    host_values: Part[HostValues] = Part("tensorflow.host_values.HostValues")
+    host_values: Part[HostValues] = Part("tensorflow.effects.host_values.HostValues")
     """Where traced code asks tensors for their values."""
-    training: Part[Training] = Part("tensorflow.training.Training")
+    training: Part[Training] = Part("tensorflow.training.training.Training")
     """Which code updates weights."""
-    consumers: Part[Consumers] = Part("tensorflow.consumers.Consumers")
+    consumers: Part[Consumers] = Part("tensorflow.tf_data.consumers.Consumers")
     """Who consumes tf.data chains."""
-    feeds: Part[Feeds] = Part("tensorflow.feeds.Feeds")
+    feeds: Part[Feeds] = Part("tensorflow.tf_data.feeds.Feeds")
     """Which Keras calls are fed by tf.data."""
     validations: Part[Validations] = Part("tensorflow.validations.Validations")
     """How calls of `fit` cut validation data into batches."""
@@ -172,27 +172,27 @@ class Model:
     """Which mapped functions draw random numbers."""
     samples: Part[Samples] = Part("tensorflow.samples.Samples")
     """Which datasets have single samples as elements."""
-    runtime: Part[Runtime] = Part("tensorflow.runtime.Runtime")
+    runtime: Part[Runtime] = Part("tensorflow.runtime.runtime.Runtime")
     """When TensorFlow's runtime is initialised, and how the GPUs are set up."""
-    loop_data: Part[LoopData] = Part("tensorflow.batches.LoopData")
+    loop_data: Part[LoopData] = Part("tensorflow.loops.batches.LoopData")
     """What loops get from data sets."""
-    loops: Part[EagerLoops] = Part("tensorflow.eager_loops.EagerLoops")
+    loops: Part[EagerLoops] = Part("tensorflow.eager.eager_loops.EagerLoops")
     """Loops, and what a turn of them runs eagerly."""
     eager_modes: Part[EagerModes] = Part("tensorflow.eager_modes.EagerModes")
     """Which switches make eager what TensorFlow would trace."""
-    training_steps: Part[TrainingSteps] = Part("tensorflow.training_steps.TrainingSteps")
+    training_steps: Part[TrainingSteps] = Part("tensorflow.eager.training_steps.TrainingSteps")
     """Training steps that loops run."""
-    forward_passes: Part[ForwardPasses] = Part("tensorflow.forward_passes.ForwardPasses")
+    forward_passes: Part[ForwardPasses] = Part("tensorflow.eager.forward_passes.ForwardPasses")
     """Models that loops over batches run."""
     inference_steps: Part[InferenceSteps] = Part("tensorflow.inference_steps.InferenceSteps")
     """Models that other loops run."""
-    function_objects: Part[FunctionObjects] = Part("tensorflow.function_objects.FunctionObjects")
+    function_objects: Part[FunctionObjects] = Part("tensorflow.loops.function_objects.FunctionObjects")
     """How long `tf.function` objects live."""
-    loop_numbers: Part[LoopNumbers] = Part("tensorflow.loop_numbers.LoopNumbers")
+    loop_numbers: Part[LoopNumbers] = Part("tensorflow.loops.loop_numbers.LoopNumbers")
     """Which Python numbers loops change."""
     retracing: Part[Retracing] = Part("tensorflow.retracing.Retracing")
     """Which calls of `tf.function` objects make them trace again."""
-    repetitions: Part[Repetitions] = Part("tensorflow.repetitions.Repetitions")
+    repetitions: Part[Repetitions] = Part("tensorflow.loops.repetitions.Repetitions")
     """What loops do again and again."""
     growths: Part[Growths] = Part("tensorflow.growth.Growths")
     """Which tensors loops make longer turn by turn."""
@@ -202,15 +202,15 @@ class Model:
     """Models that loops build, fit and drop."""
     weight_copies: Part[WeightCopies] = Part("tensorflow.weight_copies.WeightCopies")
     """Which training steps copy weights by way of the host."""
-    host_reads: Part[HostReads] = Part("tensorflow.host_reads.HostReads")
+    host_reads: Part[HostReads] = Part("tensorflow.eager.host_reads.HostReads")
     """Which training loops read results on the host."""
     kept_results: Part[KeptResults] = Part("tensorflow.kept_results.KeptResults")
     """Which lists keep the tensors of every training step."""
-    rows: Part[Rows] = Part("tensorflow.rows.Rows")
+    rows: Part[Rows] = Part("tensorflow.types.rows.Rows")
     """Which batches have one row."""
     row_functions: Part[RowFunctions] = Part("tensorflow.row_functions.RowFunctions")
     """Which functions are called for every row, and work on all rows."""
-    precision: Part[Precision] = Part("tensorflow.precision.Precision")
+    precision: Part[Precision] = Part("tensorflow.dtypes.precision.Precision")
     """What computes in float64."""
     recurrent: Part[Recurrent] = Part("tensorflow.recurrent.Recurrent")
     """Which recurrent layers have no kernel of their own."""
@@ -218,13 +218,13 @@ class Model:
     """Which functions under `tf.function` call themselves."""
     frozen_globals: Part[FrozenGlobals] = Part("tensorflow.frozen_globals.FrozenGlobals")
     """Which globals a `tf.function` reads that change later."""
-    trainings: Part[Trainings] = Part("networks.trainings.Trainings")
+    trainings: Part[Trainings] = Part("networks.construction.trainings.Trainings")
     """What the trainings of networks hold in memory."""
-    program: Part[Program] = Part("tensorflow.program.Program")
+    program: Part[Program] = Part("tensorflow.training.program.Program")
     """Whether the file is a program that is run, and where it trains."""
-    compilations: Part[Compilations] = Part("tensorflow.compilations.Compilations")
+    compilations: Part[Compilations] = Part("tensorflow.training.compilations.Compilations")
     """Where models are compiled and trained."""
-    mixed_precision: Part[MixedPrecision] = Part("tensorflow.mixed_precision.MixedPrecision")
+    mixed_precision: Part[MixedPrecision] = Part("tensorflow.dtypes.mixed_precision.MixedPrecision")
     """Where the mixed_float16 policy is in force."""
     strategies: Part[Strategies] = Part("tensorflow.strategies.Strategies")
     """What runs in the scopes of distribution strategies."""
@@ -232,7 +232,7 @@ class Model:
     """Which training under strategies has parts made outside of their scopes."""
     loss_scaling: Part[LossScaling] = Part("tensorflow.loss_scaling.LossScaling")
     """Which training steps under mixed_float16 do not scale their loss."""
-    visibility: Part[Visibility] = Part("tensorflow.visibility.Visibility")
+    visibility: Part[Visibility] = Part("tensorflow.runtime.visibility.Visibility")
     """Which GPUs the program lets TensorFlow see."""
 
     def __init__(self, file: File, project: Project) -> None:
@@ -290,21 +290,21 @@ class Model:
     @cached_property
     def is_for_tensorflow_1(self) -> bool:
         """Whether the file is a program for TensorFlow 1, in graphs or not, or one that its API is meant in."""
-        from tflint_gpu.model.tensorflow.tensorflow_1 import is_for_tensorflow_1
+        from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import is_for_tensorflow_1
 
         return self.runtime.is_graph_program(self.file) or is_for_tensorflow_1(self.file, self.mentions, self.guards)
 
     @cached_property
     def imports_tensorflow_1(self) -> bool:
         """Whether the file works with one of the project that is for TensorFlow 1."""
-        from tflint_gpu.model.tensorflow.tensorflow_1 import imports_tensorflow_1
+        from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1
 
         return imports_tensorflow_1(self.project, self.file)
 
     @cached_property
     def traceability(self) -> Traceability:
         """Which functions may be put under `tf.function` as they are."""
-        from tflint_gpu.model.tensorflow.traceability import Traceability
+        from tflint_gpu.model.tensorflow.eager.traceability import Traceability
 
         return Traceability(
             self.file,
@@ -319,8 +319,8 @@ class Model:
 
     def _if_traced(self, function: Function) -> Assumed:
         """The file with one more function under `tf.function`."""
-        from tflint_gpu.model.tensorflow.traceability import Assumed
-        from tflint_gpu.model.tensorflow.tracing import Tracing
+        from tflint_gpu.model.tensorflow.eager.traceability import Assumed
+        from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
         other = Model.__new__(Model)
         other.file, other.project = self.file, self.project

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Node
-from tflint_gpu.model.tensorflow.chains import Chain, Operation
-from tflint_gpu.model.tensorflow.consumers import Consumption
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
 from tflint_gpu.run.ledger import Doing
 from tflint_gpu.run.samples import VALIDATING
 from tflint_gpu.text.source import SourceFile

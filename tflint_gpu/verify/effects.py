@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Container, Iterator, Mapping
 
-from tflint_gpu.model.python.free_names import Function, bound, free, parameters, roots, stored
+from tflint_gpu.model.python.refactoring.free_names import Function, bound, free, parameters, roots, stored
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Weights do not change how long a step takes.

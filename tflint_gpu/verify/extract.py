@@ -19,7 +19,7 @@ import libcst as cst
 from tflint_gpu.experiment import HARNESS as HARNESS
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
 from tflint_gpu.verify.imports import imported_files, is_relative, package_root

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflint_gpu.model import Project
-from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.project.file import File
 
 
 @dataclass(frozen=True, slots=True)

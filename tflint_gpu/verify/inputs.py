@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
+from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.standins.readers import replaced_functions
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from libcst import Arg
 
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.names import canonical
-from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.python.names.names import canonical
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Node
 
 # Keras 3 raises for each of them. From its own source: `Argument(s) not recognized`, `Unrecognized keyword arguments`,
 # `unexpected keyword argument`, or the name is not there.

@@ -11,8 +11,8 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.experiment import HARNESS
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.verify.effects import Effects
 from tflint_gpu.verify.inputs import Stand, stands
 from tflint_gpu.verify.pieces import masked

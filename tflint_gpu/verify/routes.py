@@ -9,9 +9,9 @@ from itertools import islice
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class
-from tflint_gpu.model.python.syntax import FunctionNode, Node
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
 
 _LONGEST = 12
 _MOST = 16

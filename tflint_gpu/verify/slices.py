@@ -12,7 +12,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tflint_gpu.model.python.free_names import Block, blocks, bound, free, free_of_block, free_of_head, roots
+from tflint_gpu.model.python.refactoring.free_names import (
+    Block,
+    blocks,
+    bound,
+    free,
+    free_of_block,
+    free_of_head,
+    roots,
+)
 from tflint_gpu.verify.effects import Effects
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef

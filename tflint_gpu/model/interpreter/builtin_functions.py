@@ -18,7 +18,7 @@ from tflint_gpu.model.interpreter.values import (
     elements,
     plain,
 )
-from tflint_gpu.model.python.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _LONGEST = 2_000
 _NUMBERS: dict[str, Callable[..., Any]] = {

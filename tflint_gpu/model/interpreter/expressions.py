@@ -29,13 +29,13 @@ from tflint_gpu.model.interpreter.values import (
     joined,
 )
 from tflint_gpu.model.interpreter.world import Exhausted, World
-from tflint_gpu.model.python.constants import UNKNOWN
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class, Function, is_property, may_be_replaced
-from tflint_gpu.model.python.library import is_library
-from tflint_gpu.model.python.names import canonical
-from tflint_gpu.model.python.project import Project
-from tflint_gpu.model.python.syntax import Expression, text_of
+from tflint_gpu.model.python.names.names import canonical
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function, is_property, may_be_replaced
+from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.syntax.syntax import Expression, text_of
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.library import is_library
 
 _LITERALS = {"True": True, "False": False, "None": None}
 

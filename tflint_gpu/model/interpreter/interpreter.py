@@ -27,11 +27,11 @@ from tflint_gpu.model.interpreter.values import (
     joined,
 )
 from tflint_gpu.model.interpreter.world import Exhausted, World
-from tflint_gpu.model.python.constants import UNKNOWN
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class, Definitions, Function, is_decorated
-from tflint_gpu.model.python.project import Project
-from tflint_gpu.model.python.syntax import Node, parameters, positional_parameters
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Definitions, Function, is_decorated
+from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.syntax.syntax import Node, parameters, positional_parameters
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _CALLS = 12  # calls inside each other
 

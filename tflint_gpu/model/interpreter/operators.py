@@ -19,8 +19,8 @@ from tflint_gpu.model.interpreter.values import (
     elements,
 )
 from tflint_gpu.model.interpreter.world import World
-from tflint_gpu.model.python.constants import UNKNOWN
-from tflint_gpu.model.python.operators import ARITHMETIC, ASSIGNING, COMPARISONS, GROWING
+from tflint_gpu.model.python.syntax.operators import ARITHMETIC, ASSIGNING, COMPARISONS, GROWING
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _OPERATORS = {**ARITHMETIC, **GROWING, **ASSIGNING}
 _LARGEST = 10**15

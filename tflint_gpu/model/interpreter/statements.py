@@ -29,10 +29,10 @@ from tflint_gpu.model.interpreter.values import (
     joined_variables,
     now,
 )
-from tflint_gpu.model.python.constants import UNKNOWN
-from tflint_gpu.model.python.functions import Class
-from tflint_gpu.model.python.project import Project
-from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _STEPS = 60_000  # expressions and statements of one program; large ones were seen to need 5,000
 _TURNS = 400  # of one loop

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from tflint_gpu.model.python.constants import UNKNOWN, Unknown
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class, Function
-from tflint_gpu.model.python.syntax import Node
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function
+from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Unknown
 
 _SERIAL = count()
 PLAIN = (int, float, str, bool, bytes, type(None))

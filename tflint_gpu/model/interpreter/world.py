@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tflint_gpu.model.interpreter.values import Arguments, Instance, Place
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import Expression
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression
 
 
 class Exhausted(Exception):

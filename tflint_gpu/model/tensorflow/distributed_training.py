@@ -9,14 +9,14 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, Node, argument
-from tflint_gpu.model.tensorflow.compilations import Compilations
-from tflint_gpu.model.tensorflow.kinds import Kinds
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.strategies import Place, Strategies
+from tflint_gpu.model.tensorflow.training.compilations import Compilations
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
 

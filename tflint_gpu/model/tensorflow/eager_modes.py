@@ -10,16 +10,16 @@ from typing import Literal
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.constants import Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import Expression, Node, argument, asks_for_main, method_name
-from tflint_gpu.model.tensorflow.execution import TRACED_METHODS
-from tflint_gpu.model.tensorflow.guards import Guards
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.repetitions import Repetitions
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.loops.repetitions import Repetitions
+from tflint_gpu.model.tensorflow.tracing.execution import TRACED_METHODS
+from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _FUNCTION_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DATA_SWITCH = "tf.data.experimental.enable_debug_mode"

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import names_in, walk
-from tflint_gpu.model.python.constants import Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import is_decorated
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.scopes import Binding
-from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, argument, iterable, method_name
-from tflint_gpu.model.tensorflow.batches import LoopData
-from tflint_gpu.model.tensorflow.execution import Step
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.repetitions import FEW, Repeated, Repetitions
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import is_decorated
+from tflint_gpu.model.python.syntax.children import names_in, walk
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import FEW, Repeated, Repetitions
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _DEPTH_LIMIT = 3  # functions that hand on what another one builds
 _FOLDS = 5  # what scikit-learn makes if nothing else is said

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.scopes import Binding
-from tflint_gpu.model.python.syntax import Expression, Node
-from tflint_gpu.model.tensorflow.traced_code import Traced, TracedCode
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
 _ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())
 _PLAIN = (cst.Integer, cst.Float, cst.List, cst.Tuple)

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.calls import Callee
-from tflint_gpu.model.python.children import names_in, walk
-from tflint_gpu.model.python.constants import Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import may_be_replaced
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import ELEMENT, Context, Origin, Origins
-from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name, method_name
-from tflint_gpu.model.tensorflow.consumers import Consumers
-from tflint_gpu.model.tensorflow.lengths import Lengths
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import may_be_replaced
+from tflint_gpu.model.python.syntax.children import names_in, walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
+from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
+from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
 
 _DEPTH_LIMIT = 6
 _MADE = frozenset(

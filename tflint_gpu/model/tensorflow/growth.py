@@ -8,17 +8,17 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import may_be_replaced
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, argument, dotted_name, iterable
-from tflint_gpu.model.tensorflow.batches import LoopData
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import may_be_replaced
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, iterable
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.api.marks import CONCATENATIONS
 from tflint_gpu.model.tensorflow.carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
-from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
-from tflint_gpu.model.tensorflow.execution import Execution, Step
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.marks import CONCATENATIONS
-from tflint_gpu.model.tensorflow.repetitions import FEW, Repetitions, is_occasional
+from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import FEW, Repetitions, is_occasional
+from tflint_gpu.model.tensorflow.tracing.execution import Execution, Step
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])

@@ -10,12 +10,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import names_in
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Class
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import (
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.syntax.children import names_in
+from tflint_gpu.model.python.syntax.syntax import (
     FunctionNode,
     LoopNode,
     Node,
@@ -25,13 +23,13 @@ from tflint_gpu.model.python.syntax import (
     iterable,
     method_name,
 )
-from tflint_gpu.model.tensorflow.batches import Batches, LoopData
-from tflint_gpu.model.tensorflow.eager_loops import EagerLoops, Run
-from tflint_gpu.model.tensorflow.execution import Step
-from tflint_gpu.model.tensorflow.forward_passes import ForwardPasses
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers
-from tflint_gpu.model.tensorflow.repetitions import (
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
+from tflint_gpu.model.tensorflow.eager.forward_passes import ForwardPasses
+from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.loops.repetitions import (
     Repeated,
     Repetitions,
     TurnFlow,
@@ -39,8 +37,10 @@ from tflint_gpu.model.tensorflow.repetitions import (
     is_occasional,
     names_of,
 )
-from tflint_gpu.model.tensorflow.traced_code import TracedCode
-from tflint_gpu.model.tensorflow.training import Training
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
+from tflint_gpu.model.tensorflow.training.training import Training
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _NO_BATCHES = Batches(frozenset(), False)
 # What gives values that are there while Python runs, and not the symbols of which Keras builds a model.

@@ -8,15 +8,15 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import spelling, walk
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, Node, dotted_name, method_name
-from tflint_gpu.model.tensorflow.batches import LoopData
-from tflint_gpu.model.tensorflow.host_reads import HostReads, is_conditional
-from tflint_gpu.model.tensorflow.repetitions import FEW
-from tflint_gpu.model.tensorflow.training import UPDATES, Training
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.eager.host_reads import HostReads, is_conditional
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import FEW
+from tflint_gpu.model.tensorflow.training.training import UPDATES, Training
 
 _FUNCTION_LIMIT = 50  # functions that a turn calls, and in which an update is looked for
 _SHRINKING = frozenset("clear pop popleft remove".split())

@@ -9,17 +9,17 @@ from itertools import islice
 
 import libcst as cst
 
-from tflint_gpu.model.python.calls import Callee
-from tflint_gpu.model.python.children import children
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.tensorflow.compilations import Compilations
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.mixed_precision import MixedPrecision
-from tflint_gpu.model.tensorflow.tapes import taken
-from tflint_gpu.model.tensorflow.training import TAPES
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.tapes import taken
+from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
+from tflint_gpu.model.tensorflow.training.compilations import Compilations
+from tflint_gpu.model.tensorflow.training.training import TAPES
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 # Any of these in a program's files means that somebody has thought of it.
 _SCALING = re.compile(

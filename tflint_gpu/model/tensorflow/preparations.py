@@ -9,16 +9,16 @@ from typing import Literal
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Function
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import Expression, LoopNode, Node, iterable
-from tflint_gpu.model.tensorflow.batches import LoopData
-from tflint_gpu.model.tensorflow.eager_loops import EagerLoops
-from tflint_gpu.model.tensorflow.element_loops import ElementLoop, ElementLoops
-from tflint_gpu.model.tensorflow.execution import Step
-from tflint_gpu.model.tensorflow.repetitions import Repetitions, is_occasional
-from tflint_gpu.model.tensorflow.training import TAPES, Training
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
+from tflint_gpu.model.tensorflow.loops.repetitions import Repetitions, is_occasional
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.training.training import TAPES, Training
 
 _MARKERS = (b"np.", b"numpy", b"tf.", b"tensorflow")
 _SEQUENCES = ("keras.utils.Sequence", "keras.utils.PyDataset", "keras.utils.data_utils.Sequence")

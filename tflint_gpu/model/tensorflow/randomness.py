@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import FunctionNode, Node, argument, method_name
-from tflint_gpu.model.tensorflow.chains import Operation
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 
 _DEPTH_LIMIT = 4
 _DRAWS = ("tf.random.", "tf.compat.v1.random.", "tf.image.random_")

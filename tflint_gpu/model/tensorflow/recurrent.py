@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.targets import Target
 
 _ALIASES = ("keras.activations", "keras.ops", "tf", "tf.nn", "tf.math")

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Function
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import FunctionNode, Node
-from tflint_gpu.model.tensorflow.execution import Step
-from tflint_gpu.model.tensorflow.tracing import Tracing
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
 _PATH_LIMIT = 5  # functions on the way from one back to itself
 _WIDTH_LIMIT = 200  # functions that are looked into for one

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import Function, may_be_replaced
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, displayed
-from tflint_gpu.model.tensorflow.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.function_objects import FunctionObjects
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.loop_numbers import LoopNumbers, Turning
-from tflint_gpu.model.tensorflow.repetitions import is_occasional
-from tflint_gpu.model.tensorflow.tracing import TF_FUNCTIONS, Tracing
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, displayed
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.loops.function_objects import FunctionObjects
+from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers, Turning
+from tflint_gpu.model.tensorflow.loops.repetitions import is_occasional
+from tflint_gpu.model.tensorflow.tracing.tracing import TF_FUNCTIONS, Tracing
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _DECLARING = ("input_signature", "experimental_follow_type_hints")
 _STATE = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "strategy", "loaded", "variable"])

@@ -8,16 +8,16 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.calls import Callee
-from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import may_be_replaced
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, Node, argument
-from tflint_gpu.model.tensorflow.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
-from tflint_gpu.model.tensorflow.plain_code import is_plain
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import may_be_replaced
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
+from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
 
 MAP_FUNCTIONS = ("tf.map_fn", "tf.compat.v1.map_fn", "keras.backend.map_fn")
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import children
-from tflint_gpu.model.python.constants import Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Expression, FunctionNode, Node, argument, method_name
-from tflint_gpu.model.tensorflow.chains import Chain, Operation
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 
 _KEEPING = frozenset("shuffle repeat prefetch cache take skip shard with_options ignore_errors filter".split())
 # Functions whose result has a first axis only where their argument has one.

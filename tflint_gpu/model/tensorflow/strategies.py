@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.functions import may_be_replaced
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Context, Origin
-from tflint_gpu.model.python.syntax import Node, method_name
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import may_be_replaced
+from tflint_gpu.model.python.syntax.syntax import Node, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
 Place: TypeAlias = Literal["inside", "outside", "unknown"]
 

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.constants import Constants
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.origins import Origin
-from tflint_gpu.model.python.syntax import Expression, Node, argument
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.pipelines import Pipelines
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _OWN_SIZE = ("validation_batch_size", "validation_steps")
 _SIZE_POSITION = 2

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.children import walk
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.inference import Inference
-from tflint_gpu.model.python.syntax import FunctionNode, LoopNode, Node, argument, dotted_name, method_name
-from tflint_gpu.model.tensorflow.kinds import Kinds
-from tflint_gpu.model.tensorflow.repetitions import Repeated, Repetitions, TurnFlow, names_of
-from tflint_gpu.model.tensorflow.training import Training
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.loops.repetitions import Repeated, Repetitions, TurnFlow, names_of
+from tflint_gpu.model.tensorflow.training.training import Training
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _VARIABLES = frozenset(["variables", "weights", "trainable_variables", "trainable_weights"])
 

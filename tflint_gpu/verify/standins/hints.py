@@ -11,8 +11,8 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.model import Model
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import argument
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.verify.standins.readers import FILES, VALUES
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")

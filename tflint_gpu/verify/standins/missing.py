@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from tflint_gpu.model.python.free_names import bound, free
+from tflint_gpu.model.python.refactoring.free_names import bound, free
 from tflint_gpu.verify.standins.readers import VALUES
 from tflint_gpu.verify.standins.roles import StandIn, role
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.file import File
-from tflint_gpu.model.python.syntax import argument, method_name
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
 FILES, VALUES, SURROUNDINGS = "tflint_files", "tflint_values", "tflint_surroundings"
 MODULES = (FILES, SURROUNDINGS, VALUES)

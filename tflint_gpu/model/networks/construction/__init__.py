@@ -1,0 +1,1 @@
+"""How the source builds networks and arrays."""

@@ -1,0 +1,162 @@
+"""Arrays of data whose shapes the source fixes: what `fit` is given, and what input shapes are read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tflint_gpu.model.interpreter.values import Arguments, External, ListValue, plain
+from tflint_gpu.model.networks.shapes.graph import NotKnown, Shape
+from tflint_gpu.model.networks.shapes.layer_kinds import broadcast, reshaped
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A NumPy array, or an eager tensor."""
+
+    shape: Shape
+
+
+_LOADED: dict[str, tuple[Shape, Shape, int, int]] = {
+    "mnist": ((28, 28), (), 60_000, 10_000),
+    "fashion_mnist": ((28, 28), (), 60_000, 10_000),
+    "cifar10": ((32, 32, 3), (1,), 50_000, 10_000),
+    "cifar100": ((32, 32, 3), (1,), 50_000, 10_000),
+}
+_BY_SHAPE = frozenset(
+    (
+        "numpy.zeros numpy.ones numpy.empty numpy.full numpy.random.random numpy.random.random_sample tf.zeros tf.ones "
+        "tf.random.normal tf.random.uniform keras.random.normal keras.random.uniform keras.ops.zeros keras.ops.ones"
+    ).split()
+)
+_BY_LENGTHS = frozenset(["numpy.random.rand", "numpy.random.randn"])
+_BY_SIZE = frozenset("numpy.random.normal numpy.random.uniform numpy.random.randint".split())
+_KEEPING = frozenset(
+    "numpy.array numpy.asarray numpy.float32 tf.constant tf.convert_to_tensor tf.cast numpy.copy".split()
+)
+_COUNTING = frozenset(["numpy.arange", "numpy.eye", "numpy.linspace"])
+_DIMENSIONS = frozenset(["numpy.expand_dims", "tf.expand_dims"])
+
+
+def called(name: str, given: Arguments) -> Any:
+    """The array that a function makes; `UNKNOWN` where its shape is not known, and for other functions."""
+    first = given.positional[0] if given.positional else UNKNOWN
+    folder, _, last = name.rpartition(".")
+    if last == "load_data" and folder.startswith("keras.datasets."):
+        return _loaded(folder.rpartition(".")[2])
+    if name in _BY_SHAPE:
+        return _of_shape(given.get(0, "size" if ".random." in name and name.startswith("numpy") else "shape"))
+    if name in _BY_LENGTHS:
+        return _of_shape(tuple(given.positional))
+    if name in _BY_SIZE:
+        return _of_shape(given.get(2, "size", ()))
+    if name in _COUNTING:
+        return _counted(name, given)
+    if name in _KEEPING and isinstance(first, Array):
+        return first
+    if name in _DIMENSIONS and isinstance(first, Array):
+        axis = given.get(1, "axis")
+        return Array((*first.shape, 1)) if axis in (-1, len(first.shape)) else UNKNOWN
+    if name in ("numpy.reshape", "tf.reshape"):
+        if isinstance(first, Array):
+            return method(first, "reshape", Arguments(given.positional[1:]))
+        found = _of_shape(given.get(1, "newshape" if "newshape" in given.named else "shape"))
+        return found if isinstance(found, Array) and -1 not in found.shape else UNKNOWN
+    if name in ("keras.utils.to_categorical", "tf.one_hot") and isinstance(first, Array):
+        count = given.get(1, "num_classes" if "keras" in name else "depth")
+        shape = first.shape[:-1] if first.shape[-1:] == (1,) and len(first.shape) > 1 else first.shape
+        return Array((*shape, count)) if isinstance(count, int) else UNKNOWN
+    return UNKNOWN
+
+
+def _counted(name: str, given: Arguments) -> Any:
+    """An array whose length is said by a number."""
+    if name == "numpy.linspace":
+        return _of_shape(given.get(2, "num", 50))
+    count = given.get(0, "stop" if name == "numpy.arange" else "N")
+    if name == "numpy.eye":
+        return _of_shape((count, given.get(1, "M", count)))
+    return _of_shape(count) if len(given.positional) == 1 else UNKNOWN
+
+
+def _loaded(name: str) -> Any:
+    if name not in _LOADED:
+        return UNKNOWN
+    sample, label, train, test = _LOADED[name]
+    return tuple((Array((count, *sample)), Array((count, *label))) for count in (train, test))
+
+
+def _of_shape(value: Any) -> Any:
+    shape = plain(value)
+    shape = (shape,) if isinstance(shape, int) else shape
+    known = isinstance(shape, tuple) and all(isinstance(one, int) for one in shape)
+    return Array(shape) if known else UNKNOWN
+
+
+def attribute(array: Array, name: str) -> Any:
+    """What an attribute of an array is."""
+    if name == "shape":
+        return array.shape
+    return len(array.shape) if name == "ndim" else UNKNOWN
+
+
+def method(array: Array, name: str, given: Arguments) -> Any:
+    """What a method of an array gives."""
+    if name in ("astype", "copy", "numpy"):
+        return array
+    if name != "reshape":
+        return UNKNOWN
+    value = given.positional[0] if len(given.positional) == 1 else tuple(given.positional)
+    target = plain(value)
+    target = (target,) if isinstance(target, int) else target
+    if not isinstance(target, tuple) or not all(isinstance(one, int) for one in target):
+        return UNKNOWN
+    try:
+        return Array(reshaped(array.shape, target))
+    except (NotKnown, ArithmeticError):
+        return UNKNOWN
+
+
+def operated(left: Any, right: Any) -> Any:
+    """What an element-wise operator gives."""
+    shapes = tuple(one.shape for one in (left, right) if isinstance(one, Array))
+    if not all(isinstance(one, Array | int | float) or one is None for one in (left, right)):
+        return UNKNOWN
+    try:
+        return Array(broadcast(shapes))
+    except NotKnown:
+        return UNKNOWN
+
+
+def item(array: Array, key: Any) -> Any:
+    """`x[:100]`, `x[0]`, `x[..., np.newaxis]`."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if keys and (keys[-1] is None or keys[-1] == External("numpy.newaxis")) and keys[0] is not None:
+        inner = item(array, keys[:-1]) if len(keys) > 1 and not _is_all(keys[:-1]) else array
+        return Array((*inner.shape, 1)) if isinstance(inner, Array) else UNKNOWN
+    if len(keys) != 1 or not array.shape or array.shape[0] is None:
+        return UNKNOWN
+    if isinstance(keys[0], int):
+        return Array(array.shape[1:])
+    if isinstance(keys[0], slice) and all(isinstance(b, int | None) for b in _bounds(keys[0])):
+        return Array((len(range(*keys[0].indices(array.shape[0]))), *array.shape[1:]))
+    return UNKNOWN
+
+
+def _is_all(keys: tuple[Any, ...]) -> bool:
+    return all(key is UNKNOWN or (isinstance(key, slice) and _bounds(key) == (None, None, None)) for key in keys)
+
+
+def _bounds(key: slice) -> tuple[Any, Any, Any]:
+    return key.start, key.stop, key.step
+
+
+def rows(value: Any) -> int | None:
+    """How many rows data has; None where that is not known."""
+    if isinstance(value, Array):
+        return value.shape[0] if value.shape else None
+    if isinstance(value, ListValue | tuple):
+        items = value.items if isinstance(value, ListValue) else value
+        return rows(items[0]) if items and not getattr(value, "is_lost", False) else None
+    return None

@@ -1,0 +1,93 @@
+"""Large NumPy arrays that code turns into constants of a graph while TensorFlow traces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+LARGE = 10 * 2**20
+"""Bytes from which on it is told: tracing then takes half a second longer, and 150 MB more; see the rule."""
+_DATASETS = frozenset(["tf.data.Dataset.from_tensor_slices", "tf.data.Dataset.from_tensors"])
+# What these give depends on the shape alone, and the constant is dropped with the graph's other dead ends.
+_OF_SHAPE = frozenset(
+    "tf.shape tf.shape_n tf.size tf.rank tf.zeros_like tf.ones_like keras.ops.zeros_like keras.ops.ones_like".split()
+)
+_CONVERTED = (cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.Call)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedArray:
+    """An expression of a traced function that is an array and becomes a constant of the graph."""
+
+    traced: Traced
+    expr: Expression
+    array: NumpyArray
+
+    @property
+    def file(self) -> File:
+        """The file of the expression."""
+        return self.traced.file
+
+
+class EmbeddedArrays:
+    """The large arrays in what TensorFlow traces from one file."""
+
+    def __init__(
+        self,
+        inference: Inference,
+        constants: Constants,
+        kinds: Kinds,
+        traced_code: TracedCode,
+        mapped_code: MappedCode,
+    ) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self.traced_code = traced_code
+        self.mapped_code = mapped_code
+        self.arrays = NumpyArrays(inference, constants)
+
+    @cached_property
+    def large(self) -> list[EmbeddedArray]:
+        """Those whose size is surely large, each once."""
+        found: dict[Node, EmbeddedArray] = {}
+        for traced in (*self.traced_code.functions, *self.mapped_code.functions):
+            for expr in self._converted(traced):
+                array = self.arrays.of(traced.file, expr, traced.context) if expr not in found else None
+                if array is not None and array.bytes >= LARGE and not self.traced_code.runs_once(traced.file, expr):
+                    found[expr] = EmbeddedArray(traced, expr, array)
+        return list(found.values())
+
+    def _converted(self, traced: Traced) -> Iterator[Expression]:
+        """The expressions of a function that become tensors where they are arrays."""
+        for call in traced.function.calls:
+            if self._converts(traced, call):
+                for arg in call.args:
+                    yield from (one for one in displayed(arg.value) if isinstance(one, _CONVERTED))
+        if traced.trace is None:
+            return
+        for node in walk(traced.function.node.body):
+            if isinstance(node, cst.BinaryOperation) and traced.file.tree.function(node) is traced.function.node:
+                for side, other in ((node.left, node.right), (node.right, node.left)):
+                    if isinstance(side, _CONVERTED) and traced.trace.holds_tensor(other):
+                        yield side
+
+    def _converts(self, traced: Traced, call: cst.Call) -> bool:
+        """Whether a call makes tensors of the arrays that it is given."""
+        name = traced.file.name(call.func)
+        if name is None:
+            return bool(call.args) and self.kinds.is_model(traced.file, call.func, traced.context)
+        return name in _DATASETS or (returns_tensor(name) and name not in _OF_SHAPE)

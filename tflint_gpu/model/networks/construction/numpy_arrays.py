@@ -1,0 +1,219 @@
+"""NumPy arrays that the source makes: their shapes, and how many bytes they have at least."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model.interpreter.values import Arguments, External
+from tflint_gpu.model.networks.construction import arrays
+from tflint_gpu.model.networks.construction.arrays import Array
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_name
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+
+_DEPTH_LIMIT = 8
+_BYTES = {
+    "bool": 1,
+    "bool_": 1,
+    "int8": 1,
+    "uint8": 1,
+    "float16": 2,
+    "int16": 2,
+    "uint16": 2,
+    "float32": 4,
+    "int32": 4,
+    "uint32": 4,
+    "float64": 8,
+    "int64": 8,
+    "float": 8,
+    "int": 8,
+    "complex64": 8,
+    "double": 8,
+}
+_FLOATS = frozenset(["float16", "float32", "float64", "float", "double"])
+_GENERATORS = frozenset(["numpy.random.default_rng", "numpy.random.RandomState"])
+_DRAWS = {  # what a generator has, by the name that the function of the module has
+    "random": "random",
+    "random_sample": "random",
+    "standard_normal": "random",
+    "normal": "normal",
+    "uniform": "uniform",
+    "integers": "randint",
+    "randint": "randint",
+    "rand": "rand",
+    "randn": "randn",
+}
+_OF_CONTENT = frozenset(["numpy.full", "numpy.asarray", "numpy.array"])
+"""The type of what these make is the one of what they are given."""
+_ELEMENT_WISE = frozenset(
+    f"numpy.{name}"
+    for name in "sin cos tan exp log log1p log2 log10 sqrt square abs absolute clip tanh round floor ceil".split()
+)
+_COMPUTED = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyArray:
+    """An array in host memory.
+
+    Arguments:
+        shape: its lengths, all known.
+        dtype: as NumPy writes it; empty where it is not known.
+        origin: where it is made.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    origin: Origin
+
+    @property
+    def bytes(self) -> int:
+        """How many it has at least."""
+        return math.prod(self.shape) * _BYTES.get(self.dtype, 1)
+
+
+class NumpyArrays:
+    """Which expressions are arrays, and how large these are."""
+
+    def __init__(self, inference: Inference, constants: Constants) -> None:
+        self.inference = inference
+        self.constants = constants
+
+    def of(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> NumpyArray | None:
+        """The array that an expression surely is, the smallest that it may be; None where that is not known."""
+        if depth > _DEPTH_LIMIT:
+            return None
+        smallest: NumpyArray | None = None
+        for origin in self.inference.of(file, expr, context):
+            found = self._of_origin(origin, depth + 1)
+            if found is None:
+                return None
+            smallest = found if smallest is None or found.bytes < smallest.bytes else smallest
+        return smallest
+
+    def _of_origin(self, origin: Origin, depth: int) -> NumpyArray | None:
+        node = origin.node
+        if isinstance(node, cst.Call):
+            found = self._called(origin, node, depth)
+            return self._part(origin, found) if origin.parts else _array(origin, *found)
+        if origin.parts:
+            return None
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _COMPUTED):
+            return self._computed(origin, node, depth)
+        if isinstance(node, cst.Subscript):
+            whole = self.of(origin.file, node.value, origin.context, depth)
+            key = self._key(origin, node)
+            return _array(origin, arrays.item(Array(whole.shape), key), whole.dtype) if whole is not None else None
+        return None
+
+    def _part(self, origin: Origin, found: tuple[Any, str]) -> NumpyArray | None:
+        """An item of an array, or of the tuple of arrays that a function gives."""
+        value, dtype = found
+        for part in origin.parts:
+            if part.kind != "item" or not isinstance(part.key, int):
+                return None
+            if isinstance(value, tuple) and -len(value) <= part.key < len(value):
+                value = value[part.key]
+            else:
+                value = arrays.item(value, part.key) if isinstance(value, Array) else UNKNOWN
+        return _array(origin, value, dtype)
+
+    def _called(self, origin: Origin, call: cst.Call, depth: int) -> tuple[Any, str]:
+        """What a call gives, and the elements' type; `UNKNOWN` where it is no array."""
+        file, context, func = origin.file, origin.context, call.func
+        name = file.name(func) or ""
+        if isinstance(func, cst.Attribute) and not name.startswith(("numpy.", "keras.")):
+            return self._method(origin, call, func, depth)
+        named = self._named_dtype(file, argument(call, -1, "dtype"), context)
+        if name.startswith("keras.datasets."):
+            return arrays.called(name, Arguments()), "uint8"
+        if not name.startswith("numpy."):
+            return UNKNOWN, ""
+        first = self.of(file, call.args[0].value, context, depth) if call.args and not call.args[0].star else None
+        if first is not None:
+            if name in _ELEMENT_WISE:
+                return Array(first.shape), first.dtype if first.dtype in _FLOATS else "float64"
+            kept = name.rpartition(".")[2] if name == "numpy.float32" else first.dtype
+            return arrays.called(name, self._arguments(origin, call, Array(first.shape))), named or kept
+        usual = "" if name in _OF_CONTENT else "float64"
+        return arrays.called(name, self._arguments(origin, call)), named or usual
+
+    def _method(self, origin: Origin, call: cst.Call, func: cst.Attribute, depth: int) -> tuple[Any, str]:
+        """A method of an array, or of a generator of random numbers."""
+        file, context, name = origin.file, origin.context, func.attr.value
+        if name in _DRAWS and self.inference.surely(file, func.value, lambda o: o.made_by in _GENERATORS, context):
+            dtype = self._named_dtype(file, argument(call, -1, "dtype"), context)
+            return arrays.called(f"numpy.random.{_DRAWS[name]}", self._arguments(origin, call)), dtype or "float64"
+        whole = self.of(file, func.value, context, depth) if name in ("astype", "copy", "reshape") else None
+        if whole is None:
+            return UNKNOWN, ""
+        given = self._arguments(origin, call)
+        dtype = whole.dtype
+        if name == "astype":
+            dtype = self._named_dtype(file, argument(call, 0, "dtype"), context)
+        return arrays.method(Array(whole.shape), name, given), dtype
+
+    def _computed(self, origin: Origin, node: cst.BinaryOperation, depth: int) -> NumpyArray | None:
+        sides = (node.left, node.right)
+        found = [self.of(origin.file, side, origin.context, depth) for side in sides]
+        known = [one for one in found if one is not None]
+        values: list[Any] = [Array(one.shape) for one in known]
+        values += [
+            self.constants.of(origin.file, s, origin.context) for s, f in zip(sides, found, strict=True) if f is None
+        ]
+        if not known:
+            return None
+        dtype = max((one.dtype for one in known), key=lambda one: (one in _FLOATS, _BYTES.get(one, 1)))
+        halves = isinstance(node.operator, cst.Divide) or any(isinstance(one, float) for one in values)
+        if halves and dtype and dtype not in _FLOATS:
+            dtype = "float64"
+        return _array(origin, reduce(arrays.operated, values), dtype)
+
+    def _arguments(self, origin: Origin, call: cst.Call, first: Any = UNKNOWN) -> Arguments:
+        values = [self.constants.of(origin.file, arg.value, origin.context) for arg in call.args]
+        if first is not UNKNOWN:
+            values[0] = first
+        pairs = list(zip(call.args, values, strict=True))
+        return Arguments(
+            tuple(value for arg, value in pairs if arg.keyword is None),
+            {arg.keyword.value: value for arg, value in pairs if arg.keyword is not None},
+            is_whole=not any(arg.star for arg in call.args),
+        )
+
+    def _named_dtype(self, file: File, expr: Expression | None, context: Context | None) -> str:
+        """The name of a type; empty where none is given, "?" where it is not known."""
+        if expr is None:
+            return ""
+        value = self.constants.of(file, expr, context)
+        name = value if isinstance(value, str) else (dotted_name(expr) or "").rpartition(".")[2]
+        return name if name in _BYTES else "?"
+
+    def _key(self, origin: Origin, node: cst.Subscript) -> Any:
+        keys = tuple(self._one_key(origin, element.slice) for element in node.slice)
+        return keys if len(keys) > 1 else keys[0]
+
+    def _one_key(self, origin: Origin, key: cst.BaseSlice) -> Any:
+        if isinstance(key, cst.Slice):
+            bounds = (key.lower, key.upper, key.step)
+            return slice(*(None if b is None else self.constants.of(origin.file, b, origin.context) for b in bounds))
+        value = key.value if isinstance(key, cst.Index) else None
+        if value is None or isinstance(value, cst.Ellipsis):
+            return UNKNOWN
+        return (
+            External("numpy.newaxis")
+            if origin.file.is_new_axis(value)
+            else self.constants.of(origin.file, value, origin.context)
+        )
+
+
+def _array(origin: Origin, value: Any, dtype: str) -> NumpyArray | None:
+    if not isinstance(value, Array) or not all(isinstance(length, int) for length in value.shape):
+        return None
+    return NumpyArray(tuple(length for length in value.shape if length is not None), dtype, origin)

@@ -1,0 +1,161 @@
+"""Functions and operators on the tensors between layers: what shapes they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tflint_gpu.model.interpreter.values import Arguments, plain
+from tflint_gpu.model.networks.shapes.graph import NotKnown, Precision, Shape, Tensor, size
+from tflint_gpu.model.networks.shapes.layer_kinds import Shapes, broadcast, concatenated, reshaped
+from tflint_gpu.model.networks.shapes.layers import Operation, call_layer, flat
+from tflint_gpu.model.networks.shapes.windows import known
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+
+_FOLDERS = ("tf.nn.", "tf.math.", "tf.", "keras.ops.", "keras.activations.", "keras.backend.")
+_ELEMENT_WISE = frozenset(
+    (
+        "relu relu6 leaky_relu elu selu gelu silu swish mish sigmoid hard_sigmoid hard_swish hard_silu softplus "
+        "softsign softmax log_softmax tanh exp log log1p sqrt rsqrt square abs negative cast identity dropout clip "
+        "clip_by_value l2_normalize stop_gradient sin cos sign round floor ceil linear normalize"
+    ).split()
+)
+_JOINING = frozenset("add subtract multiply divide maximum minimum pow add_n".split())
+_REDUCING = frozenset(
+    "reduce_mean reduce_sum reduce_max reduce_min reduce_prod mean sum max min prod std var amax amin".split()
+)
+
+
+def called(name: str, given: Arguments) -> Any:
+    """What a function of TensorFlow or Keras gives for tensors; `UNKNOWN` where its shape is not known."""
+    folder = next((one for one in _FOLDERS if name.startswith(one)), None)
+    last = name.rpartition(".")[2]
+    if folder is None or not given.is_whole or not any(map(_has_tensor, given.values())):
+        return UNKNOWN
+    try:
+        shaped, tensors = _function(last, given)
+        return call_layer(Operation(last, shaped, Precision()), tensors)[0]
+    except (NotKnown, ArithmeticError, IndexError, TypeError, ValueError):
+        return UNKNOWN
+
+
+def operated(symbol: str, left: Any, right: Any) -> Any:
+    """What an operator gives of which one side is a tensor."""
+    tensors = tuple(one for one in (left, right) if isinstance(one, Tensor))
+    if not all(isinstance(one, Tensor | int | float) or one is None for one in (left, right)):
+        return UNKNOWN
+    if symbol == "MatrixMultiply":
+        return UNKNOWN
+    try:
+        return call_layer(Operation(symbol, broadcast, Precision()), tensors)[0]
+    except NotKnown:
+        return UNKNOWN
+
+
+def item(tensor: Tensor, key: Any) -> Any:
+    """`x[:, -1]`, `x[:, :10]`, `x[..., None]`."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(one is UNKNOWN for one in keys):
+        return UNKNOWN
+
+    def shaped(shapes: Shapes) -> Shape:
+        shape = list(shapes[0])
+        found: list[int | None] = []
+        for one in keys:
+            if one is None:
+                found.append(1)
+                continue
+            length = shape.pop(0)
+            if isinstance(one, slice):
+                found.append(_sliced(length, one))
+            elif not isinstance(one, int):
+                raise NotKnown
+        return (*found, *shape)
+
+    if not isinstance(keys[0], slice) or (keys[0].start, keys[0].stop, keys[0].step) != (None, None, None):
+        return UNKNOWN  # other rows of the batch
+    try:
+        return call_layer(Operation("getitem", shaped, Precision()), (tensor,))[0]
+    except (NotKnown, IndexError):
+        return UNKNOWN
+
+
+def _sliced(length: int | None, part: slice) -> int | None:
+    if (part.start, part.stop, part.step) == (None, None, None):
+        return length
+    return len(range(*part.indices(known(length))))
+
+
+def _has_tensor(value: Any) -> bool:
+    try:
+        return bool(flat(value))
+    except NotKnown:
+        return False
+
+
+def _function(name: str, given: Arguments) -> tuple[Callable[[Shapes], Shape], tuple[Tensor, ...]]:
+    first = given.positional[0] if given.positional else next(iter(given.named.values()))
+    if name in _ELEMENT_WISE:
+        return (lambda shapes: shapes[0]), flat(first)
+    if name in _JOINING:
+        values = [value for value in given.positional[:2] if not isinstance(value, int | float)]
+        return broadcast, tuple(tensor for value in values for tensor in flat(value))
+    if name in ("concat", "concatenate"):
+        axis = given.get(1, "axis", -1 if name == "concatenate" else UNKNOWN)
+        tensors = flat(first)
+        return (lambda shapes: concatenated(shapes, axis % len(shapes[0]))), tensors
+    if name in _REDUCING:
+        axis, keeps = plain(given.get(1, "axis")), given.get(2, "keepdims", default=False)
+        return (lambda shapes: _reduced(shapes[0], axis, keeps)), flat(first)
+    if name == "reshape":
+        target = plain(given.get(1, "newshape") if "newshape" in given.named else given.get(1, "shape"))
+        return (lambda shapes: _reshaped(shapes[0], target)), flat(first)
+    if name == "expand_dims":
+        axis = given.get(1, "axis")
+        return (lambda shapes: _expanded(shapes[0], axis)), flat(first)
+    if name == "squeeze":
+        axis = given.get(1, "axis")
+        return (lambda shapes: _squeezed(shapes[0], axis)), flat(first)
+    if name == "matmul" and len(given.positional) == 2 and not given.named:
+        return _product, flat(tuple(given.positional))
+    raise NotKnown
+
+
+def _reduced(shape: Shape, axis: Any, keeps: Any) -> Shape:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if not all(isinstance(one, int) for one in axes) or not isinstance(keeps, bool):
+        raise NotKnown
+    chosen = {one % len(shape) for one in axes}
+    if 0 in chosen:
+        raise NotKnown
+    return tuple(1 if i in chosen else n for i, n in enumerate(shape) if keeps or i not in chosen)
+
+
+def _reshaped(shape: Shape, target: Any) -> Shape:
+    if not isinstance(target, tuple) or not target or target[0] not in (-1, None):
+        raise NotKnown
+    found = reshaped(shape[1:], target[1:])
+    if size(found) != size(shape[1:]):
+        raise NotKnown
+    return (shape[0], *found)
+
+
+def _expanded(shape: Shape, axis: Any) -> Shape:
+    position = axis % (len(shape) + 1)
+    if position == 0:
+        raise NotKnown
+    return (*shape[:position], 1, *shape[position:])
+
+
+def _squeezed(shape: Shape, axis: Any) -> Shape:
+    position = axis % len(shape)
+    if shape[position] != 1:
+        raise NotKnown
+    return (*shape[:position], *shape[position + 1 :])
+
+
+def _product(shapes: Shapes) -> Shape:
+    left, right = shapes
+    if len(left) != len(right) or left[:-2] != right[:-2] or left[-1] != right[-2]:
+        raise NotKnown
+    return (*left[:-1], right[-1])

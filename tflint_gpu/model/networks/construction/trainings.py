@@ -1,0 +1,107 @@
+"""The trainings that a program starts, with what each holds in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.interpreter.interpreter import Interpreter
+from tflint_gpu.model.networks.construction.arrays import rows
+from tflint_gpu.model.networks.construction.keras import Keras, Training
+from tflint_gpu.model.networks.shapes.sizes import Estimate
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+
+_USUAL = 32  # what Keras takes where `fit` is given arrays and no size
+
+
+class Trainings:
+    """The calls of `fit` and `train_on_batch` that are met when a file is run as a program."""
+
+    def __init__(self, file: File, inference: Inference, pipelines: Pipelines) -> None:
+        self.file = file
+        self.inference = inference
+        self.pipelines = pipelines
+
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """For each call that trains a network of which everything is known what it holds at most."""
+        largest: dict[cst.CSTNode, Estimate] = {}
+        for training in self._trainings():
+            estimate = self._estimate(training)
+            if estimate is None:
+                continue
+            known = largest.get(training.place.node)
+            if known is None or known.sizes.total < estimate.sizes.total:
+                largest[training.place.node] = estimate
+        return list(largest.values())
+
+    def _trainings(self) -> list[Training]:
+        worlds: list[Keras] = []
+
+        def world(run: Interpreter) -> Keras:
+            worlds.append(Keras(run))
+            return worlds[0]
+
+        run = Interpreter(self.inference.project, self.inference.definitions, self.file, world)
+        is_whole = run.run()
+        for call in self.file.method_calls("fit", "train_on_batch") if is_whole else ():
+            function = self.file.tree.function(call)
+            if function is not None and function not in run.entered:
+                is_whole = is_whole and run.run_alone(self.inference.definitions.function(self.file, function))
+        if not is_whole:
+            self.inference.bounds_met.add("the first 60,000 steps of a program that trains")
+        return worlds[0].trainings
+
+    def _estimate(self, training: Training) -> Estimate | None:
+        size = self._batch_size(training)
+        if size is None:
+            return None
+        sizes = replace(training.sizes, batch_size=size)
+        return Estimate(training.place, sizes, training.optimizer, training.compiled, training.made)
+
+    def _batch_size(self, training: Training) -> int | None:
+        """The rows of a batch; None where that is not known."""
+        size, data_rows = training.batch_size, rows(training.data)
+        if data_rows is None and not self._has_labels(training):
+            return self._of_dataset(training)
+        if size is None:
+            size = _USUAL
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            return None
+        return size if data_rows is None else min(size, data_rows)
+
+    def _has_labels(self, training: Training) -> bool:
+        """Whether data and labels are given apart, as arrays are: datasets bring their labels."""
+        node = training.place.node
+        if not isinstance(node, cst.Call) or training.labels is None:
+            return False
+        data, labels = argument(node, 0, "x"), argument(node, 1, "y")
+        return labels is not None and data is not None and not self.pipelines.is_dataset(training.place.file, data)
+
+    def _of_dataset(self, training: Training) -> int | None:
+        node = training.place.node
+        data = argument(node, 0, "x") if isinstance(node, cst.Call) else None
+        if data is None:
+            return None
+        sizes = set(self._sizes(training.place.file, data))
+        found = sizes.pop() if len(sizes) == 1 else None
+        return found if isinstance(found, int) and found > 0 else None
+
+    def _sizes(self, file: File, data: cst.BaseExpression) -> Iterator[object]:
+        for chain in self.pipelines.chains(file, data):
+            operation = chain.batching
+            if not chain.certain or chain.is_distributed:
+                yield None
+            elif operation is not None:
+                value = operation.argument(0, "batch_size")
+                yield None if value is UNKNOWN else value
+            else:
+                value = chain.loaded_batch_size
+                yield None if value is UNKNOWN else value

@@ -1,0 +1,1 @@
+"""Layers and networks: shapes, weights, and what they keep in memory."""

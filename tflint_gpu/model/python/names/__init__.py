@@ -1,0 +1,1 @@
+"""Name resolution, reaching definitions and branches."""

@@ -1,0 +1,279 @@
+"""Which bindings of a name can reach a place: reaching definitions over structured code."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.syntax.scopes import Binding, Scope
+from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.syntax.tree import Tree
+
+_SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
+_LEFT_EARLY = (cst.For, cst.While, cst.Try, cst.TryStar)
+"""Their bodies may end anywhere, by `break` or an exception, and the code behind them goes on."""
+_EXITS = (cst.Return, cst.Raise)
+
+Decide: TypeAlias = Callable[[cst.If], bool | None]
+"""What the test of an `if` is known to be; None where it is not."""
+
+
+_MANY = 64  # bindings that may reach one place; more are not told apart
+
+
+class _Sorted:
+    """The bindings of one name in one scope."""
+
+    def __init__(self, positions: list[int], bindings: list[Binding]) -> None:
+        self._positions = positions
+        self._bindings = bindings
+        self._is_sorted = all(one <= other for one, other in pairwise(positions))
+        self.remote = [binding for binding in bindings if binding.remote]
+
+    def before(self, here: int) -> Iterator[Binding]:
+        """Those that stand before a position, the last first."""
+        end = bisect_left(self._positions, here) if self._is_sorted else len(self._positions)
+        for place in range(end - 1, -1, -1):
+            if self._positions[place] < here:
+                yield self._bindings[place]
+
+
+class Flow:
+    """Answers for one file, computed on demand."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._blocks: dict[Binding, Node] = {}
+        self._loops: dict[Node, Node | None] = {}
+        self._sorted: dict[tuple[Node, str], _Sorted] = {}
+        self._known: dict[tuple[Node, str], list[Binding]] = {}
+
+    def lookup(self, name: str, at: Node, decide: Decide | None = None) -> list[Binding]:
+        """The bindings of `name` that may hold when `at` is evaluated, nearest first.
+
+        Empty when the name is bound nowhere in the file (a builtin, or brought by a star import).
+
+        Arguments:
+            decide: tells which way some of the ifs surely go.
+        """
+        if decide is not None:
+            return self._find(name, at, decide)
+        key = (at, name)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(name, at, None)
+        return known
+
+    def _find(self, name: str, at: Node, decide: Decide | None) -> list[Binding]:
+        scope: Scope | None = self.tree.scope(at)
+        first = True
+        place = at
+        while scope is not None:
+            visible = scope.kind != "class" or first
+            if visible and name in scope.bindings and scope.outer_names.get(name) is None:
+                if scope.kind == "comprehension":
+                    return [b for b in scope.bindings[name] if not self._in_first_iterable(b, at)] or []
+                return self._reaching(scope, name, at if first else place, first, decide)
+            if scope.kind in ("function", "class"):
+                place, first = scope.node, False
+            scope = scope.parent
+        return []
+
+    def _in_first_iterable(self, binding: Binding, at: Node) -> bool:
+        return binding.value is not None and self.tree.within(at, binding.value)
+
+    def _reaching(self, scope: Scope, name: str, at: Node, direct: bool, decide: Decide | None) -> list[Binding]:
+        """Bindings in `scope` that reach `at`; not `direct`: `at` is an inner function, run later."""
+        bindings = scope.bindings[name]
+        if len(bindings) == 1 or at not in self.tree.order:  # annotations are not traversed
+            return bindings
+        if (scope.node, name) not in self._sorted:
+            self._sorted[scope.node, name] = _Sorted([self._position(binding) for binding in bindings], bindings)
+        known = self._sorted[scope.node, name]
+        order = self.tree.order
+        found = self._walk_back(bindings, known.before(order[at]), at, decide)
+        if not direct:
+            found += [b for b in bindings if b not in found and order.get(b.node, 0) > order[at]]
+        found += [b for b in known.remote if b not in found]
+        return found
+
+    def _walk_back(
+        self, bindings: list[Binding], before: Iterator[Binding], at: Node, decide: Decide | None
+    ) -> list[Binding]:
+        tree = self.tree
+        around = {at, *tree.ancestors(at)}
+        found: list[Binding] = []
+        covered: set[Node] = set()
+        loop = self._loop_around(at)
+        dominator: Binding | None = None
+        for binding in before:
+            if binding.remote or self._own_value(binding, around):
+                continue
+            block = self._block(binding)
+            if self._excluded(block, around) or self._is_rebound(block, covered, around):
+                continue
+            if decide is not None and self._is_switched_off(block, around, decide):
+                continue
+            if binding.kind == "for" and binding.node not in around:
+                found.append(binding)  # a loop may run no turn: what was before may still hold
+                continue
+            found.append(binding)
+            if len(found) > _MANY:  # hundreds of branches: each place would ask each of them for the way to it
+                return list(bindings)
+            if block in around or self._cover(block, covered, around, decide):
+                dominator = binding
+                break
+        if loop is not None and not (dominator is not None and tree.within(dominator.node, loop)):
+            found += [b for b in bindings if b not in found and not b.remote and tree.within(b.node, loop)]
+        return found
+
+    def _position(self, binding: Binding) -> int:
+        return self.tree.order.get(binding.node, -1)
+
+    def _own_value(self, binding: Binding, around: set[Node]) -> bool:
+        """`x = f(x)`: the binding does not reach its own right-hand side."""
+        if binding.kind in ("parameter", "import", "function", "class", "except"):
+            return False
+        if binding.kind in ("for", "with"):
+            return binding.value in around
+        return binding.node in around
+
+    def _block(self, binding: Binding) -> Node:
+        """The block in which the binding holds from there on: `with` bodies are part of theirs."""
+        known = self._blocks.get(binding)
+        if known is not None:
+            return known
+        tree = self.tree
+        if binding.kind == "for" and isinstance(binding.node, cst.For):
+            block: Node = binding.node.body
+        elif binding.kind == "except" and isinstance(binding.node, cst.ExceptHandler):
+            block = binding.node.body
+        elif binding.kind == "parameter":
+            function = tree.parents.get(tree.parents.get(binding.node, binding.node))
+            block = function.body if isinstance(function, cst.FunctionDef | cst.Lambda) else tree.module
+        else:
+            block = tree.block(binding.node)
+        block = self._through_with(block)
+        self._blocks[binding] = block
+        return block
+
+    def _through_with(self, block: Node) -> Node:
+        owner = self.tree.parents.get(block)
+        while isinstance(owner, cst.With):
+            block = self.tree.block(owner)
+            owner = self.tree.parents.get(block)
+        return block
+
+    def _excluded(self, block: Node, around: set[Node]) -> bool:
+        """Whether control cannot come from `block` to the place: the other branch, or an exit."""
+        tree = self.tree
+        inner: Node | None = block
+        while inner is not None and inner not in around and not isinstance(inner, cst.Module):
+            if exits(inner):
+                return True
+            parent = tree.parents.get(inner)
+            if isinstance(parent, cst.If) and parent in around and _other_branch(parent, inner, around):
+                return self._loop_around(parent) is None
+            inner = parent
+        return False
+
+    def _is_rebound(self, block: Node, covered: set[Node], around: set[Node]) -> bool:
+        """Whether a later binding surely takes the place of one in `block`, on the way from there."""
+        tree = self.tree
+        found = False
+        inner: Node | None = block
+        while inner is not None and inner not in around and not isinstance(inner, cst.Module):
+            if isinstance(inner, _LEFT_EARLY):
+                return False
+            found = found or inner in covered
+            inner = tree.parents.get(inner)
+        return found
+
+    def _is_switched_off(self, block: Node, around: set[Node], decide: Decide) -> bool:
+        """Whether an `if` between `block` and what is around the place surely goes the other way."""
+        inner = block
+        while inner not in around and not isinstance(inner, cst.Module):
+            parent = self.tree.parents[inner]
+            if isinstance(parent, cst.If) and decide(parent) is (inner is not parent.body):
+                return True
+            inner = parent
+        return False
+
+    def _cover(self, block: Node, covered: set[Node], around: set[Node], decide: Decide | None) -> bool:
+        """Note that `block` binds; true once all branches of an `if` that precedes the place do."""
+        covered.add(block)
+        branch = self.tree.parents.get(block)
+        while isinstance(branch, cst.If):
+            if not all(way is not None and (way in covered or exits(way)) for way in _ways(branch, decide)):
+                return False
+            covered.add(branch)
+            parent = self.tree.parents.get(branch)
+            outer = self._through_with(self.tree.block(branch))
+            if isinstance(parent, cst.If) and parent.orelse is branch:
+                branch = parent
+                continue
+            if outer in around:
+                return True
+            covered.add(outer)
+            branch = self.tree.parents.get(outer)
+        return False
+
+    def _loop_around(self, node: Node) -> Node | None:
+        """The outermost loop around `node` within its function."""
+        if node not in self._loops:
+            self._loops[node] = self._find_loop(node)
+        return self._loops[node]
+
+    def _find_loop(self, node: Node) -> Node | None:
+        found = None
+        child = node
+        for parent in self.tree.ancestors(node):
+            kind = parent.__class__
+            if kind in _SCOPES:
+                break
+            if kind is cst.While or (kind is cst.For and child is not parent.iter):  # type: ignore[attr-defined]
+                found = parent
+            child = parent
+        return found
+
+
+def exits(block: Node) -> bool:
+    """Whether a block always leaves its function: it ends with `return` or `raise`, or calls `exit`."""
+    if isinstance(block, cst.If):
+        return (
+            block.orelse is not None
+            and exits(block.body)
+            and exits(block.orelse.body if isinstance(block.orelse, cst.Else) else block.orelse)
+        )
+    if not isinstance(block, cst.IndentedBlock | cst.SimpleStatementSuite) or not block.body:
+        return False
+    last: Node = block.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    if isinstance(last, cst.If):
+        return exits(last)
+    if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+        func = last.value.func
+        name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+        return name in ("exit", "_exit", "quit", "abort")
+    return isinstance(last, _EXITS)
+
+
+def _ways(branch: cst.If, decide: Decide | None) -> list[Node | None]:
+    """The ways that an `if` may go; None for the one past it."""
+    taken = decide(branch) if decide is not None else None
+    other = branch.orelse.body if isinstance(branch.orelse, cst.Else) else branch.orelse
+    if taken is None:
+        return [branch.body, other]
+    return [branch.body if taken else other]
+
+
+def _other_branch(branch: cst.If, inner: Node, around: set[Node]) -> bool:
+    """`inner` is one way of an `if` and the place lies in the other."""
+    if inner is branch.body:
+        return branch.orelse is not None and branch.orelse in around
+    return inner is branch.orelse and branch.body in around

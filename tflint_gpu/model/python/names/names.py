@@ -1,0 +1,205 @@
+"""What a dotted expression refers to: import aliases resolved to canonical names.
+
+TensorFlow answers to many names. Here `tensorflow.*` and `tensorflow.compat.v2.*` become `tf.*`; tf.keras, tf_keras,
+`tensorflow.python.keras` and keras become `keras.*`; `tensorflow.compat.v1.*` stays apart as
+`tf.compat.v1.*`. Names of other modules stay as they are imported, relative dots included.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+
+import libcst as cst
+
+from tflint_gpu.model.python.names.flow import Flow
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.syntax.tree import Tree
+
+_PREFIXES = (
+    ("tensorflow.compat.v2.keras", "keras"),
+    ("tensorflow.compat.v1.keras", "keras"),
+    ("tensorflow.keras", "keras"),
+    ("tensorflow.python.keras", "keras"),
+    ("tensorflow.compat.v2", "tf"),
+    ("tensorflow.compat.v1", "tf.compat.v1"),
+    ("tensorflow", "tf"),
+    ("tf_keras", "keras"),
+    ("keras.src", "keras"),
+    ("keras.api", "keras"),
+    ("numpy.core", "numpy"),
+)
+# The names that a star import of a known module can bring and that the rules ask about.
+_STAR_NAMES = {
+    "keras.layers": frozenset(["Layer", "Dense", "Lambda", "Input", "LSTM", "GRU", "Conv2D"]),
+    "keras.models": frozenset(["Model", "Sequential", "load_model", "clone_model"]),
+    "keras": frozenset("Model Sequential Input layers models backend ops losses metrics utils".split()),
+    "numpy": frozenset(
+        "sin cos tan exp log sqrt tanh abs square maximum minimum mean sum dot concatenate clip where array".split()
+    ),
+    "tf": frozenset("GradientTape function device config data keras Variable constant reduce_mean".split()),
+}
+
+
+def canonical(dotted: str) -> str:
+    """The canonical form of a dotted name that is already free of aliases."""
+    for prefix, short in _PREFIXES:
+        if dotted.startswith(prefix) and (len(dotted) == len(prefix) or dotted[len(prefix)] == "."):
+            dotted = short + dotted[len(prefix) :]
+            break
+    if dotted.startswith("tf.keras"):
+        dotted = dotted[3:]
+    elif dotted.startswith("tf.compat.v2."):
+        dotted = canonical("tensorflow." + dotted[len("tf.compat.v2.") :])
+    elif dotted.startswith("tf.compat.v1.keras"):
+        dotted = dotted[len("tf.compat.v1.") :]
+    return dotted
+
+
+class Names:
+    """Canonical names of one file's expressions.
+
+    Arguments:
+        re_exported: what an imported name is outside the project, where a file of the project only hands it on.
+    """
+
+    def __init__(self, tree: Tree, flow: Flow, re_exported: Callable[[str], str] = str) -> None:
+        self.tree = tree
+        self.flow = flow
+        self._re_exported = re_exported
+        self._known: dict[Node, str | None] = {}
+        self._written: dict[Node, str | None] = {}
+        self._simple = self._fixed_names()
+        self._unbound: str | None = "" if "*" in tree.root.bindings else None
+
+    def of(self, node: Node | None) -> str | None:
+        """The canonical name, such as "keras.layers.Dense"; None for anything that is not a fixed name."""
+        if node.__class__ is cst.Attribute:  # asking an abstract base class is slow, and this is asked most
+            if node not in self._known:
+                base = self.of(node.value)
+                self._known[node] = None if base is None else canonical(f"{base}.{node.attr.value}")
+            return self._known[node]
+        if node.__class__ is not cst.Name:
+            return None
+        simple = self._simple.get(node.value, self._unbound)
+        if simple != "":
+            return simple
+        if node not in self._known:
+            self._known[node] = None  # an alias of itself ends here
+            self._known[node] = self._resolve(node)
+        return self._known[node]
+
+    def written(self, node: Node | None) -> str | None:
+        """The name as the library has it, nothing made canonical: "tensorflow.compat.v1.keras.layers.Dense"."""
+        if isinstance(node, cst.Attribute):
+            base = self.written(node.value)
+            return None if base is None else f"{base}.{node.attr.value}"
+        if not isinstance(node, cst.Name):
+            return None
+        if node not in self._written:
+            self._written[node] = None  # an alias of itself ends here
+            self._written[node] = self._resolve_written(node)
+        return self._written[node]
+
+    def _resolve_written(self, node: cst.Name) -> str | None:
+        found: set[str | None] = set()
+        for binding in self.flow.lookup(node.value, node):
+            if binding.kind == "import":
+                found.add(self._re_exported(binding.target).replace("tensorflow.compat.v2", "tensorflow"))
+            elif not _is_none(binding):
+                found.add(self.written(binding.value) if _is_alias(binding) else None)
+        return found.pop() if len(found) == 1 else None
+
+    def spelled(self, dotted: str, at: Node) -> str | None:
+        """How a canonical name is written at a place with what the file imports; None where it imports nothing fit."""
+        found: list[str] = []
+        for name, bindings in self.tree.root.bindings.items():
+            module = canonical(bindings[-1].target) if bindings[-1].kind == "import" else ""
+            if not module or not (dotted == module or dotted.startswith(f"{module}.")):
+                continue
+            here = self.flow.lookup(name, at)
+            if (
+                here
+                and all(b.kind == "import" and canonical(b.target) == module for b in here)
+                and self._is_there(here, at)
+            ):
+                found.append(name + dotted[len(module) :])
+        return min(found, key=len, default=None)
+
+    def _is_there(self, imports: list[Binding], at: Node) -> bool:
+        """Whether the module's imports have run when a place is: what stands in functions runs later."""
+        order = self.tree.order
+        if self.tree.function(at) is not None or at not in order:
+            return True
+        return any(b in self.tree.root.bindings.get(b.name, ()) and order[b.node] <= order[at] for b in imports)
+
+    def free(self, *candidates: str) -> str:
+        """The first of some names that the file does not use; the last where it uses all."""
+        return next((name for name in candidates if name not in self.tree.uses), candidates[-1])
+
+    def is_builtin(self, node: Node | None, name: str) -> bool:
+        """Whether an expression is Python's own `name` (`len`, `zip`, `print`), not shadowed."""
+        return isinstance(node, cst.Name) and node.value == name and not self.flow.lookup(name, node)
+
+    def _fixed_names(self) -> dict[str, str | None]:
+        """What names mean wherever they stand: one import, or nothing; "" for those that have to be looked up."""
+        bound: dict[str, list[Binding]] = {}
+        for scope in self.tree.scopes.values():
+            for name, bindings in scope.bindings.items():
+                bound.setdefault(name, []).extend(bindings)
+        fixed: dict[str, str | None] = {}
+        starred = "*" in self.tree.root.bindings
+        for name, found in bound.items():
+            if not any(b.kind == "import" or _is_alias(b) for b in found):
+                fixed[name] = "" if starred else None
+                continue
+            here = self.tree.root.bindings.get(name, ())
+            targets = {self._canonical(b.target) for b in here if b.kind == "import"}
+            is_one = len(here) == len(found) and all(b.kind == "import" for b in here) and len(targets) == 1
+            fixed[name] = targets.pop() if is_one else ""
+        return fixed
+
+    def _resolve(self, node: cst.Name) -> str | None:
+        bindings = self.flow.lookup(node.value, node)
+        if not bindings:
+            return self._from_star(node.value)
+        targets: set[str] = set()
+        for binding in bindings:
+            if _is_none(binding):
+                continue  # `try: import numpy as np` / `except ImportError: np = None`
+            target = self._target(binding)
+            if target is None:
+                return None
+            targets.add(target)
+        return targets.pop() if len(targets) == 1 else None
+
+    def _canonical(self, target: str) -> str:
+        """The canonical name of an import, also of one by which a file of the project hands a library on."""
+        return canonical(self._re_exported(target))
+
+    def _target(self, binding: Binding) -> str | None:
+        if binding.kind == "import":
+            return self._canonical(binding.target)
+        if _is_alias(binding):
+            return self.of(binding.value)
+        return None
+
+    def _from_star(self, name: str) -> str | None:
+        if hasattr(builtins, name) and name not in ("abs", "sum"):
+            return None
+        for binding in self.tree.root.bindings.get("*", ()):
+            module = canonical(binding.target)
+            if name in _STAR_NAMES.get(module, ()):
+                return f"{module}.{name}"
+        return None
+
+
+def _is_alias(binding: Binding) -> bool:
+    """`layers = tf.keras.layers`."""
+    return binding.kind == "assign" and not binding.path and binding.value.__class__ in (cst.Name, cst.Attribute)
+
+
+def _is_none(binding: Binding) -> bool:
+    value: Expression | None = binding.value
+    return binding.kind == "assign" and isinstance(value, cst.Name) and value.value == "None"

@@ -1,0 +1,1 @@
+"""From Python's own syntax trees to libcst's."""

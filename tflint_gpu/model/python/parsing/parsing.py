@@ -1,0 +1,115 @@
+"""The tree of a module: libcst's nodes, made of what Python's own parser says where that is possible.
+
+libcst's parser makes the others, with fewer nodes and without the checks of those that are made by hand
+(`node_classes`). Two of its nodes in five are the blanks, or the nothing, between two others. They hold a few texts
+again and again and cannot be changed, so one node stands for all of the same text: a twentieth of the time, and less
+to free.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+import libcst as cst
+
+from tflint_gpu.model.python.parsing.conversion import Unlike, converted
+from tflint_gpu.model.python.parsing.node_classes import UntilTheLast, unchecked
+
+_BLANKS: type = cst.SimpleWhitespace
+_KEPT_LENGTH = 40
+_KEPT_CHARACTERS = 300_000
+REFUSED = "Python parses this file, but libcst does not, so it was not checked"
+
+
+class PythonTrees:
+    """What Python's parser makes of texts. A first look, the tree and the places of findings rest on the same.
+
+    The last texts are kept while they are small enough together: these trees are larger than those made of them.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, ast.Module | None] = {}
+        self._characters = 0
+
+    def of(self, code: str) -> ast.Module | None:
+        """The tree of some code, which nobody may change; None for what only libcst takes for Python."""
+        if code in self._known:
+            return self._known[code]
+        tree = self._known[code] = python_tree(code)
+        self._characters += len(code)
+        while self._characters > _KEPT_CHARACTERS and len(self._known) > 1:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._characters -= len(oldest)
+        return tree
+
+    def forget(self) -> None:
+        """Let all trees go."""
+        self._known.clear()
+        self._characters = 0
+
+
+def parse_module(code: str, python: PythonTrees | None = None) -> cst.Module:
+    """The tree of a module: all that means something, of whitespace and brackets no more than the defaults.
+
+    Raises:
+        libcst.ParserSyntaxError: the code does not parse.
+        Exception: what else the native parser raises, such as ValueError for broken literals.
+    """
+    tree = python_tree(code) if python is None else python.of(code)
+    if tree is not None:
+        try:
+            with unchecked, _sharing_blanks:
+                return converted(tree, code)
+        except (Unlike, RecursionError):
+            pass
+    return parse_whole(code)
+
+
+def python_tree(code: str) -> ast.Module | None:
+    """What Python's own parser makes of some code; None for what only libcst takes for Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def parse_whole(code: str) -> cst.Module:
+    """The tree of a module by libcst's own parser, whitespace and all.
+
+    Raises:
+        libcst.ParserSyntaxError: the code does not parse.
+        Exception: what else the native parser raises, such as ValueError for broken literals.
+    """
+    with unchecked, _sharing_blanks:
+        return cst.parse_module(code)
+
+
+class _Known(dict[str, cst.SimpleWhitespace]):
+    """The nodes of blanks, by their text."""
+
+    def __missing__(self, value: str) -> cst.SimpleWhitespace:
+        node: cst.SimpleWhitespace = _BLANKS(value)
+        if len(value) <= _KEPT_LENGTH:
+            self[value] = node
+        return node
+
+
+_known = _Known()
+
+
+def _blanks(value: str) -> cst.SimpleWhitespace:
+    """The node of some blanks."""
+    return _known[value]
+
+
+def _share_blanks(begins: bool) -> None:
+    # The native parser looks the class up there.
+    cst.SimpleWhitespace = _blanks if begins else _BLANKS  # type: ignore[assignment, misc]
+
+
+_sharing_blanks = UntilTheLast(_share_blanks)
+"""One node stands for all blanks of one text meanwhile."""

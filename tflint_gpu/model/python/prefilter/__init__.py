@@ -1,0 +1,1 @@
+"""Summaries of files, made before anything is parsed by libcst."""

@@ -1,0 +1,1 @@
+"""Files, modules and functions of a project."""

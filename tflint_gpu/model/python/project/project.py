@@ -1,0 +1,440 @@
+"""The other files of a project: where an import leads, and the models of those files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflint_gpu.consulted import Consulted, Stamp, State, digest_of, stamp_of, state_of
+from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
+from tflint_gpu.model.python.prefilter.looks import Look
+from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.python.project.declarations import imported_names, libraries_handed_on, names_given
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.text.bytesearch import Marker, Mentioned
+from tflint_gpu.text.source import SourceFile, UnreadableSource
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from tflint_gpu.targets import Target
+
+_MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
+_KEPT_CHARACTERS = 3_000_000
+_MOST_CHARACTERS = 24_000_000
+_MOST_SKETCHED = 12_000_000  # of text; a sketch takes about three bytes a character of it
+_REEXPORT_LIMIT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name of some file of the project: the file and the binding that defines it."""
+
+    file: File
+    binding: Binding
+
+
+class Sources:
+    """Where a project has its files' bytes and syntax trees from: the disk and the parser.
+
+    An editor has newer texts than the disk, and can keep trees from one check to the next.
+    """
+
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file. Raises OSError if there are none."""
+        return path.read_bytes()
+
+    def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
+        """The tree of a file's text. Raises what libcst's parser does."""
+        return parse_module(text, python)
+
+
+class Project:
+    """The files below one root. Opened ones are kept while they are small enough together.
+
+    Arguments:
+        root: no file outside of it is read.
+        target: the TensorFlow version that the project runs on.
+        sources: gives the files' bytes and trees.
+        keeps_all: files are kept however large they are together: their nodes are used later.
+    """
+
+    def __init__(self, root: Path, target: Target, sources: Sources | None = None, *, keeps_all: bool = False) -> None:
+        self.root = root
+        self.target = target
+        self.sources = sources or Sources()
+        self._keeps_all = keeps_all
+        self._places = ModuleFiles(root)
+        self._files: dict[Path, File | None] = {}
+        self._kept_characters = 0
+        self._most_kept = _KEPT_CHARACTERS
+        self._parsed_once: set[Path] = set()
+        self._parsed_again = 0
+        self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
+        self._mentions: dict[Path, Mentioned] = {}
+        self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
+        self._matched: dict[tuple[Path, bytes], bool] = {}
+        self._mattering: dict[Path, bool] = {}
+        self._nearby: dict[tuple[Path, tuple[Marker, ...], int], bool] = {}
+        self._data: dict[Path, bytes | None] = {}
+        self._stamps: dict[Path, Stamp | None] = {}
+        self._told: set[str] = set()
+        self._imports: dict[Path, tuple[Path, ...]] = {}
+        self._reached: dict[Path, tuple[Path, ...]] = {}
+        self._given: dict[Path, frozenset[str]] = {}
+        self._importers: dict[Path, dict[Path, list[Path]]] = {}
+        self._libraries: dict[Path, dict[str, str]] = {}
+        self._sketches: dict[Path, tuple[str, Sketch | None]] = {}
+        self._sketched_characters = 0
+        self._python = PythonTrees()
+
+    def open(self, source: SourceFile) -> File:
+        """Parse a file that is to be checked.
+
+        Raises:
+            UnreadableSource: it does not parse.
+        """
+        if self._kept_characters > self._most_kept and not self._keeps_all:
+            self.let_go()
+        known = self._files.get(source.path)
+        if known is None or not known.source.equals(source):
+            stale, known = known, self._parsed(source)
+            self._files[source.path] = known
+            self._kept_characters += len(source.text) - (0 if stale is None else len(stale.source.text))
+        return known
+
+    def let_go(self) -> None:
+        """Let all files go at once: what is known of one rests on others, so none may outlive another."""
+        for file in self._files.values():
+            if file is not None:
+                file.close()
+        self._files.clear()
+        self._python.forget()
+        self._kept_characters = 0
+
+    @property
+    def held_characters(self) -> int:
+        """How much text is held as trees, or as sketches, which take a tenth of that."""
+        return self._kept_characters + self._sketched_characters // 10
+
+    def newly_consulted(self) -> Consulted:
+        """What the answers of this project rest on, as far as that was not told before."""
+        asked = self._places.newly_asked()
+        states: dict[str, State] = {}
+        for name in set(asked).union(*asked.values()):
+            if name not in self._told:
+                self._told.add(name)
+                path = Path(name)
+                data = self._read(path)
+                known = None if data is None else State(digest_of(data), self._stamps.get(path))
+                states[name] = known or state_of(name)
+        return Consulted({asker: list(paths) for asker, paths in asked.items()}, states)
+
+    def look(self, source: SourceFile) -> Look | None:
+        """A first look at a file, which parses nothing with libcst; None where Python cannot parse it."""
+        own = self._sketch(source.path, source.code)
+        return None if own is None else Look(own, self._sketches_near(source))
+
+    def _sketches_near(self, source: SourceFile) -> Iterator[Sketch]:
+        """The sketches of the files that a file's imports reach and that a rule may look into."""
+        for path in self.reached(source):
+            sketch = self._sketch_near(path) if self._may_matter(path) else None
+            if sketch is not None:
+                yield sketch
+
+    def _sketch_near(self, path: Path) -> Sketch | None:
+        if path in self._sketches:
+            return self._sketches[path][1]
+        try:
+            return self._sketch(path, SourceFile.decode(self._read(path) or b"", path).code)
+        except UnreadableSource:
+            return None
+
+    def _sketch(self, path: Path, code: str) -> Sketch | None:
+        known = self._sketches.get(path)
+        if known is None or known[0] != code:
+            if self._sketched_characters > _MOST_SKETCHED:
+                self._sketches.clear()
+                self._sketched_characters = 0
+            tree = self._python.of(code)
+            known = self._sketches[path] = (code, None if tree is None else Sketch(tree))
+            self._sketched_characters += len(code)
+        return known[1]
+
+    def definition(self, file: File, dotted: str, constants: bool = False) -> Definition | None:
+        """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
+
+        Arguments:
+            constants: look into files, too, that mention neither TensorFlow nor NumPy.
+        """
+        for _ in range(_REEXPORT_LIMIT):
+            located = self._locate(file, dotted)
+            if located is None:
+                return None
+            path, rest = located
+            if not rest or not (constants or self._may_matter(path)):
+                return None
+            other = self.file_at(path)
+            if other is None:
+                return None
+            name, _, tail = rest.partition(".")
+            bindings = other.tree.root.bindings.get(name, ())
+            if not bindings:
+                return None
+            binding = bindings[-1]
+            if binding.kind == "import":
+                file, dotted = other, binding.target + ("." + tail if tail else "")
+                continue
+            return None if tail else Definition(other, binding)
+        return None
+
+    def starred(self, file: File, name: str) -> Definition | None:
+        """What `from module import *` of a file of the project brings under a name."""
+        for binding in file.tree.root.bindings.get("*", ()):
+            found = self.definition(file, f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}")
+            if found is not None:
+                return found
+        return None
+
+    def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
+        """The project's file from which an imported name comes, and what it is called there; "" for the file itself."""
+        located = self._locate(file, dotted)
+        other = self.file_at(located[0]) if located is not None else None
+        return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
+
+    def imports_mention(self, path: Path, data: bytes, markers: Sequence[Marker]) -> bool:
+        """Whether a file of the project that the file imports directly has one of some markers."""
+        return any(self._mentioned(found).any_of(markers) for found in self._imported_paths(path, data))
+
+    def mentions_nearby(self, path: Path, data: bytes, markers: tuple[Marker, ...], steps: int) -> bool:
+        """Whether a file of the project that a file imports, in a few steps, has one of some markers.
+
+        Arguments:
+            steps: how many imports may lie between: `train.py`, the package's `__init__`, `agents/dqn.py`, its base.
+        """
+        if self.imports_mention(path, data, markers):
+            return True
+        imported = self._imported_paths(path, data) if steps > 1 else ()
+        return any(self._mentions_behind(found, markers, steps - 1) for found in imported)
+
+    def _mentions_behind(self, path: Path, markers: tuple[Marker, ...], steps: int) -> bool:
+        key = (path, markers, steps)
+        known = self._nearby.get(key)
+        if known is None:
+            known = self._nearby[key] = self.mentions_nearby(path, self._read(path) or b"", markers, steps)
+        return known
+
+    def leads_to(self, file: File, dotted: str | None, markers: Sequence[bytes]) -> bool:
+        """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.
+
+        Spares a parse: the file that defines the name, or one that it imports, must have one of them.
+        """
+        located = self._locate(file, dotted) if dotted is not None else None
+        if located is None:
+            return True
+        path, data = located[0], self._read(located[0]) or b""
+        return self._mentioned(path).any_of(markers) or self.imports_mention(path, data, markers)
+
+    def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
+        """The files of the project that a file imports directly.
+
+        Arguments:
+            path: of the file.
+            data: its code, if that is not what the file's bytes are.
+        """
+        return self._imported_paths(path, self._read(path) or b"" if data is None else data)
+
+    def program_mentions(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
+        """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
+        known = self._own.get(source.path)
+        if known is None or known[0] is not source:
+            known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
+        return known[1].any_of(markers) or self.others_mention(source, markers)
+
+    def others_mention(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
+        """Whether one of the project's files that a file's imports reach has one of some byte strings."""
+        return any(self._mentioned(path).any_of(markers) for path in self.reached(source))
+
+    def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file that a file's imports reach matches a pattern, told from its bytes."""
+        return any(self.matches(path, pattern) for path in self.reached(source))
+
+    def matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project matches a pattern, told from its bytes."""
+        key = (path, pattern.pattern)
+        if key not in self._matched:
+            self._matched[key] = pattern.search(self._read(path) or b"") is not None
+        return self._matched[key]
+
+    def reached(self, source: SourceFile) -> tuple[Path, ...]:
+        """The files of the project that a file's imports reach, itself left out, nearest first."""
+        known = self._reached.get(source.path)
+        if known is None:
+            seen: dict[Path, None] = {source.path: None}
+            queue = list(self._imported_paths(source.path, source.text.encode("utf-8", "replace")))
+            for path in queue:  # grows meanwhile
+                if path not in seen:
+                    seen[path] = None
+                    queue.extend(self._imported_paths(path, self._read(path) or b""))
+            known = self._reached[source.path] = tuple(seen)[1:]
+        return known
+
+    def names_given(self, file: File) -> frozenset[str]:
+        """The names of functions, classes, attributes and variables of modules in a file and those that it reaches."""
+        return file.names_given.union(*(self._names_given_in(path) for path in self.reached(file.source)))
+
+    def _names_given_in(self, path: Path) -> frozenset[str]:
+        if path not in self._given:
+            self._given[path] = names_given(self._read(path) or b"")
+        return self._given[path]
+
+    def leads_elsewhere(self, file: File) -> bool:
+        """Whether running a file may run functions of others: it does more than define, and its imports reach some."""
+        return file.runs_something and bool(self.reached(file.source))
+
+    def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
+        """The files that a file's imports reach in which a word stands, and which may have to do with TensorFlow.
+
+        Arguments:
+            importing: only those that import this file.
+        """
+        marker = word.encode("utf-8", "replace")
+        for path in self.reached(source) if importing is None else self._reached_importing(source, importing):
+            if self._mentioned(path)[marker] and self._may_matter(path):
+                file = self.file_at(path)
+                if file is not None:
+                    yield file
+
+    def _reached_importing(self, source: SourceFile, home: Path) -> Sequence[Path]:
+        """The files that a file's imports reach and that import another one."""
+        known = self._importers.get(source.path)
+        if known is None:
+            known = self._importers[source.path] = {}
+            for path in self.reached(source):
+                for imported in self._imported_paths(path, self._read(path) or b""):
+                    known.setdefault(imported, []).append(path)
+        return known.get(home, ())
+
+    def _may_matter(self, path: Path) -> bool:
+        """Whether a file has more to say than constants; the others are not worth a parse."""
+        known = self._mattering.get(path)
+        if known is None:
+            known = path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING)
+            known = known or self.imports_mention(path, self._read(path) or b"", _MATTERING)
+            self._mattering[path] = known
+        return known
+
+    def _mentioned(self, path: Path) -> Mentioned:
+        """Which byte strings occur in a file of the project."""
+        known = self._mentions.get(path)
+        if known is None:
+            known = self._mentions[path] = Mentioned(self._read(path) or b"")
+        return known
+
+    def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
+        """The files that a file's imports name; through a package's `__init__`, the file that defines the name."""
+        if path not in self._imports:
+            found: dict[Path, None] = {}
+            for dotted in imported_names(data):
+                located = self._places.locate(path, dotted)
+                if located is not None:
+                    found[located[0]] = None
+                    if located[0].name == "__init__.py" and located[1]:
+                        found.update(dict.fromkeys(self._re_exported(located[0], located[1])))
+            self._imports[path] = tuple(found)
+        return self._imports[path]
+
+    def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
+        for dotted in imported_names(self._read(package) or b""):
+            if dotted.endswith(f".{name}"):
+                located = self._places.locate(package, dotted)
+                if located is not None:
+                    yield located[0]
+
+    def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
+        key = (file.source.name, dotted)
+        if key not in self._located:
+            self._located[key] = self._places.locate(file.source.path, dotted)
+        return self._located[key]
+
+    def _read(self, path: Path) -> bytes | None:
+        if path not in self._data:
+            self._stamps[path] = stamp_of(str(path))  # before it is read: a change between the two shows
+            try:
+                self._data[path] = self.sources.read(path)
+            except OSError:
+                self._data[path] = None
+        return self._data[path]
+
+    def file_at(self, path: Path) -> File | None:
+        """A file of the project; None where it cannot be read or does not parse."""
+        if path not in self._files:
+            data = self._read(path)
+            file: File | None = None
+            if data is not None:
+                try:
+                    file = self._parsed(SourceFile.decode(data, path, self._display_name(path)))
+                except (UnreadableSource, RecursionError):
+                    file = None
+            self._files[path] = file
+            if file is not None:
+                self._keep(path, len(file.source.text))
+        return self._files[path]
+
+    def _keep(self, path: Path, characters: int) -> None:
+        """Count a file that was parsed because another one leads to it.
+
+        Where each file of a large package leads to most of the others, they would be parsed for each of them: once as
+        much as is kept was parsed again, twice as much is kept.
+        """
+        self._kept_characters += characters
+        if path in self._parsed_once:
+            self._parsed_again += characters
+        self._parsed_once.add(path)
+        if self._parsed_again > self._most_kept:
+            self._parsed_again = 0
+            self._most_kept = min(2 * self._most_kept, _MOST_CHARACTERS)
+
+    def _parsed(self, source: SourceFile) -> File:
+        try:
+            return File.parse(
+                source,
+                lambda text: self.sources.parse(source.path, text, self._python),
+                lambda dotted: self._re_exported_library(source.path, dotted),
+                self._python,
+            )
+        except UnreadableSource as error:
+            raise _without_frames(error) from None
+
+    def _re_exported_library(self, importer: Path, dotted: str) -> str:
+        """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
+
+        Told from the bytes alone: whether a file is worth a parse is known later.
+        """
+        top = dotted.partition(".")[0]
+        if top in OUTSIDE:
+            return dotted
+        located = self._places.locate(importer, dotted)
+        name = located[1] if located is not None else ""
+        if located is None or not name.isidentifier():
+            return dotted
+        if located[0] not in self._libraries:
+            self._libraries[located[0]] = libraries_handed_on(self._read(located[0]) or b"")
+        return self._libraries[located[0]].get(name, dotted)
+
+    def _display_name(self, path: Path) -> str:
+        try:
+            return str(path.relative_to(Path.cwd()))
+        except ValueError:
+            return str(path)
+
+
+def _without_frames(error: UnreadableSource) -> UnreadableSource:
+    """An error that no longer holds what its way led through: the frames would hold it, and with it the project."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error

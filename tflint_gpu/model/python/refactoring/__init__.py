@@ -1,0 +1,1 @@
+"""Moving code into functions."""

@@ -1,0 +1,246 @@
+"""A training step, or a call, moved into a function of its own under `tf.function`: what a user would do by hand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from keyword import iskeyword
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.refactoring.free_names import blocks, bound, free, free_of_block, stored
+from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name
+
+_STEP = ("train_step", "traced_step", "traced_train_step")
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A function and its call.
+
+    Arguments:
+        definition: the lines of the `def` with its body, to stand above the loop.
+        call: the statements that replace `first` to `last`: the call, and what is printed in the step.
+        printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
+    """
+
+    definition: str
+    call: str
+    first: Node
+    last: Node
+    printed: frozenset[int] = frozenset()
+
+
+def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline | None:
+    """The statements from a tape to the update of the weights as a function; None where they are not in one block.
+
+    Arguments:
+        updates: the methods that update weights.
+    """
+    region = step_region(file, loop, tape, updates)
+    return _written(file, loop, region) if region else None
+
+
+def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
+    """The statements from a tape to the update of the weights; none where they are not in one block of the loop."""
+    block = file.tree.block(file.tree.statement(tape))
+    first = next((one for one in children(block) if file.tree.within(tape, one)), None)
+    if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
+        return ()
+    behind = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
+    last = next((i for i in reversed(range(len(behind))) if _calls(file, behind[i], updates)), None)
+    return () if last is None else behind[: last + 1]
+
+
+def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
+    return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
+
+
+def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
+    first, last = _rows(file, region[0])[0], _rows(file, region[-1])[1]
+    try:
+        tree = ast.parse(file.source.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # what only libcst takes for Python
+        return None
+    inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
+    if any(isinstance(node, _UNMOVABLE) for one in inside for node in ast.walk(one)):
+        return None
+    around = next((n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0]), None)
+    if around is None:  # rows that Python counts in another way
+        return None
+    moved = [one for one in inside if one.lineno in {_rows(file, node)[0] for node in region}]
+    printed = _printed(file, moved)
+    moved = [one for one in moved if one not in printed]
+    read = _read_behind(tree, first, last, frozenset(inside)) | free_of_block(printed)
+    given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around)))
+    returned = ", ".join(sorted(_made(moved) & read))
+    outer, inner = file.indentation(loop), file.indentation(region[0])
+    spelled = file.names.spelled("tf.function", loop) or "tflint_measure.tf.function"
+    text = inner + file.source.code[file.span(region[0])[0] : file.span(region[-1])[1]]
+    text = _without(text, first, printed)
+    body, inner = _moved_out(text, inner, outer, moved)
+    end = f"\n{inner}return {returned}" if returned else ""
+    name = file.names.free(*_STEP)
+    definition = _set_apart(file, loop, f"{outer}@{spelled}\n{outer}def {name}({given}):\n{body}{end}\n", outer)
+    call = f"{returned} = {name}({given})" if returned else f"{name}({given})"
+    rows = [_rows_of(one) for one in printed]
+    said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
+    call = f"\n{file.indentation(region[0])}".join((call, *said))
+    return Outline(definition, call, region[0], region[-1], frozenset(chain(*rows)))
+
+
+def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
+    """What a region prints in its own block or in the one of a tape, and may as well print when it is over."""
+    found: list[ast.stmt] = []
+    for place, one in enumerate(region):
+        block = one.body if isinstance(one, ast.With) else [one]
+        for number, statement in enumerate(block):
+            later = {name for rest in (*block[number + 1 :], *region[place + 1 :]) for name in bound(rest)}
+            if _is_print(file, statement) and not free(statement) & later:
+                found.append(statement)
+        if isinstance(one, ast.With) and all(statement in found for statement in block):
+            found = [statement for statement in found if statement not in block]
+    return found
+
+
+def _is_print(file: File, statement: ast.stmt) -> bool:
+    """Whether a statement is a call of `print` that has its rows for itself."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "print":
+        return False
+    rows = _rows_of(statement)
+    before = file.source.line(rows[0]).encode()[: statement.col_offset]
+    behind = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
+    return not before.strip() and (not behind or behind.startswith(b"#"))
+
+
+def _without(text: str, first: int, statements: list[ast.stmt]) -> str:
+    """A text that begins in a row without the rows of some statements."""
+    rows = {row for one in statements for row in _rows_of(one)}
+    return "\n".join(line for row, line in enumerate(text.split("\n"), first) if row not in rows)
+
+
+def _rows_of(statement: ast.stmt) -> range:
+    return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutline:
+    """A function under `tf.function` that makes a call, and what stands in the call's place.
+
+    Arguments:
+        above: the statement of the module above which the function goes.
+        definition: the lines of the `def` with its body, to stand above that statement.
+        name: of the function, which is called instead.
+        receiver: the text of what is called in it, its first argument.
+    """
+
+    above: Node
+    definition: str
+    name: str
+    receiver: str
+
+
+def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg]) -> CallOutline | None:
+    """A function at the top of a file that calls something with some arguments; None where they cannot be handed on.
+
+    What is called is a parameter, so that each model is traced once, whoever calls the function how often.
+    """
+    above = next((one for one in file.tree.module.body if file.tree.within(called, one)), None)
+    spelled = None if above is None else file.names.spelled("tf.function", above)
+    is_made = any(file.tree.within(call, called) for call in file.tree.calls)
+    if above is None or spelled is None or is_made or any(arg.star for arg in arguments):
+        return None
+    own = (dotted_name(called) or "model").rpartition(".")[2]
+    own = "model" if own == "self" else own
+    parameters, given = [own], []
+    for arg in arguments:
+        named = arg.value.value if isinstance(arg.value, cst.Name) else ""
+        named = "inputs" if not named or iskeyword(named) else named  # to libcst `None` is a name
+        parameter = _unlike(arg.keyword.value if arg.keyword is not None else named, parameters)
+        parameters.append(parameter)
+        given.append(parameter if arg.keyword is None else f"{arg.keyword.value}={parameter}")
+    name = file.names.free(f"traced_{own.lstrip('_')}", f"call_{own.lstrip('_')}", f"traced_call_of_{own}")
+    body = f"    return {own}({', '.join(given)})"
+    definition = _set_apart(file, above, f"@{spelled}\ndef {name}({', '.join(parameters)}):\n{body}\n", "")
+    return CallOutline(above, definition, name, file.code(called))
+
+
+def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tuple[str, str]:
+    """A block's text with a function body's indentation, and that; as it is where a string has lines of its own."""
+    strings = [n for one in block for n in ast.walk(one) if isinstance(n, ast.JoinedStr | ast.Constant)]
+    usual = f"{outer}    "
+    if "\t" in inner or any(one.end_lineno != one.lineno for one in strings) or not inner.startswith(usual):
+        return text, inner
+    lines = (line.removeprefix(inner[len(usual) :]) if line.startswith(inner) else line for line in text.split("\n"))
+    return "\n".join(lines), usual
+
+
+def _set_apart(file: File, statement: Node, definition: str, indentation: str) -> str:
+    """A function's lines with empty ones around them, as many as usual."""
+    usual = 1 if indentation else 2
+    row = file.source.row(file.source.above(file.span(statement)[0]))
+    gap = next((i for i in range(usual) if file.source.line(row - 1 - i).strip()), usual)
+    opens_a_block = indentation and file.source.line(row - 1).rstrip().endswith(":")
+    return ("" if opens_a_block else "\n" * (usual - gap)) + definition + "\n" * usual
+
+
+def _unlike(name: str, taken: Sequence[str]) -> str:
+    """The name, with a number behind it where it is taken."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(one for one in chain((name,), numbered) if one not in taken)
+
+
+def _rows(file: File, node: Node) -> tuple[int, int]:
+    start, end = file.span(node)
+    return file.source.row(start), file.source.row(end)
+
+
+def _is_between(node: ast.stmt, first: int, last: int) -> bool:
+    return first <= node.lineno and (node.end_lineno or node.lineno) <= last
+
+
+def _made(block: list[ast.stmt]) -> set[str]:
+    """The names that a block binds, without those of its context managers: a tape does not leave the function."""
+    managers = {
+        name
+        for one in block
+        for node in ast.walk(one)
+        if isinstance(node, ast.withitem) and node.optional_vars is not None
+        for name in stored(node.optional_vars)
+    }
+    return {name for one in block for name in bound(one)} - managers
+
+
+def _read_behind(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
+    """The names whose values are read after some rows: further down, or in the next turn of a loop around them."""
+    found = {name for one in tree.body if isinstance(one, _DEFINITIONS) for name in free(one, region)}
+    block, is_repeated = tree.body, False
+    while True:
+        found |= free_of_block([one for one in block if one.lineno > last])
+        if is_repeated:
+            found |= free_of_block(block, region)
+        path = next((one for one in block if one.lineno <= first and last <= (one.end_lineno or 0)), None)
+        inner = next((b for b in blocks(path) if b[0].lineno <= first and last <= _end(b)), None) if path else None
+        if path is None or inner is None or path in region:
+            return found
+        if isinstance(path, ast.While):
+            found |= free(path.test)
+        is_repeated = (is_repeated or isinstance(path, _LOOPS)) and not isinstance(path, _DEFINITIONS)
+        block = inner
+
+
+def _end(block: list[ast.stmt]) -> int:
+    return block[-1].end_lineno or block[-1].lineno
+
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_UNMOVABLE = (
+    ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
+    ast.Nonlocal,
+)  # fmt: skip

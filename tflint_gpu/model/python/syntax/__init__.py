@@ -1,0 +1,1 @@
+"""Concrete syntax trees, scopes and source ranges."""

@@ -1,0 +1,282 @@
+"""Where nodes lie in the text: offsets recorded while libcst's tree of a statement writes itself out again.
+
+The tree of a file has no whitespace, and few files have findings. So the innermost statement around a node is parsed
+once more, by libcst; where the two parsers do not agree on the statements, the file is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+
+import libcst as cst
+from libcst._nodes.internal import CodegenState  # what cst.Module.code itself writes to
+
+from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
+from tflint_gpu.model.python.parsing.parsing import REFUSED, PythonTrees, parse_whole
+from tflint_gpu.model.python.syntax.children import CHILD_FIELDS, IS_NODE
+from tflint_gpu.model.python.syntax.syntax import Node
+from tflint_gpu.model.python.syntax.tree import Tree
+from tflint_gpu.text.source import UnreadableSource
+
+Span = tuple[int, int]
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=False)
+class _RecordingState(CodegenState):
+    """Counts the characters written and notes, for each node, where its own syntax starts and ends."""
+
+    spans: dict[cst.CSTNode, Span] = field(default_factory=dict)
+    offset: int = 0
+    _starts: list[int] = field(default_factory=list)
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        self.offset += len(value)
+
+    def add_indent_tokens(self) -> None:
+        self.tokens.extend(self.indent_tokens)
+        self.offset += sum(map(len, self.indent_tokens))
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self._starts.append(self.offset)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self._starts.pop()
+        if node not in self.spans:  # a node that knows its syntax better has said so itself
+            self.spans[node] = (start, self.offset)
+
+    def record_syntactic_position(  # type: ignore[override]
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> AbstractContextManager[object]:
+        return _Syntax(self, node, start_node, end_node)
+
+
+class _Syntax(AbstractContextManager[object]):
+    """While it is open, a node writes its own syntax; a class, because a generator costs three times as much."""
+
+    __slots__ = ("end_node", "node", "start", "start_node", "state")
+
+    def __init__(
+        self, state: _RecordingState, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+    ) -> None:
+        self.state, self.node, self.start_node, self.end_node = state, node, start_node, end_node
+        self.start = state.offset
+
+    def __exit__(self, *_: object) -> None:
+        spans = self.state.spans
+        first = spans[self.start_node][0] if self.start_node in spans else self.start
+        last = spans[self.end_node][1] if self.end_node in spans else self.state.offset
+        spans[self.node] = (first, last)
+
+
+class Spans:
+    """Where the nodes of one file lie.
+
+    Arguments:
+        tree: of the file.
+        text: of which the tree was parsed.
+        python: has perhaps what Python's parser makes of the text.
+    """
+
+    def __init__(self, tree: Tree, text: str, python: PythonTrees | None = None) -> None:
+        self._tree = tree
+        self._trees = python or PythonTrees()
+        self._text = text
+        self._known: dict[Node, Span] = {}
+        self._places: dict[Node, dict[Node, int]] = {}
+
+    def of(self, node: Node, near: Node) -> Span:
+        """Character offsets (start, end) of a node's own syntax.
+
+        Arguments:
+            near: the node itself, or one that stands in the same statement, if the traversal leaves this one out.
+
+        Raises:
+            UnreadableSource: libcst does not read the file, so that no offset can be trusted.
+        """
+        if node not in self._known:
+            self._learn_statement(near)
+        if node not in self._known:
+            self._learn_file()
+        return self._known[node]
+
+    def _learn_statement(self, node: Node) -> None:
+        """Learn the places in the innermost statement around a node that libcst reads by itself."""
+        path = [*reversed([node, *self._tree.ancestors(node)])]
+        if self._python is None or path[0] is not self._tree.module:
+            return
+        around: list[tuple[Node, ast.stmt, ast.stmt]] = []
+        place, statements = 0, self._python.body
+        while place + 1 < len(path):
+            statement = path[place + 1]
+            counterpart = self._counterpart(path[place], statement, statements)
+            if counterpart is None:
+                break
+            around.append((statement, *counterpart))
+            inner = _block_in(path, place + 1, counterpart[0])
+            if inner is None:
+                break
+            place, statements = inner
+        for statement, first, last in reversed(around):
+            if self._learn(statement, first, last):
+                return
+
+    def _counterpart(
+        self, block: Node, statement: Node, counterparts: list[ast.stmt]
+    ) -> tuple[ast.stmt, ast.stmt] | None:
+        """What Python's parser made of a statement, or of the first and last on its line; None if they disagree."""
+        if block not in self._places:  # once for each block: it may have thousands of statements and of findings
+            self._places[block] = _places_among(_statements(block), len(counterparts))
+        place = self._places[block].get(statement)
+        return None if place is None else (counterparts[place], counterparts[place + _size(statement) - 1])
+
+    def _learn(self, statement: Node, first: ast.stmt, last: ast.stmt) -> bool:
+        """Learn the places in a statement: libcst parses its lines, in a block where they are indented."""
+        row = min(one.lineno for one in (first, *getattr(first, "decorator_list", ())))
+        start, end = self._line_starts[row - 1], self._line_starts[last.end_lineno or row]
+        head = _BLOCK if first.col_offset else ""
+        code = head + self._text[start:end]
+        try:
+            module = parse_whole(code)
+            places = spans_of(module, code)
+        except Exception:  # lines that libcst does not read by themselves, or not as Python does
+            return False
+        found: Node = module.body[0]
+        if head:
+            assert isinstance(found, cst.If)
+            found = found.body.body[0]
+        self._pair(statement, found, {node: (a - len(head), b - len(head)) for node, (a, b) in places.items()}, start)
+        return True
+
+    def _learn_file(self) -> None:
+        """Learn all places of the file."""
+        try:
+            module = parse_whole(self._text)
+            places = spans_of(module, self._text)
+        except Exception:
+            expanded = expand_indentation(self._text)
+            original = OriginalOffsets(self._text)
+            try:
+                module = parse_whole(expanded)
+                places = {node: (original[a], original[b]) for node, (a, b) in spans_of(module, expanded).items()}
+            except Exception as error:
+                raise UnreadableSource(REFUSED) from error
+        self._pair(self._tree.module, module, places, 0)
+
+    def _pair(self, ours: Node, theirs: Node, places: Mapping[Node, Span], shift: int) -> None:
+        """Note where the nodes of a tree lie, from another one of the same code."""
+        stack = [(ours, theirs)]
+        while stack:
+            our, their = stack.pop()
+            if our.__class__ is not their.__class__:
+                raise UnreadableSource("is read in two ways by Python and by libcst, so it was not checked")
+            start, end = places[their]
+            self._known[our] = start + shift, end + shift
+            for name in (*CHILD_FIELDS[our.__class__], *_READ.get(our.__class__, ())):
+                child, counterpart = getattr(our, name), getattr(their, name)
+                if isinstance(child, tuple | list):
+                    stack.extend(zip(child, counterpart, strict=True))
+                elif IS_NODE[child.__class__] and IS_NODE[counterpart.__class__]:
+                    stack.append((child, counterpart))
+
+    @property
+    def _python(self) -> ast.Module | None:
+        return self._trees.of(self._text)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        starts = [0, *(newline.end() for newline in _NEWLINE.finditer(self._text))]
+        return [*starts, len(self._text)]  # the last line may have no end
+
+
+_BLOCK = "if 1:\n"
+_CLAUSES = frozenset([cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler])
+# What has a place, though no traversal visits it.
+_READ: dict[type, tuple[str, ...]] = {
+    cst.Attribute: ("attr",),
+    cst.Arg: ("keyword",),
+    cst.Annotation: ("annotation",),
+    cst.Param: ("annotation",),
+    cst.AnnAssign: ("annotation",),
+}
+
+
+def _block_in(path: Sequence[Node], place: int, counterpart: ast.stmt) -> tuple[int, list[ast.stmt]] | None:
+    """Where on a path the next block of statements lies, and its counterpart; None if the path ends before.
+
+    Arguments:
+        place: on the path, of a statement.
+    """
+    statement, following = path[place], path[place + 1 : place + 3]
+    if not following:
+        return None
+    inner = following[0]
+    if inner.__class__ is cst.IndentedBlock:
+        return place + 1, counterpart.body  # type: ignore[attr-defined]
+    if inner.__class__ is cst.If and isinstance(counterpart, ast.If):  # `elif`
+        return _block_in(path, place + 1, counterpart.orelse[0])
+    if inner.__class__ not in _CLAUSES or following[-1].__class__ is not cst.IndentedBlock:
+        return None
+    if isinstance(inner, cst.Else | cst.Finally):
+        return place + 2, getattr(counterpart, "orelse" if isinstance(inner, cst.Else) else "finalbody")
+    assert isinstance(statement, cst.Try | cst.TryStar)
+    handlers = [number for number, one in enumerate(statement.handlers) if one is inner]
+    return place + 2, counterpart.handlers[handlers[0]].body
+
+
+def _size(statement: Node) -> int:
+    return len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
+
+
+def _statements(block: Node) -> Sequence[Node]:
+    assert isinstance(block, cst.Module | cst.IndentedBlock)
+    return block.body
+
+
+def _places_among(block: Sequence[Node], counterparts: int) -> dict[Node, int]:
+    """For each line of a block the index of its first statement; none if Python's parser counts others."""
+    sizes = [_size(one) for one in block]
+    starts = [0, *accumulate(sizes)]
+    return dict(zip(block, starts, strict=False)) if starts[-1] == counterparts else {}
+
+
+def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:
+    """Character offsets (start, end) of every node of `module` in `text`.
+
+    Raises:
+        ValueError: the tree does not write itself out as `text`, so no offset can be trusted.
+    """
+    state = _RecordingState(default_indent=module.default_indent, default_newline=module.default_newline)
+    module._codegen(state)
+    written = "".join(state.tokens)
+    if written == text:
+        return state.spans
+    dropped = _dropped(written, text)
+    return {
+        node: (start + bisect_right(dropped, start), end + bisect_left(dropped, end))
+        for node, (start, end) in state.spans.items()
+    }
+
+
+def _dropped(written: str, text: str) -> list[int]:
+    """Where libcst left a character out: offsets in `written` before which a blank or a kind of line end is missing."""
+    found: list[int] = []
+    place = 0
+    for character in text:
+        if place < len(written) and written[place] == character:
+            place += 1
+        elif character in "\f\r\n \t":
+            found.append(place)
+        else:
+            raise ValueError("libcst's tree does not reproduce the file's text")
+    if place != len(written):
+        raise ValueError("libcst's tree does not reproduce the file's text")
+    return found

@@ -1,0 +1,101 @@
+"""Questions about single nodes: dotted names, parameters and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.parsing import node_classes as node_classes  # makes what follows quicker
+
+Node: TypeAlias = cst.CSTNode
+Expression: TypeAlias = cst.BaseExpression
+FunctionNode: TypeAlias = cst.FunctionDef | cst.Lambda
+LoopNode: TypeAlias = cst.For | cst.While | cst.BaseComp
+
+
+def dotted_name(node: Node | None) -> str | None:
+    """`a.b.c` for a chain of attributes on a name, else None."""
+    parts: list[str] = []
+    while node.__class__ is cst.Attribute:
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def parameters(function: FunctionNode) -> list[cst.Param]:
+    """All parameters in order: positional-only, positional, *args, keyword-only, **kwargs."""
+    params = function.params
+    found = [*params.posonly_params, *params.params]
+    if isinstance(params.star_arg, cst.Param):
+        found.append(params.star_arg)
+    found.extend(params.kwonly_params)
+    if params.star_kwarg is not None:
+        found.append(params.star_kwarg)
+    return found
+
+
+def text_of(literal: cst.SimpleString) -> str | None:
+    """The text that a literal stands for; None for bytes, and for what Python refuses, such as a null byte."""
+    try:
+        value = literal.evaluated_value
+    except (SyntaxError, ValueError):
+        return None
+    return value if isinstance(value, str) else None
+
+
+def positional_parameters(function: FunctionNode) -> list[cst.Param]:
+    """The parameters that a positional argument can fill."""
+    return [*function.params.posonly_params, *function.params.params]
+
+
+def iterable(loop: Node) -> Expression | None:
+    """What a `for` or a comprehension runs over; None for a `while`."""
+    if isinstance(loop, cst.For):
+        return loop.iter
+    return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
+
+
+def loop_target(loop: Node) -> Node | None:
+    """What a `for` or a comprehension binds in every turn; None for a `while`."""
+    if isinstance(loop, cst.For):
+        return loop.target
+    return loop.for_in.target if isinstance(loop, cst.BaseComp) else None
+
+
+def argument(call: cst.Call, position: int, keyword: str) -> Expression | None:
+    """The argument given at a position or by keyword; None where absent or behind a `*`."""
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None:
+            if arg.keyword.value == keyword:
+                return arg.value
+        elif arg.star:
+            position = -1
+        elif index == position:
+            return arg.value
+    return None
+
+
+def method_name(call: cst.Call) -> str | None:
+    """`fit` for `anything.fit(...)`."""
+    func = call.func
+    return func.attr.value if func.__class__ is cst.Attribute else None
+
+
+def asks_for_main(test: Expression) -> bool:
+    """`__name__ == "__main__"`: whether a file is the program that is run."""
+    sides = (test.left, *(one.comparator for one in test.comparisons)) if isinstance(test, cst.Comparison) else ()
+    return any(isinstance(side, cst.Name) and side.value == "__name__" for side in sides)
+
+
+def displayed(expr: Expression, depth: int = 2) -> Iterator[Expression]:
+    """An expression, or what stands in it where it is a tuple or list, or one of some."""
+    if isinstance(expr, cst.Tuple | cst.List) and depth:
+        for element in expr.elements:
+            yield from displayed(element.value, depth - 1)
+    else:
+        yield expr

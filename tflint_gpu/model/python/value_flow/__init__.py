@@ -1,0 +1,1 @@
+"""Points-to analysis: where values come from, calls, constants."""

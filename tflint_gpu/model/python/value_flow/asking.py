@@ -1,0 +1,73 @@
+"""What the steps from a value to its origins ask of the inference, which takes one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Definitions, Function
+from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee
+from tflint_gpu.model.python.value_flow.library import Library
+from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
+
+
+class Asking(Protocol):
+    """The inference, as far as the steps need it."""
+
+    project: Project
+    definitions: Definitions
+    library: Library
+    bounds_met: set[str]
+
+    def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
+        """Where a value comes from."""
+
+    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
+        """Whether a test surely holds, or surely does not; None where that is not known."""
+
+    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
+        """Whether a test that is known in a context keeps a place from being reached."""
+
+    def key(self, file: File, expr: Expression, context: Context | None) -> Key:
+        """The constant by which an item is asked for; None where it may be any."""
+
+    def item(self, origin: Origin, key: Key) -> Origins:
+        """What stands under a key or index; without a key, any item."""
+
+    def elements(self, origin: Origin) -> Origins:
+        """What iterating over a value yields."""
+
+    def instance_class(self, origin: Origin) -> Class | None:
+        """The project's class of which a value is an instance."""
+
+    def class_called(self, file: File, call: cst.Call, context: Context | None = None) -> Class | None:
+        """The class of the project that a call makes an instance of."""
+
+    def callees(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
+        """The functions of the project that a call may run; none where one is not known."""
+
+    def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
+        """The functions of the project that an expression means when it is called; none where one is not known."""
+
+    def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
+        """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
+
+    def users(self, used: Function | Class, name: str) -> Iterable[File]:
+        """The files that may call a function, or derive from a class."""
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """The classes below one, in all files that this check sees."""
+
+    def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
+        """The context in which a call runs a function; None behind too many calls."""
+
+    def constructed(self, origin: Origin, method: Function) -> Context:
+        """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""
+
+    def given(self, context: Context) -> dict[Node, Bound] | None:
+        """What is passed for the parameters of the function that runs in a context; None where no call is known."""

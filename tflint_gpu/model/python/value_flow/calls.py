@@ -1,0 +1,98 @@
+"""Calls: which function with what already given, and which argument fills which parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Definitions, Function
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, parameters
+from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin
+
+
+@dataclass(slots=True, unsafe_hash=True)  # as `Origin`
+class Bound:
+    """An argument as the caller wrote it; with a key the item of a mapping: `f(**CFG)`."""
+
+    file: File
+    value: Expression
+    context: Context | None = None
+    key: Key = None
+    keyword: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function that a call may run.
+
+    Arguments:
+        receiver: what its `self` is.
+        context: the call in which a closure was made.
+        given: arguments that `functools.partial` or a like has given already.
+    """
+
+    function: Function
+    receiver: Origin | None = None
+    context: Context | None = None
+    given: tuple[Bound, ...] = ()
+
+
+def arguments(
+    definitions: Definitions, file: File, call: cst.Call, caller: Context | None, callee: Callee
+) -> dict[Node, Bound]:
+    """What a call passes for the parameters of a function."""
+    function = callee.function
+    positional: list[cst.Param] = list(function.parameters)
+    named = {p.name.value: p for p in parameters(function.node)}
+    found: dict[Node, Bound] = {}
+    for given in callee.given:
+        if given.keyword:
+            if given.keyword in named:
+                found[named[given.keyword]] = given
+        elif positional:
+            found[positional.pop(0)] = given
+    if function.name != "__init__" and callee.given == () and hands_on(call):
+        return {**found, **dict(zip(positional, handed_on(file, call, caller, start=1), strict=False))}
+    if len(positional) == len(function.parameters):
+        for parameter, value in definitions.passed(file, call, function):
+            found[parameter] = Bound(file, value, caller)
+    else:
+        for index, arg in enumerate(call.args):
+            if arg.keyword is not None and arg.keyword.value in named:
+                found[named[arg.keyword.value]] = Bound(file, arg.value, caller)
+            elif arg.keyword is None and not arg.star and index < len(positional):
+                found[positional[index]] = Bound(file, arg.value, caller)
+    for arg in call.args:
+        if arg.star == "**":
+            for name, parameter in named.items():
+                if parameter not in found and parameter.star == "":
+                    found[parameter] = Bound(file, arg.value, caller, key=name)
+    return found
+
+
+def hands_on(call: cst.Call) -> bool:
+    """Whether a call names the arguments for a function that it is given: `run(step, args=(x,))`."""
+    return any(arg.keyword is not None and arg.keyword.value == "args" for arg in call.args)
+
+
+def handed_on(file: File, call: cst.Call, context: Context | None, start: int) -> tuple[Bound, ...]:
+    """The arguments with which a function that a call is given will be called.
+
+    `strategy.run(step, args=(x,))` names them; `functools.partial(step, x)` lists them from `start` on.
+    """
+    return tuple(_handed(file, call, context, start))
+
+
+def _handed(file: File, call: cst.Call, context: Context | None, start: int) -> Iterator[Bound]:
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == "args":
+            if isinstance(arg.value, cst.Tuple | cst.List):
+                yield from (Bound(file, element.value, context) for element in arg.value.elements)
+            return
+    for arg in call.args[start:]:
+        if arg.star:
+            return
+        yield Bound(file, arg.value, context, keyword=arg.keyword.value if arg.keyword is not None else "")

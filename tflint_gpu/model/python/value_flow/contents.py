@@ -1,0 +1,342 @@
+"""Steps into what values contain: items, elements and attributes, stored and loaded.
+
+Nothing is computed for a container but what is asked of it: a list display, a `zip(...)` or a generator function's call
+is its own description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function, is_property
+from tflint_gpu.model.python.syntax.scopes import Path
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    Node,
+    argument,
+    dotted_name,
+    method_name,
+    positional_parameters,
+    text_of,
+)
+from tflint_gpu.model.python.value_flow import inheritance, results
+from tflint_gpu.model.python.value_flow.asking import Asking
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Key, Origin, Origins
+
+_SEQUENCES = (cst.Tuple, cst.List, cst.Set)
+_COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
+# Objects outside the project that keep their keyword arguments as attributes.
+_KEEPERS = frozenset(
+    [
+        "tf.train.Checkpoint",
+        "types.SimpleNamespace",
+        "argparse.Namespace",
+        "easydict.EasyDict",
+        "tf.train.CheckpointManager",
+    ]
+)
+_QUEUES = frozenset(["collections.deque"])
+_ADDING = ("update", "setdefault")
+_KEY_LIMIT = 200
+
+
+def along(asking: Asking, origins: Origins, path: Path) -> Iterator[Origin]:
+    """What an unpacking path names in some values."""
+    for index in path:
+        origins = tuple(found for origin in origins for found in asking.item(origin, index))
+    yield from origins
+
+
+def item(asking: Asking, origin: Origin, key: Key) -> Origins:
+    """What stands under a key or index; without a key, any item."""
+    node, file, context = origin.node, origin.file, origin.context
+    if origin.parts:
+        return _item_of_part(asking, origin, key)
+    if isinstance(node, cst.Tuple | cst.List):
+        stored = _stored(asking, origin, key)
+        if isinstance(key, int) and not any(isinstance(e, cst.StarredElement) for e in node.elements):
+            inside = -len(node.elements) <= key < len(node.elements)
+            own = asking.of(file, node.elements[key].value, context) if inside else ()
+            return (*own, *stored) or (origin.part(Content("item", key)),)
+        return asking.elements(origin)
+    if isinstance(node, cst.Dict):
+        return _item_of_dict(asking, origin, key)
+    if isinstance(node, cst.DictComp):
+        return asking.of(file, node.value, context)
+    if isinstance(node, _COMPREHENSIONS):
+        return asking.of(file, node.elt, context)
+    if _is_slice(node):
+        return asking.elements(origin)
+    if isinstance(node, cst.Call):
+        if _is_list_call(file, node):
+            return asking.elements(origin)
+        if _is_dict_call(file, node):
+            held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
+            own = tuple(found for value in held[:_KEY_LIMIT] for found in asking.of(file, value, context))
+            return (*own, *_stored(asking, origin, key)) or (origin.part(Content("item", key)),)
+        cls = asking.instance_class(origin)
+        if cls is not None:
+            return _item_of_instance(asking, origin, cls, key)
+    return (origin.part(Content("item", key)),)
+
+
+def _item_of_part(asking: Asking, origin: Origin, key: Key) -> Origins:
+    """An item of what `enumerate`, `zip` and `items` yield: the tuple exists only in Python's head."""
+    call = origin.node
+    if origin.parts != (ELEMENT,) or not isinstance(call, cst.Call) or not isinstance(key, int):
+        return (origin.part(Content("item", key)),)
+    file, context = origin.file, origin.context
+    args = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    if file.names.is_builtin(call.func, "enumerate") and args:
+        inner = asking.of(file, args[0], context)
+        return (origin.part(Content("item", 0)),) if key == 0 else _all_elements(asking, inner)
+    if file.names.is_builtin(call.func, "zip") and 0 <= key < len(args):
+        return _all_elements(asking, asking.of(file, args[key], context))
+    if method_name(call) == "items" and isinstance(call.func, cst.Attribute):
+        mappings = asking.of(file, call.func.value, context)
+        if key == 0:
+            return tuple(found for one in mappings for found in asking.elements(one))
+        return tuple(found for one in mappings for found in asking.item(one, None))
+    if method_name(call) == "enumerate" and isinstance(call.func, cst.Attribute) and key == 1:
+        return _all_elements(asking, asking.of(file, call.func.value, context))
+    return (origin.part(Content("item", key)),)
+
+
+def _item_of_dict(asking: Asking, origin: Origin, key: Key) -> Origins:
+    node = origin.node
+    assert isinstance(node, cst.Dict)
+    found: list[Origin] = list(_stored(asking, origin, key))
+    for element in node.elements[:_KEY_LIMIT]:
+        if isinstance(element, cst.StarredDictElement):
+            for inner in asking.of(origin.file, element.value, origin.context):
+                found.extend(asking.item(inner, key))
+        elif isinstance(element, cst.DictElement) and (key is None or _literal(element.key) in (key, None)):
+            found.extend(asking.of(origin.file, element.value, origin.context))
+    return tuple(found) or (origin.part(Content("item", key)),)
+
+
+def lacks(origin: Origin, key: Key) -> bool:
+    """Whether a value is a mapping that names all its keys, not this one, and that nothing adds to."""
+    node, file = origin.node, origin.file
+    if origin.parts:
+        return False
+    if isinstance(node, cst.Dict):
+        keys = [_literal(e.key) if isinstance(e, cst.DictElement) else None for e in node.elements]
+    elif isinstance(node, cst.Call) and _is_dict_call(file, node):
+        keys = [arg.keyword.value if arg.keyword is not None and not arg.star else None for arg in node.args]
+    else:
+        return False
+    if None in keys or key in keys:
+        return False
+    name = file.bound_to(node)
+    return name is None or not (
+        file.stores.get(name) or any(dotted_name(_receiver(c)) == name for c in file.method_calls(*_ADDING))
+    )
+
+
+def _item_of_instance(asking: Asking, origin: Origin, cls: Class, key: Key) -> Origins:
+    fields = asking.definitions.fields(cls)
+    if isinstance(key, int) and 0 <= key < len(fields):
+        return attribute(asking, origin, fields[key])
+    method = asking.definitions.method(cls, "__getitem__")
+    return results.of_method(asking, origin, method) if method is not None else (origin.part(Content("item", key)),)
+
+
+def _stored(asking: Asking, origin: Origin, key: Key) -> Origins:
+    """What statements elsewhere put into a container that is bound to a name: `d[key] = v`, `l.append(v)`."""
+    file, name = origin.file, origin.file.bound_to(origin.node)
+    if name is None:
+        return ()
+    found: list[Origin] = []
+    for target, value in file.stores.get(name, ()):
+        index = target.slice[0].slice if len(target.slice) == 1 else None
+        known = _literal(index.value) if isinstance(index, cst.Index) else None
+        if key is None or known is None or known == key:
+            found.extend(asking.of(file, value))
+    if isinstance(origin.node, cst.Dict) and any(
+        dotted_name(_receiver(c)) == name for c in file.method_calls("update")
+    ):
+        found.append(origin.part(Content("item", key)))
+    if isinstance(origin.node, cst.List | cst.Call):
+        for call in file.appends.get(name, ()):
+            found.extend(asking.of(file, call.args[0].value))
+    return tuple(found)
+
+
+def elements(asking: Asking, origin: Origin) -> Origins:
+    """What iterating over a value yields."""
+    node, file, context = origin.node, origin.file, origin.context
+    if origin.parts:
+        return (origin.part(ELEMENT),)
+    if isinstance(node, _SEQUENCES):
+        found: list[Origin] = list(_stored(asking, origin, None))
+        for one in node.elements[:_KEY_LIMIT]:
+            held = asking.of(file, one.value, context)
+            found.extend(_all_elements(asking, held) if isinstance(one, cst.StarredElement) else held)
+        return tuple(found) or (origin.part(ELEMENT),)
+    if isinstance(node, cst.Dict):
+        keys = [e.key for e in node.elements[:_KEY_LIMIT] if isinstance(e, cst.DictElement)]
+        return tuple(found for key in keys for found in asking.of(file, key, context)) or (origin.part(ELEMENT),)
+    if isinstance(node, _COMPREHENSIONS):
+        return asking.of(file, node.elt, context)
+    if isinstance(node, cst.DictComp):
+        return asking.of(file, node.key, context)
+    if isinstance(node, cst.Subscript) and _is_slice(node):  # part of a list holds what the list holds
+        return _all_elements(asking, asking.of(file, node.value, context))
+    if isinstance(node, cst.Call):
+        if _is_list_call(file, node):
+            first = [arg.value for arg in node.args if arg.keyword is None][:1]
+            given = tuple(one for expr in first for one in _all_elements(asking, asking.of(file, expr, context)))
+            return (*given, *_stored(asking, origin, None)) or (origin.part(ELEMENT),)
+        if method_name(node) == "values" and isinstance(node.func, cst.Attribute) and not node.args:
+            return tuple(one for held in asking.of(file, node.func.value, context) for one in asking.item(held, None))
+        if method_name(node) == "keys" and isinstance(node.func, cst.Attribute):
+            return tuple(one for held in asking.of(file, node.func.value, context) for one in asking.elements(held))
+        found_here = results.yielded(asking, file, node, context)
+        if found_here is not None:
+            return found_here or (origin.part(ELEMENT),)
+    cls = asking.instance_class(origin)
+    if cls is not None:
+        return _elements_of_instance(asking, origin, cls) or (origin.part(ELEMENT),)
+    return (origin.part(ELEMENT),)
+
+
+def _elements_of_instance(asking: Asking, origin: Origin, cls: Class) -> Origins:
+    method = asking.definitions.method(cls, "__iter__")
+    if method is not None:
+        found = results.of_method(asking, origin, method)
+        if method.file.yields_of.get(method.node):
+            return found
+        others = [one for one in found if one != origin and not one.parts]
+        if others:
+            return tuple(inner for one in others for inner in asking.elements(one))
+    method = asking.definitions.method(cls, "__next__") or asking.definitions.method(cls, "__getitem__")
+    return results.of_method(asking, origin, method) if method is not None else ()
+
+
+def _all_elements(asking: Asking, origins: Origins) -> Origins:
+    return tuple(found for origin in origins for found in asking.elements(origin))
+
+
+def attribute(asking: Asking, origin: Origin, name: str) -> Origins:
+    """What an attribute of a value holds."""
+    node, file = origin.node, origin.file
+    if isinstance(node, cst.ClassDef) and not origin.parts:
+        return _of_class(asking, origin, Class(file, node), name)
+    cls = asking.instance_class(origin)
+    if cls is not None:
+        return _of_instance(asking, origin, cls, name)
+    if origin.made_by in _KEEPERS:
+        assert isinstance(node, cst.Call)
+        kept = argument(node, -1, name)
+        if kept is not None:
+            return asking.of(file, kept, origin.context)
+    return (origin.part(Content("attribute", name)),)
+
+
+def _of_class(asking: Asking, origin: Origin, cls: Class, name: str) -> Origins:
+    method = asking.definitions.method(cls, name)
+    if method is not None:
+        return (Origin(method.file, method.node),)
+    found = [o for a in asking.definitions.attributes(cls, name) for o in asking.of(a.file, a.value)]
+    return tuple(found) or (origin.part(Content("attribute", name)),)
+
+
+def _of_instance(asking: Asking, origin: Origin, cls: Class, name: str) -> Origins:
+    definitions = asking.definitions
+    method = definitions.method(cls, name)
+    if method is None or inheritance.is_left_open(method):
+        below = _left_to_subclasses(asking, origin, cls, name, method)
+        if below:
+            return below
+    if method is not None:
+        return _of_method(asking, origin, method)
+    fields = definitions.fields(cls)
+    if name in fields:
+        given = _argument_of(asking, origin, fields.index(name), name)
+        if given:
+            return given
+    found: list[Origin] = []
+    for assigned in definitions.attributes(cls, name):
+        function = assigned.file.tree.function(assigned.node)
+        context = None
+        if function is not None:
+            context = asking.constructed(origin, definitions.function(assigned.file, function))
+            if context.call is not None and asking.is_switched_off(assigned.file, assigned.node, context):
+                continue
+        if isinstance(assigned.node, cst.AugAssign):
+            found.append(Origin(assigned.file, assigned.node))
+            continue
+        found.extend(along(asking, asking.of(assigned.file, assigned.value, context), assigned.path))
+    if not found:
+        found.extend(_set_from_outside(asking, origin, cls, name))
+    built = tuple(one for one in found if not one.is_none)  # `self.model = None` in __init__, built later
+    return built or tuple(found) or (origin.part(Content("attribute", name)),)
+
+
+def _of_method(asking: Asking, origin: Origin, method: Function) -> Origins:
+    if is_property(method.node):
+        return results.of_method(asking, origin, method)
+    return (Origin(method.file, method.node, receiver=origin),)
+
+
+def _left_to_subclasses(asking: Asking, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
+    """What `self.name` is in a class that leaves it to its subclasses, whichever of them `self` is."""
+    is_self = isinstance(origin.node, cst.Param) and not origin.parts
+    if not is_self or (method is None and asking.definitions.attributes(cls, name)):
+        return ()
+    found: list[Origin] = []
+    for below in inheritance.overrides(asking, cls, name):
+        first = positional_parameters(below.node)[:1]
+        receiver = Origin(below.file, first[0]) if first and below.is_method else origin
+        found.extend(_of_method(asking, receiver, below))
+    return tuple(found)
+
+
+def _argument_of(asking: Asking, origin: Origin, position: int, keyword: str) -> Origins:
+    """What a call of a class gets as an argument."""
+    call = origin.call
+    for index, arg in enumerate(call.args if call is not None else ()):
+        if (arg.keyword is not None and arg.keyword.value == keyword) or (
+            arg.keyword is None and not arg.star and index == position
+        ):
+            return asking.of(origin.file, arg.value, origin.context)
+    return ()
+
+
+def _set_from_outside(asking: Asking, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:
+    """`trainer.model = model`, where the class itself never sets it."""
+    for assignment in origin.file.tree.attribute_assignments:
+        target = assignment.target
+        if target.attr.value == name and any(
+            asking.instance_class(one) == cls for one in asking.of(origin.file, target.value)
+        ):
+            yield from along(asking, asking.of(origin.file, assignment.value), assignment.path)
+
+
+def _is_slice(node: Node) -> bool:
+    return isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice)
+
+
+def _is_list_call(file: File, call: cst.Call) -> bool:
+    """`list()`, `deque(maxlen=9)`: filled by `append`; a `list(x)` is what `x` is."""
+    return file.name(call.func) in _QUEUES or (not call.args and file.names.is_builtin(call.func, "list"))
+
+
+def _is_dict_call(file: File, call: cst.Call) -> bool:
+    return file.names.is_builtin(call.func, "dict") and all(arg.keyword is not None for arg in call.args)
+
+
+def _receiver(call: cst.Call) -> Expression | None:
+    return call.func.value if isinstance(call.func, cst.Attribute) else None
+
+
+def _literal(expr: Expression) -> Key:
+    if isinstance(expr, cst.SimpleString):
+        return text_of(expr)
+    if isinstance(expr, cst.Integer):
+        return expr.evaluated_value
+    return None

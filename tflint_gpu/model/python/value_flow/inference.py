@@ -1,0 +1,443 @@
+"""The one inference: what an expression stands for. Asked on demand, remembered, with explicit bounds.
+
+A value is followed back through a few kinds of steps to its origins (`origins.Origin`):
+
+- local: the bindings that reach a name, both branches, unpacking, comprehension variables (`bindings`);
+- call: a parameter is what this call passes, or, where no call is known, the join of what all call sites pass
+  (`call_sites`);
+- return: a call of a function of the project is what that function returns for these arguments (`results`), and a call
+  that only hands on what it is given is just that (`passing`);
+- store and load: attributes, items and elements (`contents`).
+
+What no step leads behind is an origin; the views of TensorFlow say what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Definitions, Function
+from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.operators import decided, is_negation
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
+from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
+from tflint_gpu.model.python.value_flow.bindings import defined, of_binding, of_name
+from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.library import Library, is_library, wraps
+from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
+from tflint_gpu.model.python.value_flow.passing import passed_on
+
+_DEPTH = 40  # steps one behind the other; more than any real program was seen to need
+_WIDTH = 24  # origins of one expression
+_CALLS = 5  # calls inside each other for which arguments are told apart
+_LOST = cst.Ellipsis()
+_FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
+
+
+class Inference:
+    """What the expressions of a project stand for, seen from one file that is checked.
+
+    Arguments:
+        entry: the file that is checked; call sites are looked for in it and in what it imports.
+    """
+
+    def __init__(self, project: Project, library: Library, entry: File) -> None:
+        self.project = project
+        self.library = library
+        self.entry = entry
+        self.definitions = Definitions(project)
+        self.bounds_met: set[str] = set()
+        self._known: dict[tuple[Node, Context | None], Origins] = {}
+        self._contexts: dict[tuple[Node, Node | None, Context | None, Origin | None], Context] = {}
+        self._callees: dict[tuple[Node, Context | None], tuple[Callee, ...]] = {}
+        self._sites: dict[Node, tuple[tuple[File, cst.Call], ...]] = {}
+        self._bound: dict[Context, dict[Node, Bound]] = {}
+        self._contents: dict[tuple[Origin, str, Key], Origins] = {}
+        self._subclasses: dict[Node, tuple[Class, ...]] = {}
+        self._around: dict[Node, frozenset[Node]] = {}
+        self._held: dict[tuple[Node, Context | None], bool | None] = {}
+        self._depth = 0
+        self._cycles = 0
+        self.constants = Constants(self)
+
+    def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
+        """The places that an expression's value may come from; never more than a few, and at least one.
+
+        Empty only for a value that depends on nothing but itself.
+        """
+        step = _STEPS.get(expr.__class__)
+        if context is not None:
+            context = self._relevant(file, expr, context)
+        if step is None:
+            return (Origin(file, expr, context),)
+        key = (expr, context)
+        known = self._known.get(key)
+        if known is None:
+            if self._depth > _DEPTH:
+                self.bounds_met.add(f"{_DEPTH} steps from a value to its origin")
+                return (Origin(file, _LOST),)
+            self._known[key] = ()  # in work: a value that depends on itself adds nothing
+            self._depth += 1
+            try:
+                known = self._distinct(file, step(self, file, expr, context))
+            finally:
+                self._depth -= 1
+            self._known[key] = known
+        elif not known:
+            self._cycles += 1
+        return known
+
+    def _distinct(self, file: File, found: Iterable[Origin]) -> Origins:
+        distinct: dict[Origin, None] = {}
+        for origin in found:
+            if len(distinct) == _WIDTH and origin not in distinct:
+                self.bounds_met.add(f"{_WIDTH} origins of one expression")
+                return (*distinct, Origin(file, _LOST))
+            distinct[origin] = None
+        return tuple(distinct)
+
+    def _relevant(self, file: File, expr: Expression, context: Context) -> Context | None:
+        """The innermost context in a chain of calls that binds parameters which the expression can see."""
+        around = self._around.get(expr)
+        if around is None:
+            around = self._around[expr] = frozenset(file.enclosing_functions(expr))
+        found: Context | None = context
+        while found is not None and found.function not in around:
+            found = found.caller
+        return found
+
+    def surely(
+        self, file: File, expr: Expression, holds: Callable[[Origin], bool], context: Context | None = None
+    ) -> bool:
+        """Whether something holds of every value that an expression may have; None apart."""
+        origins = [origin for origin in self.of(file, expr, context) if not origin.is_none]
+        return bool(origins) and all(holds(origin) for origin in origins)
+
+    # Branches.
+
+    def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
+        """Whether a test surely holds, or surely does not; None where that is not known."""
+        if isinstance(test, cst.BooleanOperation) or is_negation(test):
+            return decided(test, lambda one: self.holds(file, one, context))
+        if context is not None:
+            context = self._relevant(file, test, context)
+        key = (test, context)
+        if key not in self._held:
+            self._held[key] = None  # in work: what rests on itself is not known
+            cycles = self._cycles
+            value = self._truth(file, test, context)
+            if cycles == self._cycles:  # else it has not seen all values
+                self._held[key] = value
+        return self._held[key]
+
+    def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
+        if context is not None and file.calls_itself(context.function):
+            return None  # with other arguments
+        if any(isinstance(one, cst.Attribute) and one.attr.value in file.set_from_outside for one in walk(test)):
+            return None
+        compared = _compared_with_none(test)
+        value = self.constants.of(file, test if compared is None else compared[0], context)
+        if value is not None and not isinstance(value, int | float | str):
+            return None  # a list that is empty where it is written may be filled later
+        return bool(value) if compared is None else (value is None) is compared[1]
+
+    def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
+        """Whether a test that is known in a context keeps a place from being reached: `if training:` for False."""
+        return any(self.holds(file, test, context) is (not needed) for test, needed, _ in file.branches.around(node))
+
+    # Local steps.
+
+    def _either(self, file: File, expr: cst.IfExp, context: Context | None) -> Iterator[Origin]:
+        holds = self.holds(file, expr.test, context) if context is not None else None
+        if holds is not False:
+            yield from self.of(file, expr.body, context)
+        if holds is not True:
+            yield from self.of(file, expr.orelse, context)
+
+    def _boolean(self, file: File, expr: cst.BooleanOperation, context: Context | None) -> Iterator[Origin]:
+        if isinstance(expr.operator, cst.Or):
+            yield from (origin for origin in self.of(file, expr.left, context) if not origin.is_none)
+        yield from self.of(file, expr.right, context)
+
+    def _walrus(self, file: File, expr: cst.NamedExpr, context: Context | None) -> Iterator[Origin]:
+        yield from self.of(file, expr.value, context)
+
+    def _awaited(self, file: File, expr: cst.Await, context: Context | None) -> Iterator[Origin]:
+        yield from self.of(file, expr.expression, context)
+
+    # Load steps.
+
+    def _attribute(self, file: File, expr: cst.Attribute, context: Context | None) -> Iterator[Origin]:
+        dotted = file.name(expr)
+        if dotted is not None:
+            if is_library(dotted):
+                yield Origin(file, expr)
+                return
+            definition = defined(self, file, dotted, expr)
+            if definition is not None:
+                yield from of_binding(self, definition.file, definition.binding, expr, None)
+                return
+            if self.project.imported(file, dotted) is None:
+                yield Origin(file, expr)
+                return
+        name = expr.attr.value
+        if isinstance(expr.value, cst.Call) and file.names.is_builtin(expr.value.func, "super"):
+            owner = self.definitions.enclosing(file, expr)
+            method = self.definitions.method(owner, name, skip_own=True) if owner is not None else None
+            if method is not None and owner is not None:
+                yield Origin(method.file, method.node, receiver=Origin(owner.file, owner.node))
+            else:
+                yield Origin(file, expr)
+            return
+        for receiver in self.of(file, expr.value, context):
+            yield from contents.attribute(self, receiver, name)
+
+    def _subscript(self, file: File, expr: cst.Subscript, context: Context | None) -> Iterator[Origin]:
+        index = expr.slice[0].slice if len(expr.slice) == 1 else None
+        if not isinstance(index, cst.Index) or file.is_new_axis(index.value):
+            yield Origin(file, expr, context)
+            return
+        key = self.key(file, index.value, context)
+        for container in self.of(file, expr.value, context):
+            yield from self.item(container, key)
+
+    def key(self, file: File, expr: Expression, context: Context | None) -> Key:
+        """The constant by which an item is asked for; None where it may be any."""
+        for origin in self.of(file, expr, context):
+            node = origin.node
+            if isinstance(node, cst.SimpleString) and not origin.parts:
+                return text_of(node)
+            if isinstance(node, cst.Integer) and not origin.parts:
+                return node.evaluated_value
+            if isinstance(node, cst.UnaryOperation) and isinstance(node.expression, cst.Integer):
+                return -node.expression.evaluated_value if isinstance(node.operator, cst.Minus) else None
+        return None
+
+    # Call and return steps.
+
+    def _call(self, file: File, call: cst.Call, context: Context | None) -> Iterator[Origin]:
+        passed = passed_on(self, file, call, context)
+        if passed is not None:
+            yield from passed
+            return
+        if is_library(file.name(call.func)):
+            yield Origin(file, call, context)
+            return
+        callees = self.callees(file, call, context)
+        if not callees:
+            yield Origin(file, call, context)
+        for callee in callees:
+            if not _is_inside(callee.function.node, context):  # a function that calls itself adds nothing
+                yield from results.of_call(self, file, call, context, callee)
+
+    def callees(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
+        """The functions of the project that a call may run; none where one is not known."""
+        return self.callables(file, call.func, context)
+
+    def methods_called(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
+        """The methods of the project that a call may run, of one object or another, where not all are known."""
+        if not isinstance(call.func, cst.Attribute) or not self.may_be_called(file, call.func):
+            return ()
+        known = self.callees(file, call, context)
+        found = known or [c for origin in self.of(file, call.func, context) for c in self.meant_by(origin)]
+        return tuple(dict.fromkeys(c for c in found if c.function.owner is not None and c.receiver is not None))
+
+    def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
+        """The functions of the project that an expression means when it is called; none where one is not known."""
+        if context is not None:
+            context = self._relevant(file, func, context)
+        key = (func, context)
+        known = self._callees.get(key)
+        if known is None:
+            self._callees[key] = ()
+            known = self._callees[key] = self._callees_of(file, func, context)
+        return known
+
+    def _callees_of(self, file: File, func: Expression, context: Context | None) -> tuple[Callee, ...]:
+        if not self.may_be_called(file, func):
+            return ()
+        found: list[Callee] = []
+        for origin in self.of(file, func, context):
+            if origin.is_none:
+                continue
+            means = self.meant_by(origin)
+            if not means:
+                return ()
+            found.extend(means)
+        return tuple(dict.fromkeys(found))
+
+    def may_be_called(self, file: File, func: Expression) -> bool:
+        """Whether an expression may mean something of the project when it is called: by its name alone, at no cost."""
+        if func.__class__ is cst.Attribute and func.attr.value not in self._callable_names:
+            return False
+        return not is_library(file.name(func))
+
+    @cached_property
+    def _callable_names(self) -> frozenset[str]:
+        """The names that some file which this check sees gives to a function, a class or an attribute."""
+        return self.project.names_given(self.entry)
+
+    def called(self, file: File, call: cst.Call, context: Context | None = None) -> Function | None:
+        """The one function of the project that a call runs; None where it is not certain."""
+        found = {callee.function for callee in self.callees(file, call, context)}
+        return found.pop() if len(found) == 1 else None
+
+    def meant_by(self, origin: Origin) -> list[Callee]:
+        """The functions of the project that one value means when it is called; none where it is not known."""
+        node = origin.node
+        if node.__class__ in _FUNCTIONS and not origin.parts:
+            assert isinstance(node, cst.FunctionDef | cst.Lambda)
+            return [Callee(self.definitions.function(origin.file, node), origin.receiver, origin.context)]
+        call = origin.call
+        if call is None:
+            return []
+        if wraps(self.library, origin.file, call) and call.args:
+            given = handed_on(origin.file, call, origin.context, start=1)
+            inner = self.callables(origin.file, call.args[0].value, origin.context)
+            return [Callee(c.function, c.receiver, c.context, (*given, *c.given)) for c in inner]
+        cls = self.instance_class(origin)
+        if cls is not None and not self.definitions.external_bases(cls):
+            method = self.definitions.method(cls, "__call__")
+            return [Callee(method, origin)] if method is not None else []
+        return []
+
+    def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
+        """The context in which a call runs a function; None behind too many calls."""
+        depth = caller.depth + 1 if caller is not None else 1
+        if depth > _CALLS:
+            self.bounds_met.add(f"{_CALLS} calls inside each other")
+            return None
+        key = (callee.function.node, call, caller or callee.context, callee.receiver)
+        context = self._contexts.get(key)
+        if context is None:
+            context = Context(callee.function.node, file, call, caller or callee.context, callee.receiver, depth)
+            self._contexts[key] = context
+            self._bound[context] = arguments(self.definitions, file, call, caller, callee)
+        return context
+
+    def constructed(self, origin: Origin, method: Function) -> Context:
+        """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""
+        call = origin.call if method.name in ("__init__", "__new__", "build") else None
+        cls = self.instance_class(origin) if call is not None and method.name == "__init__" else None
+        if cls is not None and self.definitions.method(cls, "__init__") != method:
+            above = inheritance.constructor_call(self, cls, method)
+            if above is not None:
+                around = self.constructed(origin, above[0])
+                made = self.enter(above[0].file, above[1], around, Callee(method, origin))
+                return made or around
+            call = None
+        key = (method.node, call, origin.context, origin)
+        context = self._contexts.get(key)
+        if context is None:
+            context = Context(
+                method.node, origin.file if call else None, call, origin.context if call else None, origin, 1
+            )
+            self._contexts[key] = context
+            if call is not None:
+                callee = Callee(method, origin)
+                self._bound[context] = arguments(self.definitions, origin.file, call, origin.context, callee)
+        return context
+
+    def given(self, context: Context) -> dict[Node, Bound] | None:
+        """What is passed for the parameters of the function that runs in a context; None where no call is known."""
+        return self._bound.get(context)
+
+    def call_sites(self, function: Function) -> tuple[tuple[File, cst.Call], ...]:
+        """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
+        if function.node not in self._sites:
+            self._sites[function.node] = ()
+            self._sites[function.node] = tuple(call_sites.found(self, function))
+        return self._sites[function.node]
+
+    def users(self, used: Function | Class, name: str) -> Iterable[File]:
+        """The files that may use a function or class: its own, the one that is checked, those that import its own."""
+        near = dict.fromkeys((used.file, self.entry))
+        home = used.file.source.path
+        return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, name, importing=home)))
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """The classes below one, in all files that this check sees."""
+        if cls.node not in self._subclasses:
+            self._subclasses[cls.node] = inheritance.subclasses(self, cls)
+        return self._subclasses[cls.node]
+
+    def files_with(self, word: str, *files: File) -> Iterable[File]:
+        """Some files, the one that is checked, and what that imports, as far as a word stands in them."""
+        near = dict.fromkeys((*files, self.entry))
+        return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, word)))
+
+    # What the steps into contents ask.
+
+    def item(self, origin: Origin, key: Key) -> Origins:
+        """What stands under a key or index; without a key, any item."""
+        return self._once((origin, "item", key), lambda: contents.item(self, origin, key))
+
+    def elements(self, origin: Origin) -> Origins:
+        """What iterating over a value yields."""
+        return self._once((origin, "element", None), lambda: contents.elements(self, origin))
+
+    def _once(self, question: tuple[Origin, str, Key], answer: Callable[[], Origins]) -> Origins:
+        """The remembered answer; nothing while it is being found: a container in itself adds nothing."""
+        if question not in self._contents:
+            self._contents[question] = ()
+            self._contents[question] = self._distinct(question[0].file, answer())
+        return self._contents[question]
+
+    def class_called(self, file: File, call: cst.Call, context: Context | None = None) -> Class | None:
+        """The class of the project that a call makes an instance of."""
+        if is_library(file.name(call.func)):
+            return None
+        named = self.definitions.class_named(file, call.func)
+        if named is not None:
+            return named
+        found = self.of(file, call.func, context)
+        nodes = {o.node: o for o in found if not o.is_none}
+        if len(nodes) == 1:
+            ((node, origin),) = nodes.items()
+            if isinstance(node, cst.ClassDef) and not origin.parts:
+                return Class(origin.file, node)
+        return None
+
+    def instance_class(self, origin: Origin) -> Class | None:
+        """The project's class of which a value is an instance."""
+        if origin.call is not None:
+            return self.class_called(origin.file, origin.call, origin.context)
+        if isinstance(origin.node, cst.Param) and not origin.parts:
+            return self.definitions.class_of_self(origin.file, origin.node)
+        return None
+
+
+def _compared_with_none(test: Expression) -> tuple[Expression, bool] | None:
+    """What `x is None` asks of, and True; for `x is not None` False."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    [second] = test.comparisons
+    is_none = isinstance(second.comparator, cst.Name) and second.comparator.value == "None"
+    if not is_none or not isinstance(second.operator, cst.Is | cst.IsNot):
+        return None
+    return test.left, isinstance(second.operator, cst.Is)
+
+
+def _is_inside(function: Node, context: Context | None) -> bool:
+    while context is not None and context.function is not function:
+        context = context.caller
+    return context is not None
+
+
+_STEPS: dict[type, Callable[[Inference, File, Any, Context | None], Iterator[Origin]]] = {
+    cst.Name: of_name,
+    cst.Attribute: Inference._attribute,
+    cst.Call: Inference._call,
+    cst.Subscript: Inference._subscript,
+    cst.IfExp: Inference._either,
+    cst.BooleanOperation: Inference._boolean,
+    cst.NamedExpr: Inference._walrus,
+    cst.Await: Inference._awaited,
+}

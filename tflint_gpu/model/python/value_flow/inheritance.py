@@ -1,0 +1,84 @@
+"""Inheritance across the project: the classes below one, what they put in the place of a method, and constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.functions import Class, Function, is_decorated
+from tflint_gpu.model.python.syntax.syntax import dotted_name, method_name
+from tflint_gpu.model.python.value_flow.asking import Asking
+
+_SUBCLASSES = 32  # of one class that are looked at
+_OVERRIDES = 6  # of one method that are told apart
+
+
+def subclasses(asking: Asking, cls: Class) -> tuple[Class, ...]:
+    """The classes below one, in all files that this check sees."""
+    found: dict[cst.ClassDef, Class] = {}
+    queue = [cls]
+    for current in queue:  # grows meanwhile
+        for file in asking.users(current, current.name):
+            for node in file.tree.classes:
+                below = Class(file, node)
+                if node in found or node is cls.node or not node.bases or len(found) >= _SUBCLASSES:
+                    continue
+                if any(base.node is cls.node for base in asking.definitions.lineage(below)):
+                    found[node] = below
+                    queue.append(below)
+    return tuple(found.values())
+
+
+def overrides(asking: Asking, cls: Class, name: str) -> tuple[Function, ...]:
+    """The methods of a class's subclasses that `self.name` runs in its own methods, which leave it to them.
+
+    None of a class that many others fill in, as a library's: what all of them may do says nothing of one.
+    """
+    found: dict[cst.CSTNode, Function] = {}
+    for below in asking.subclasses(cls):
+        method = asking.definitions.method(below, name)
+        if method is not None and not is_left_open(method):
+            found[method.node] = method
+    return tuple(found.values()) if len(found) <= _OVERRIDES else ()
+
+
+def is_left_open(method: Function) -> bool:
+    """Whether a method is there for subclasses to replace: `@abstractmethod`, or nothing but `raise` or `pass`."""
+    if is_decorated(method.node, "abstractmethod", "abstractproperty"):
+        return True
+    if not isinstance(method.node, cst.FunctionDef):
+        return False
+    statements = [s for line in method.node.body.body if isinstance(line, cst.SimpleStatementLine) for s in line.body]
+    if len(statements) < len(method.node.body.body):
+        return False
+    return all(
+        isinstance(s, cst.Pass | cst.Raise)
+        or (isinstance(s, cst.Expr) and isinstance(s.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis))
+        for s in statements
+    )
+
+
+def constructor_call(asking: Asking, cls: Class, constructor: Function) -> tuple[Function, cst.Call] | None:
+    """The call by which making an instance runs the constructor of a base class, and the constructor that has it."""
+    running = asking.definitions.method(cls, "__init__")
+    for _ in range(_SUBCLASSES):
+        if running is None or running.owner is None or running == constructor:
+            return None
+        above = asking.definitions.method(running.owner, "__init__", skip_own=True)
+        call = next(_calls_above(running), None)
+        if above is None or call is None:
+            return None
+        if above == constructor:
+            return running, call
+        running = above
+    return None
+
+
+def _calls_above(constructor: Function) -> Iterator[cst.Call]:
+    """`super().__init__(...)` in a constructor."""
+    for call in constructor.calls:
+        if method_name(call) == "__init__" and isinstance(call.func, cst.Attribute):
+            holder = call.func.value
+            if isinstance(holder, cst.Call) and dotted_name(holder.func) == "super":
+                yield call

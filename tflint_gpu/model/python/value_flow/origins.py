@@ -1,0 +1,102 @@
+"""What an expression stands for: the places where values come from, and the way into what they contain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
+
+Key: TypeAlias = int | str | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A part of a value: an attribute, an item under a key, or (`element`) what iterating over it yields.
+
+    An item without a key is some item.
+    """
+
+    kind: Literal["attribute", "item", "element"]
+    key: Key = None
+
+
+ELEMENT = Content("element")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """One call of a function: where its parameters get their values.
+
+    Arguments:
+        function: whose parameters are bound.
+        file, call: the call; without one the parameters stay what they are.
+        caller: the context of the call.
+        receiver: what `self` is.
+    """
+
+    function: FunctionNode
+    file: File | None = None
+    call: cst.Call | None = None
+    caller: Context | None = None
+    receiver: Origin | None = None
+    depth: int = 0
+
+
+@dataclass(slots=True, unsafe_hash=True)  # never changed; a frozen one takes three times as long to make
+class Origin:
+    """Where a value comes from.
+
+    Arguments:
+        node: an expression that no step leads behind (a literal, a display, an operation, a call of something
+            outside the project or of a class), a function or class, or, where nothing is known, a parameter or name.
+        context: the call in which `node` is evaluated, where that matters.
+        parts: what of that value it is, outermost content last: `load()[0]` has one item.
+        receiver: for a method the instance to which it is bound.
+    """
+
+    file: File
+    node: Node
+    context: Context | None = None
+    parts: tuple[Content, ...] = ()
+    receiver: Origin | None = None
+
+    def part(self, content: Content) -> Origin:
+        """Some content of this value, where no step leads into it."""
+        return Origin(self.file, self.node, self.context, (*self.parts, content))
+
+    @property
+    def call(self) -> cst.Call | None:
+        """The call whose result this is, as a whole."""
+        return self.node if self.node.__class__ is cst.Call and not self.parts else None
+
+    @property
+    def name(self) -> str | None:
+        """The canonical name of something outside the project: "tf.keras" is "keras"."""
+        return self.file.name(self.node) if isinstance(self.node, cst.Name | cst.Attribute) and not self.parts else None
+
+    @property
+    def made_by(self) -> str | None:
+        """The canonical name of the function outside the project whose result this is."""
+        return self.file.name(self.node.func) if isinstance(self.node, cst.Call) and not self.parts else None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it is the constant None."""
+        node = self.node
+        return node.__class__ is cst.Name and node.value == "None" and not self.parts
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known of it: a parameter that nobody fills, a name that nothing defines, `...`."""
+        if isinstance(self.node, cst.Param | cst.Ellipsis):
+            return True
+        if isinstance(self.node, cst.Name):
+            return self.node.value not in ("None", "True", "False") and self.file.name(self.node) is None
+        return False
+
+
+Origins: TypeAlias = tuple[Origin, ...]

@@ -1,0 +1,64 @@
+"""What functions of the project return and yield."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.syntax.syntax import Expression
+from tflint_gpu.model.python.value_flow.asking import Asking
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin, Origins
+
+
+def of_call(asking: Asking, file: File, call: cst.Call, context: Context | None, callee: Callee) -> Iterator[Origin]:
+    """What a call returns that runs a function of the project: the call itself where that is not known."""
+    function = callee.function
+    replaced = may_be_replaced(function.file, function.node)
+    inside = asking.enter(file, call, context, callee) if not replaced else None
+    if inside is None or function.file.yields_of.get(function.node):
+        yield Origin(file, call, context)
+        return
+    returned = function.file.returned(function.node)
+    for value in _reached(asking, function.file, returned, inside):
+        yield from asking.of(function.file, value, inside)
+    if not returned:
+        yield Origin(file, call, context)
+
+
+def _reached(asking: Asking, file: File, returned: list[Expression], context: Context) -> list[Expression]:
+    """Those of several values that a call may return: `if training: return a` and `return b` are one each."""
+    if len(returned) < 2:
+        return returned
+    return [value for value in returned if not asking.is_switched_off(file, value, context)] or returned
+
+
+def yielded(asking: Asking, file: File, call: cst.Call, context: Context | None) -> Origins | None:
+    """What a call of a generator function of the project yields; None where it is none."""
+    found: list[Origin] = []
+    generators = [c for c in asking.callees(file, call, context) if c.function.file.yields_of.get(c.function.node)]
+    for callee in generators:
+        inside = asking.enter(file, call, context, callee)
+        found.extend(_yields(asking, callee.function, inside))
+    return tuple(found) if generators else None
+
+
+def of_method(asking: Asking, receiver: Origin, method: Function) -> Origins:
+    """What a method without arguments returns, or yields if it is a generator."""
+    context = asking.constructed(receiver, method)
+    found = list(_yields(asking, method, context))
+    for value in method.file.returned(method.node) if not found else ():
+        found.extend(asking.of(method.file, value, context))
+    return tuple(found) or (receiver.part(Content("item")),)
+
+
+def _yields(asking: Asking, function: Function, context: Context | None) -> Iterator[Origin]:
+    for node in function.file.yields_of.get(function.node, ()):
+        if isinstance(node.value, cst.From):
+            for origin in asking.of(function.file, node.value.item, context):
+                yield from asking.elements(origin)
+        elif node.value is not None:
+            yield from asking.of(function.file, node.value, context)

@@ -1,0 +1,1 @@
+"""Names and tables of TensorFlow's public API."""

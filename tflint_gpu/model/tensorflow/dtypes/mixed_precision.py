@@ -1,0 +1,192 @@
+"""The mixed_float16 policy: where it is surely in force, and which models give float16 probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.dtypes.precision import POLICIES, POLICY_SETTERS
+from tflint_gpu.model.tensorflow.training.compilations import Compilations
+from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
+from tflint_gpu.model.tensorflow.types.guards import Guards
+
+_SITES = 8
+_DEPTH = 5
+_SOFTMAX = frozenset(["softmax", "keras.activations.softmax", "tf.nn.softmax", "keras.ops.softmax"])
+_SIGMOID = frozenset(
+    ["sigmoid", "keras.activations.sigmoid", "tf.nn.sigmoid", "tf.sigmoid", "tf.math.sigmoid", "keras.ops.sigmoid"]
+)
+_BINARY = frozenset("binary_crossentropy keras.losses.binary_crossentropy keras.losses.BinaryCrossentropy".split())
+_CATEGORICAL = frozenset(
+    (
+        "categorical_crossentropy keras.losses.categorical_crossentropy keras.losses.CategoricalCrossentropy "
+        "sparse_categorical_crossentropy keras.losses.sparse_categorical_crossentropy "
+        "keras.losses.SparseCategoricalCrossentropy"
+    ).split()
+)
+_ACTIVATED = frozenset(
+    (
+        "Dense EinsumDense Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
+        "Conv2DTranspose Conv3DTranspose SeparableConv1D SeparableConv2D"
+    ).split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfOutput:
+    """A layer that gives a trained model's probabilities in float16.
+
+    Arguments:
+        layer: what makes it. activation: "softmax" or "sigmoid".
+        policy: the call that sets the policy, in `policy_file`.
+        loss: the call of `compile` with the cross-entropy, in `loss_file`.
+    """
+
+    file: File
+    layer: cst.Call
+    activation: str
+    policy_file: File
+    policy: cst.Call
+    loss_file: File
+    loss: cst.Call
+
+
+class MixedPrecision:
+    """Questions about the mixed_float16 policy of the program that is checked."""
+
+    def __init__(self, inference: Inference, constants: Constants, guards: Guards, compilations: Compilations) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.guards = guards
+        self.compilations = compilations
+        self.outputs = ModelOutputs(inference)
+
+    # The policy.
+
+    @cached_property
+    def policy(self) -> tuple[File, cst.Call] | None:
+        """The call that makes mixed_float16 the policy of all layers, where none sets another and nothing chooses."""
+        setting = [
+            (file, call)
+            for file in self.inference.files_with("mixed_float16")
+            for call in file.calls(*sorted(POLICY_SETTERS))
+        ]
+        if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
+            return None
+        sure = [one for one in setting if self.guards.surely_runs(*one)]
+        return sure[0] if sure else None
+
+    def _is_half(self, file: File, expr: Expression | None) -> bool:
+        """Whether a policy is certainly mixed_float16."""
+        return expr is not None and self.inference.surely(file, expr, self._names_half)
+
+    def _names_half(self, origin: Origin) -> bool:
+        if origin.made_by in POLICIES and origin.call is not None:
+            return self._is_half(origin.file, argument(origin.call, 0, "name"))
+        if origin.parts or not isinstance(origin.node, cst.BaseString):
+            return False
+        return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
+
+    def is_in_force(self, file: File, node: Node) -> bool:
+        """Whether the policy is surely set before a place runs."""
+        if self.policy is None:
+            return False
+        first = set(self._frames(*self.policy, 0))
+        return self._comes_after(first, file, node, 0)
+
+    def _frames(self, file: File, node: Node, depth: int) -> Iterator[tuple[File, Node | None, Node]]:
+        """A place, and the calls that lead to it: each with its file and function."""
+        function = file.tree.function(node)
+        yield file, function, node
+        if isinstance(function, cst.FunctionDef) and depth < _DEPTH:
+            sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+            for site, call in sites[:_SITES]:
+                yield from self._frames(site, call, depth + 1)
+
+    def _comes_after(self, first: set[tuple[File, Node | None, Node]], file: File, node: Node, depth: int) -> bool:
+        """Whether a place runs after one of some others, on every way that leads to it."""
+        function = file.tree.function(node)
+        beside = [one for at, within, one in first if at is file and within is function]
+        if beside:
+            return any(file.tree.order[one] < file.tree.order[node] for one in beside)
+        if function is None:  # a module whose imports set the policy
+            return any(at is not file and within is None for at, within, _ in first)
+        if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH:
+            return False
+        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if not sites:  # run later than what stands at the top of its own file
+            return any(at is file and within is None for at, within, _ in first)
+        return all(self._comes_after(first, site, call, depth + 1) for site, call in sites[:_SITES])
+
+    # Outputs.
+
+    def half_outputs(self) -> Iterator[HalfOutput]:
+        """The layers of trained models whose float16 probabilities a cross-entropy of Keras gets, each once."""
+        seen: set[Node] = set()
+        if self.policy is None:
+            return
+        for file, _, made in self.compilations.trained():
+            compiles = list(self.compilations.of(file, made))
+            for layer in self.outputs.layers(made) if compiles else ():
+                activation = self._activation(layer)
+                if activation is None or layer.node in seen or layer.call is None:
+                    continue
+                if not all(self._has_crossentropy(one, call, activation, made.context) for one, call in compiles):
+                    continue
+                if self.is_in_force(layer.file, layer.call):
+                    seen.add(layer.node)
+                    yield HalfOutput(layer.file, layer.call, activation, *self.policy, *compiles[-1])
+
+    def _activation(self, layer: Origin) -> str | None:
+        """Which probabilities a layer of Keras's own gives in the dtype of the policy."""
+        folder, _, name = (layer.made_by or "").rpartition(".")
+        call = layer.call
+        if folder != "keras.layers" or call is None:
+            return None
+        if any(arg.star or (arg.keyword is not None and arg.keyword.value == "dtype") for arg in call.args):
+            return None
+        if name == "Softmax":
+            return "softmax"
+        if name == "TimeDistributed":
+            inner = argument(call, 0, "layer")
+            origins = self.inference.of(layer.file, inner, layer.context) if inner is not None else ()
+            return self._activation(origins[0]) if len(origins) == 1 else None
+        if name != "Activation" and name not in _ACTIVATED:
+            return None
+        position = {"Activation": 0, "Dense": 1}.get(name, -1)
+        given = argument(call, position, "activation")
+        names = self._names(layer.file, given, layer.context) if given is not None else set()
+        if names and names <= _SOFTMAX:
+            return "softmax"
+        return "sigmoid" if names and names <= _SIGMOID else None
+
+    def _has_crossentropy(self, file: File, call: cst.Call, activation: str, context: Context | None) -> bool:
+        """Whether a call of `compile` names the cross-entropy that goes with an activation."""
+        loss = argument(call, 1, "loss")
+        names = self._names(file, loss, context) if loss is not None else set()
+        return bool(names) and names <= (_BINARY if activation == "sigmoid" else _CATEGORICAL)
+
+    def _names(self, file: File, expr: Expression, context: Context | None) -> set[str]:
+        """The names, or the constructors' names, that an expression may stand for; "" for anything else."""
+        found = set()
+        for origin in self.inference.of(file, expr, context):
+            if isinstance(origin.node, cst.BaseString) and not origin.parts:
+                found.add(str(self.constants.of(origin.file, origin.node, origin.context)))
+            elif origin.call is not None and any(_may_take_logits(arg) for arg in origin.call.args):
+                found.add("")
+            else:
+                found.add(origin.name or origin.made_by or "")
+        return found
+
+
+def _may_take_logits(arg: cst.Arg) -> bool:
+    """Whether an argument of a loss may make it take logits."""
+    return bool(arg.star) or arg.keyword is None or arg.keyword.value == "from_logits"

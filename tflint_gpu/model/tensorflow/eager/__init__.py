@@ -1,0 +1,1 @@
+"""Eager training and inference loops."""

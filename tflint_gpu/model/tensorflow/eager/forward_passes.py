@@ -1,0 +1,288 @@
+"""Models that loops over batches run eagerly, turn by turn, without gradients."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.tapes import is_read
+from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
+from tflint_gpu.model.tensorflow.eager.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.loops.batches import FEW, Batches, LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import breaks_of
+from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, TAPES, Training
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.rows import Rows
+
+_METRIC_METHODS = frozenset(["update_state", "result"])
+
+
+@dataclass(frozen=True, slots=True)
+class EagerForward:
+    """A model call that a loop over batches runs eagerly, without gradients.
+
+    Arguments:
+        use: what the loop does with the outputs: "metrics", "outputs" (they are collected) or "other".
+        evidence: the place that shows that it is a model, where only its use does.
+    """
+
+    file: File
+    call: cst.Call
+    loop_file: File
+    loop: LoopNode
+    use: str = "other"
+    evidence: Node | None = None
+    path: tuple[Step, ...] = ()
+
+
+class ForwardPasses:
+    """The forward passes of the loops that are seen from one file."""
+
+    def __init__(
+        self,
+        inference: Inference,
+        constants: Constants,
+        kinds: Kinds,
+        tracing: Tracing,
+        training: Training,
+        runtime: Runtime,
+        loops: EagerLoops,
+        steps: TrainingSteps,
+        data: LoopData,
+        rows: Rows,
+    ) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.tracing = tracing
+        self.training = training
+        self.runtime = runtime
+        self.loops = loops
+        self.steps = steps
+        self.data = data
+        self.rows = rows
+
+    @cached_property
+    def eager(self) -> list[EagerForward]:
+        """The model calls that loops over batches run without tf.function and without gradients."""
+        found: dict[Node, EagerForward] = {}
+        innermost: dict[cst.Call, LoopNode] = {}
+        for file, loop in self.loops.seen:
+            batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
+            if batches is None or (isinstance(loop, cst.BaseComp) and not batches.is_certain):
+                continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
+            if self.loops.is_no_place(file, loop) or self._leaves_early(file, loop):
+                continue
+            if self._is_part_of_model(file, loop, batches) or self.trains_eagerly(file, loop):
+                continue
+            for run in self.loops.run_by(file, loop, batches):
+                if self._is_forward(run, file, loop, batches) and self.loops.is_eager(run):
+                    innermost[run.call] = loop
+                    kept = EagerForward(run.file, run.call, file, loop, self._use(run), self.shown_by(run), run.path)
+                    found.setdefault(loop, kept)
+                    break
+        return [forward for forward in found.values() if innermost[forward.call] is forward.loop]
+
+    def may_run_model(self, file: File, loop: LoopNode) -> bool:
+        """Whether something in a loop is called with arguments that may be a model, or a function that calls one."""
+        return any(
+            call.args
+            and (
+                argument(call, -1, "training") is not None
+                or method_name(call) in STRATEGY_RUNS
+                or self.inference.may_be_called(file, call.func)
+            )
+            and not (isinstance(call.func, cst.Name) and hasattr(builtins, call.func.value))
+            for call in file.calls_below.get(loop, ())
+        )
+
+    def _is_part_of_model(self, file: File, loop: LoopNode, batches: Batches) -> bool:
+        """Whether a loop in a method of a layer or model goes through its parts, and runs where its `call` does."""
+        function = file.tree.function(loop)
+        owner = file.tree.class_of(function) if function is not None else None
+        if owner is None or not isinstance(function, cst.FunctionDef):
+            return False
+        if function.name.value in ("call", "__call__"):
+            return True
+        return not batches.is_certain and bool(self.kinds.of_class(Class(file, owner)))
+
+    def trains_eagerly(self, file: File, loop: LoopNode) -> bool:
+        """Whether the loop itself runs a training step eagerly: that is the other finding."""
+        if not self.training.takes_gradients(file, loop):
+            return False
+        return any(step.loop is loop or file.tree.within(step.loop, loop) for step in self.steps.eager)
+
+    def _is_forward(self, run: Run, file: File, loop: LoopNode, batches: Batches) -> bool:
+        call = run.call
+        if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call):
+            return False
+        here = Batches(run.held, True, batches.sources)
+        if not any(self.data.holds(run.file, here, arg.value) for arg in call.args):
+            return False
+        if not self.is_model_call(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
+            return False
+        if not batches.is_certain and not (run.path or self.data.is_direct(file, loop, call.args[0].value)):
+            return False
+        return not self._is_occasional(run, file, loop)
+
+    def is_model_call(self, run: Run) -> bool:
+        """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""
+        if self.runtime.is_graph_code(run.file, run.call) or not self._is_callable_model(run):
+            return False
+        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
+        if any(self._is_under_tape(file, place) for file, place in places) or self._refreshes(run):
+            return False
+        return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
+
+    def _is_callable_model(self, run: Run) -> bool:
+        func = run.call.func
+        name = run.file.name(func)
+        if isinstance(func, cst.Call) or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
+            return False  # `Layer(...)(x)` builds a model
+        if self.kinds.is_model(run.file, func, run.context):
+            return True
+        return self.inference.surely(run.file, func, self._is_network, run.context)
+
+    def _is_network(self, origin: Origin) -> bool:
+        """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""
+        kind, cls = self.kinds.of(origin), self.inference.instance_class(origin)
+        if kind == "module" or (kind is None and cls is not None and self._is_plain(cls)):
+            return cls is not None and self.kinds.holds_variables(cls)
+        return kind == "model" or (kind == "layer" and cls is not None)
+
+    def _is_plain(self, cls: Class) -> bool:
+        """Whether a class is wholly the project's own, and its instances can be called."""
+        definitions = self.inference.definitions
+        return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
+
+    def _is_under_tape(self, file: File, place: Node) -> bool:
+        for parent in file.tree.ancestors(place):
+            if isinstance(parent, cst.With) and any(
+                isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
+                for item in parent.items
+            ):
+                return True
+            if isinstance(parent, cst.FunctionDef):
+                return False
+        return False
+
+    def _is_occasional(self, run: Run, file: File, loop: LoopNode) -> bool:
+        """Whether the model runs only in some turns: `if step % 100 == 0`."""
+        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
+        for where, node in places:
+            for parent in where.tree.ancestors(node):
+                if parent is loop or isinstance(parent, cst.FunctionDef):
+                    break
+                if isinstance(parent, cst.If) and _counts(parent.test):
+                    return True
+        return False
+
+    def _refreshes(self, run: Run) -> bool:
+        """`model(x, training=True)` whose result nobody reads: it refreshes the averages of batch normalisation."""
+        training = argument(run.call, -1, "training")
+        discarded = isinstance(run.file.tree.parents.get(run.call), cst.Expr)
+        return discarded and training is not None and self.constants.of(run.file, training) is True
+
+    def _method_of(self, run: Run) -> Function | None:
+        """The `call` that runs."""
+        for origin in self.inference.of(run.file, run.call.func, run.context):
+            cls = self.inference.instance_class(origin)
+            if cls is not None:
+                return self.loops.forward_of(cls)
+        return None
+
+    def _forward_is_traced(self, run: Run) -> bool:
+        """Whether the model's own `call` is under tf.function, or only hands on to what is."""
+        for assignment in run.file.tree.attribute_assignments:
+            if assignment.target.attr.value in ("call", "__call__"):
+                return True
+        if any(self._holds_loaded(origin) for origin in self.inference.of(run.file, run.call.func, run.context)):
+            return True
+        method = self._method_of(run)
+        if method is None:
+            return False
+        if self.tracing.is_wrapped(method.file, method.node) or may_be_replaced(method.file, method.node):
+            return True
+        callees = [c.function for call in method.calls for c in self.inference.callees(method.file, call)]
+        return any(one.node in self.tracing.wrapped(one.file) for one in callees)
+
+    def _holds_loaded(self, origin: Origin) -> bool:
+        """`Sequential([hub.KerasLayer(...)])`: what is loaded is traced already."""
+        call = origin.call
+        file = origin.file
+        return call is not None and any(file.tree.within(one, call) for one in file.calls("tensorflow_hub.*"))
+
+    def _takes_gradients_itself(self, run: Run) -> bool:
+        method = self._method_of(run)
+        return method is not None and self.training.takes_gradients(method.file, method.node)
+
+    def _leaves_early(self, file: File, loop: LoopNode) -> bool:
+        """Whether the loop only looks at some elements: it breaks after few turns, or at once."""
+        for node in breaks_of(loop):
+            handler = next(
+                (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
+            )
+            if isinstance(handler, cst.ExceptHandler) and "StopIteration" in (
+                dotted_name(handler.type) or "StopIteration"
+            ):
+                continue
+            if isinstance(handler, cst.If) and file.tree.within(handler, loop) and self._ends_late(file, handler.test):
+                continue
+            return True
+        return False
+
+    def _ends_late(self, file: File, test: Expression) -> bool:
+        """`if step >= steps: break`, where `steps` is not known to be small; `if batch is None: break`."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return isinstance(test, cst.UnaryOperation)
+        comparison = test.comparisons[0]
+        if isinstance(comparison.operator, cst.Is):
+            return True
+        if not isinstance(comparison.operator, cst.GreaterThan | cst.GreaterThanEqual | cst.Equal):
+            return False
+        bounds = [v for v in self.constants.possible(file, comparison.comparator) if isinstance(v, int)]
+        return not bounds or min(bounds) > FEW
+
+    def _use(self, run: Run) -> str:
+        """What becomes of the outputs: they go into metrics, are collected, or something else."""
+        file = run.file
+        region: Node | None = file.tree.function(run.call)
+        for parent in file.tree.ancestors(run.call):
+            if isinstance(parent, cst.For | cst.While):
+                region = parent
+                break
+        calls = file.calls_below.get(region, ()) if region is not None else file.calls_in.get(None, ())
+        if not self.kinds.is_model(file, run.call.func, run.context):
+            return "other"
+        if any(isinstance(parent, cst.ListComp) for parent in file.tree.ancestors(run.call)):
+            return "outputs"
+        if any(
+            method_name(c) in _METRIC_METHODS or self.kinds.is_surely(file, c.func, "metric", "loss") for c in calls
+        ):
+            return "metrics"
+        return "outputs" if any(method_name(c) in ("append", "extend") for c in calls) else "other"
+
+    def shown_by(self, run: Run) -> Node | None:
+        """The place that shows that what is called is a model, where only its use does."""
+        if self.kinds.is_surely(run.file, run.call.func, "model", "module", context=run.context):
+            return None
+        found = self.kinds.evidence(run.file, run.call.func, "model")
+        return found.node if found is not None and found.node is not run.call else None
+
+
+def _counts(test: Expression) -> bool:
+    """`step % 100 == 0`."""
+    return any(isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) for node in walk(test))

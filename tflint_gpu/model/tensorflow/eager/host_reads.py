@@ -1,0 +1,249 @@
+"""Values that a training loop reads on the host in every step: `loss.numpy()`, `float(loss)`, `print(loss)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import FEW, TurnFlow
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.training import TAPES, Training
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_READS = frozenset(["numpy", "item"])
+_NUMBERS = ("float", "int")
+_CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
+
+
+@dataclass(frozen=True, slots=True)
+class StepReads:
+    """A loop of training steps, and what it reads on the host in every turn, in the order of the code."""
+
+    loop: cst.For | cst.While
+    reads: tuple[Expression, ...]
+
+
+class HostReads:
+    """The training loops of a file that read results of their steps.
+
+    Arguments:
+        file: the one that is checked; the steps themselves may be in others.
+    """
+
+    def __init__(
+        self, file: File, inference: Inference, kinds: Kinds, training: Training, tracing: Tracing, data: LoopData
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.training = training
+        self.tracing = tracing
+        self.data = data
+
+    @cached_property
+    def in_steps(self) -> list[StepReads]:
+        """The loops whose every turn is one step and reads something that the host does not need for the next."""
+        found = []
+        for loop in self.file.tree.loops:
+            assert isinstance(loop, cst.For | cst.While)
+            steps = self.steps_of(loop)
+            if steps and not self.data.is_at_most(self.file, loop, FEW):
+                reads = tuple(self._reads(loop, steps))
+                if reads:
+                    found.append(StepReads(loop, reads))
+        return found
+
+    def results_of(self, loop: cst.For | cst.While) -> TurnFlow | None:
+        """What the step that every turn of a loop runs gives, as long as it is on the device; None without a step."""
+        steps = self.steps_of(loop)
+        if not steps:
+            return None
+        ends = frozenset(node for node in self._expressions(loop) if _is_read(self.file, node))
+        return TurnFlow(self.file, loop, steps - ends, ends)
+
+    def steps_of(self, loop: LoopNode) -> frozenset[Node]:
+        """The calls that make the step which every turn of a loop runs; none where a turn runs several, or none."""
+        file, training = self.file, self.training
+        function = file.tree.function(loop)
+        if not training.takes_gradients(file, loop) or (function and self.tracing.is_traced(file, function)):
+            return frozenset()
+        inner = [one for one in file.tree.all_loops if one is not loop]
+        if any(file.tree.within(one, loop) and training.takes_gradients(file, one) for one in inner):
+            return frozenset()
+        steps: set[Node] = set()
+        for call in file.calls_below.get(loop, ()):
+            if file.tree.function(call) is not function:
+                continue
+            if file.name(call.func) in TAPES:
+                steps |= self._recorded(call)
+            elif training.runs_steps(file, call):
+                return frozenset()
+            elif any(training.takes_gradients(c.file, c.node) for c in self._run_by(call)):
+                steps.add(call)
+        return frozenset(steps)
+
+    def _recorded(self, tape: cst.Call) -> set[Node]:
+        """The calls in a tape's block."""
+        file = self.file
+        block = next((parent for parent in file.tree.ancestors(tape) if isinstance(parent, cst.With)), None)
+        if block is None:
+            return set()
+        return {call for call in file.calls_below.get(block, ()) if file.tree.within(call, block.body)}
+
+    def _run_by(self, call: cst.Call) -> Iterator[Function]:
+        return (callee.function for callee in self.training.functions_called(self.file, call))
+
+    def _reads(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
+        """What a turn always reads, unless some of it decides what happens next."""
+        file = self.file
+        candidates = [node for node in self._expressions(loop) if _is_read(file, node)]
+        steps -= frozenset(candidates)  # a tape's block may print, too
+        results = TurnFlow(file, loop, steps, frozenset(candidates))
+        reads = [(node, value) for node in candidates for value in _read_by(node) if self.is_result(value, results)]
+        needed = frozenset(node for node, value in reads if not _is_counter(value))
+        if self._decides(loop, steps, needed) or any(
+            isinstance(node, cst.Comparison) and not _asks_for_none(node) and self._compares(node, results)
+            for node in self._tested(loop)
+        ):
+            return
+        for node, value in reads:
+            if not is_conditional(file, node, loop):
+                yield value if isinstance(node, cst.FormattedStringExpression) else _shown(node, value)
+
+    def _expressions(self, loop: cst.For | cst.While) -> Iterator[Node]:
+        """The calls, `%` operations and parts of f-strings in a loop's body, inner functions apart."""
+        tree = self.file.tree
+        function = tree.function(loop)
+        reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
+        inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
+        yield from sorted(inside, key=tree.order.__getitem__)
+
+    def is_result(self, expr: Expression, results: TurnFlow) -> bool:
+        """Whether an expression is what a step computed: not its shape, nor what was read from it."""
+        if expr in results.sources:
+            return True
+        if isinstance(expr, cst.Name):
+            return expr.value in results.names and self.file.name(expr) is None
+        if isinstance(expr, cst.Subscript):
+            return self.is_result(expr.value, results)
+        if isinstance(expr, cst.BinaryOperation):
+            return self.is_result(expr.left, results) or self.is_result(expr.right, results)
+        if isinstance(expr, cst.Attribute):
+            return _is_counter(expr)
+        if not isinstance(expr, cst.Call) or expr in results.ends:
+            return False
+        if (self.file.name(expr.func) or "").startswith(("tf.", "keras.ops.")):
+            return any(self.is_result(arg.value, results) for arg in expr.args)
+        return method_name(expr) == "result" and not expr.args and self._is_metric(expr.func)
+
+    def _is_metric(self, result: Expression) -> bool:
+        assert isinstance(result, cst.Attribute)
+        if self.kinds.is_surely(self.file, result.value, "metric"):
+            return True
+        metric = dotted_name(result.value)
+        updates = self.file.method_calls("update_state", "reset_state", "reset_states")
+        return metric is not None and any(
+            dotted_name(call.func.value) == metric for call in updates if isinstance(call.func, cst.Attribute)
+        )
+
+    def _decides(self, loop: cst.For | cst.While, steps: frozenset[Node], reads: frozenset[Node]) -> bool:
+        """Whether what is read goes into a test, or into the next step: then the host has to wait for it."""
+        file = self.file
+        flow = TurnFlow(file, loop, reads)
+        given = [arg.value for step in steps if isinstance(step, cst.Call) for arg in step.args]
+        return any(flow.holds(expr) for expr in (*self._tests(loop), *given))
+
+    def _tests(self, loop: cst.For | cst.While) -> list[Expression]:
+        tree = self.file.tree
+        tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.IfExp)]
+        tests += [one.test for one in tree.nodes(cst.While)] + [one.test for one in tree.nodes(cst.Assert)]
+        return [test for test in tests if tree.within(test, loop)]
+
+    def _tested(self, loop: cst.For | cst.While) -> Iterator[Node]:
+        for test in self._tests(loop):
+            yield from walk(test)
+
+    def _compares(self, comparison: cst.Comparison, results: TurnFlow) -> bool:
+        """Whether a test compares a result itself: `if loss > limit: break` reads it, too, and needs it."""
+        return any(
+            self.is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)
+        ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
+
+
+def _is_read(file: File, node: Node) -> bool:
+    """`x.numpy()`, `float(x)`, `print(x)`, `f"{x}"`, `"{}".format(x)`, `"%f" % x`."""
+    if isinstance(node, cst.FormattedStringExpression):
+        return True
+    if isinstance(node, cst.BinaryOperation):
+        return isinstance(node.operator, cst.Modulo) and isinstance(node.left, cst.SimpleString)
+    assert isinstance(node, cst.Call)
+    if isinstance(node.func, cst.Attribute):
+        method, receiver = node.func.attr.value, node.func.value
+        return (method in _READS and not node.args) or (method == "format" and isinstance(receiver, cst.SimpleString))
+    return any(file.names.is_builtin(node.func, name) for name in (*_NUMBERS, "print"))
+
+
+def _read_by(node: Node) -> list[Expression]:
+    """The values that something which reads needs."""
+    if isinstance(node, cst.FormattedStringExpression):
+        return [node.expression]
+    if isinstance(node, cst.BinaryOperation):
+        right = node.right
+        return [element.value for element in right.elements] if isinstance(right, cst.Tuple) else [right]
+    assert isinstance(node, cst.Call)
+    if isinstance(node.func, cst.Attribute) and not node.args:
+        return [node.func.value]
+    return [arg.value for arg in node.args]
+
+
+def _shown(node: Node, value: Expression) -> Expression:
+    """What a finding points at: `loss.numpy()` and `float(loss)` as a whole, of `print(step, loss)` the value."""
+    is_whole = isinstance(node, cst.Call) and (not node.args or (len(node.args) == 1 and _is_number(node)))
+    return node if is_whole and isinstance(node, cst.BaseExpression) else value
+
+
+def _asks_for_none(comparison: cst.Comparison) -> bool:
+    return isinstance(comparison.comparisons[0].operator, cst.Is | cst.IsNot)
+
+
+def _is_number(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Name) and call.func.value in _NUMBERS
+
+
+def _is_counter(expr: Expression) -> bool:
+    """`optimizer.iterations`: a number that the host could count by itself."""
+    return isinstance(expr, cst.Attribute) and expr.attr.value == "iterations"
+
+
+def is_conditional(file: File, node: Node, loop: Node) -> bool:
+    """Whether a place in a loop is reached in some turns only: under a test, or behind a `continue`."""
+    child = node
+    for parent in file.tree.ancestors(node):
+        if parent is loop:
+            return False
+        if isinstance(parent, _CONDITIONAL) and child is not getattr(parent, "test", None):
+            return True
+        if isinstance(parent, cst.IndentedBlock) and _continues_before(parent, child):
+            return True
+        child = parent
+    return False
+
+
+def _continues_before(block: cst.IndentedBlock, child: Node) -> bool:
+    for statement in block.body:
+        if statement is child:
+            return False
+        if isinstance(statement, cst.If) and isinstance(statement.body, cst.IndentedBlock):
+            last = statement.body.body[-1]
+            if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Continue):
+                return True
+    return False

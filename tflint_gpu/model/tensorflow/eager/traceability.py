@@ -1,0 +1,201 @@
+"""Whether a function that runs eagerly may run under `tf.function` as it is, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Expression, Node
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
+from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
+from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
+from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects, Obstacle
+from tflint_gpu.model.tensorflow.effects.host_values import HostValues
+from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
+from tflint_gpu.model.tensorflow.tracing.execution import Execution
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
+_CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
+_EFFECTS: dict[EffectKind, str] = {
+    "print": "`print` in it would run only while it is traced",
+    "open": "`open` in it would run only while it is traced",
+    "container": "it changes `{target}`, which would happen only while it is traced",
+    "name": "it writes `{target}`, which would happen only while it is traced",
+    "argument": "it changes `{target}`, an argument, which raises while it is traced",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What the model would say of a file if one of its functions were under `tf.function`."""
+
+    execution: Execution
+    traced_code: TracedCode
+    side_effects: SideEffects
+    created_state: CreatedState
+    host_values: HostValues
+    graph_lists: GraphLists
+    frozen_values: FrozenValues
+
+
+class Traceability:
+    """Questions about the functions of one file.
+
+    Arguments:
+        if_traced: the model with one more function under `tf.function`.
+        converts: whether Keras has AutoGraph convert what its layers do.
+    """
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        kinds: Kinds,
+        data: LoopData,
+        numbers: LoopNumbers,
+        effects: HostEffects,
+        if_traced: Callable[[Function], Assumed],
+        *,
+        converts: bool,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.data = data
+        self.numbers = numbers
+        self.effects = effects
+        self.if_traced = if_traced
+        self.converts = converts
+
+    def obstacle(self, function: Function) -> Obstacle | None:
+        """What keeps a function from being put under `tf.function` as it is; None where nothing does.
+
+        First what can be named; then what is only not known.
+        """
+        if not self._may_be_decorated(function):
+            return Obstacle(function.file, function.node)
+        assumed = self.if_traced(function)
+        found = [
+            *self._told(assumed, function),
+            *self.effects.of(function, assumed.execution),
+            *self._arguments(assumed, function),
+        ]
+        named = [one for one in found if one.text]
+        return next(iter([*named, *found]), None)
+
+    def _may_be_decorated(self, function: Function) -> bool:
+        """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""
+        node, file = function.node, function.file
+        if file is not self.file or not isinstance(node, cst.FunctionDef) or node.decorators or node.asynchronous:
+            return False
+        if node.name.value == "call" or node.name.value.startswith("__"):
+            return False
+        if function.owner is not None:
+            return not function.owner.node.decorators and file.tree.function(function.owner.node) is None
+        if any(isinstance(parent, cst.For | cst.While) for parent in file.tree.ancestors(node)):
+            return False
+        around = file.tree.function(node)
+        if around is None:
+            return True
+        sites = self.inference.call_sites(self.inference.definitions.function(file, around))
+        return not any(_loops_around(where, call) for where, call in sites)
+
+    def _told(self, assumed: Assumed, function: Function) -> Iterator[Obstacle]:
+        """What would be wrong in it for sure."""
+        entries = frozenset([function.node])
+
+        def is_own(traced: Traced) -> bool:
+            return entry(traced)[1] in entries
+
+        for effect in (one for group in assumed.side_effects.all for one in group):
+            if is_own(effect.traced) and effect.kind != "shape":
+                text = _EFFECTS[effect.kind].format(target=effect.target)
+                yield Obstacle(effect.traced.file, effect.node, text)
+        for created in (one for group in assumed.created_state.in_every_call for one in group):
+            if is_own(created.traced):
+                file = created.traced.file
+                yield Obstacle(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
+        for asked in assumed.host_values.asked(converts=self.converts):
+            if is_own(asked.traced):
+                yield Obstacle(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
+        for leak in assumed.graph_lists.leaks():
+            if is_own(leak.traced):
+                text = "a list in it gets tensors in a loop of the graph"
+                yield Obstacle(leak.traced.file, leak.append.func, text)
+        for traced in assumed.traced_code.reached_from(entries):
+            for call in traced.function.calls:
+                if assumed.frozen_values.name_of(traced, call) is not None:
+                    text = f"`{traced.file.code(call.func)}` in it would be drawn once"
+                    yield Obstacle(traced.file, call.func, text)
+
+    def _arguments(self, assumed: Assumed, function: Function) -> Iterator[Obstacle]:
+        """The arguments that are no tensors and may be others from call to call."""
+        seeds = {
+            parameter
+            for trace in assumed.execution.traces
+            if trace.function.node is function.node and not trace.path
+            for parameter in trace.tensors.seeds
+        }
+        sites = self.inference.call_sites(function)
+        if not sites or len(sites) > _SITES_LIMIT:
+            yield Obstacle(function.file, function.node)
+        for file, call in sites[:_SITES_LIMIT]:
+            if any(arg.star for arg in call.args):
+                yield Obstacle(file, call)
+            for parameter, value in self.inference.definitions.passed(file, call, function):
+                number = self.numbers.of(file, value)
+                if number is not None and number.changed_by:
+                    text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
+                    yield Obstacle(file, value, text)
+                elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)):
+                    yield Obstacle(file, value)
+
+    def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
+        """Whether an argument is the same in all calls, or a tensor."""
+        if isinstance(value, _CONSTANTS) or (isinstance(value, cst.Name) and value.value in ("True", "False", "None")):
+            return True
+        origins = self.inference.of(file, value)
+        kinds = [self.kinds.of(origin) for origin in origins]
+        if origins and all(kind in ("tensor", "array") for kind in kinds):
+            return True
+        if not isinstance(value, cst.Name | cst.Attribute) or len({origin.node for origin in origins}) != 1:
+            return False
+        if any(kind is not None and kind not in _KEPT for kind in kinds):
+            return False
+        root: Node = value
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        loops = _loops_around(file, call)
+        bindings = file.flow.lookup(root.value, root) if isinstance(root, cst.Name) else []
+        return bool(bindings) and not any(file.tree.within(b.node, loop) for b in bindings for loop in loops)
+
+    def _is_data(self, file: File, call: cst.Call, value: Expression) -> bool:
+        """Whether an argument is what a loop gets from a dataset."""
+        found = (self.data.batches(file, loop) for loop in _loops_around(file, call))
+        return any(
+            batches is not None and batches.is_certain and not batches.sources and self.data.holds(file, batches, value)
+            for batches in found
+        )
+
+
+_SITES_LIMIT = 20
+
+
+def _loops_around(file: File, node: Node) -> list[cst.For | cst.While]:
+    """The loops around a node in its own function."""
+    found: list[cst.For | cst.While] = []
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.For | cst.While):
+            found.append(parent)
+        elif isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            break
+    return found

@@ -1,0 +1,149 @@
+"""Training steps that loops run eagerly, turn by turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.refactoring.outlines import outline, step_region
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read
+from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
+from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES
+
+_GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class EagerStep:
+    """A gradient tape that a loop runs eagerly.
+
+    Arguments:
+        file: of the tape. loop: in `loop_file`. path: the calls between them.
+        host_reads: what in the step keeps it from being traced as it is.
+        functions: that the loop runs on the way to it, outermost first.
+    """
+
+    file: File
+    tape: cst.Call
+    loop_file: File
+    loop: LoopNode
+    path: tuple[Step, ...] = ()
+    host_reads: tuple[Node, ...] = ()
+    functions: tuple[Function, ...] = ()
+
+
+class TrainingSteps:
+    """The training steps of the loops that are seen from one file."""
+
+    def __init__(self, inference: Inference, tracing: Tracing, loops: EagerLoops, data: LoopData) -> None:
+        self.inference = inference
+        self.tracing = tracing
+        self.loops = loops
+        self.data = data
+
+    @cached_property
+    def eager(self) -> list[EagerStep]:
+        """The training steps that loops run without tf.function, innermost loop each."""
+        innermost: dict[cst.Call, EagerStep] = {}
+        for file, loop in self.loops.seen:
+            if self.loops.is_no_place(file, loop) or self.loops.may_be_hook(file, file.tree.function(loop)):
+                continue
+            for run in self.loops.run_by(file, loop):
+                if run.file.name(run.call.func) not in TAPES or not self._is_step(run, file, loop):
+                    continue
+                if self.loops.is_eager(run):
+                    reads = tuple(self._host_reads(run, file, loop))
+                    innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads, run.functions)
+        by_loop: dict[LoopNode, EagerStep] = {}
+        for step in innermost.values():  # a step may hold several tapes: one finding for all of them
+            by_loop.setdefault(step.loop, step)
+        return list(by_loop.values())
+
+    def _is_step(self, run: Run, file: File, loop: LoopNode) -> bool:
+        """Whether the tape's gradients are taken, and weights are updated beside it."""
+        function = run.file.tree.function(run.call)
+        around = [(run.file, call) for call in run.file.calls_in.get(function, ())] if run.functions else []
+        for one in run.functions:
+            around += [(one.file, call) for call in one.calls]
+        around += [(file, call) for call in file.calls_below.get(loop, ())]
+        if not any(self._updates(one, call) for one, call in around):
+            return False
+        return is_read(run.file, run.call, for_weights=True) and not self._only_traced(run)
+
+    def _only_traced(self, run: Run) -> bool:
+        """Whether all that the tape records is done by functions under `tf.function`: little runs eagerly."""
+        block = next((one for one in run.file.tree.ancestors(run.call) if isinstance(one, cst.With)), None)
+        if block is None:
+            return False
+        within = run.file.tree.within
+        inside = [call for call in run.file.calls_below.get(block, ()) if within(call, block.body)]
+        recorded = [call for call in inside if method_name(call) not in (*TAKES, "apply_gradients", "watch")]
+        traced = [call for call in recorded if self._calls_traced(run, call)]
+        return bool(traced) and all(any(within(call, one) for one in traced) for call in recorded)
+
+    def _calls_traced(self, run: Run, call: cst.Call) -> bool:
+        callees = self.inference.callees(run.file, call, run.context)
+        return bool(callees) and all(c.function.node in self.tracing.wrapped(c.function.file) for c in callees)
+
+    def _updates(self, file: File, call: cst.Call) -> bool:
+        """Whether a call updates weights: an optimizer's, or an assignment of what is made of gradients."""
+        method = method_name(call)
+        if method is None or not method.startswith("assign"):
+            return method in UPDATES
+        if not call.args:
+            return False
+        function = file.tree.function(call)
+        taken = [c for c in file.calls_in.get(function, ()) if method_name(c) in TAKES]
+        if taken and not self._is_among_sources(file, call, taken):
+            return False
+        if taken and isinstance(function, cst.FunctionDef):
+            names = self.data.spread(file, function, set(), set(taken))
+            if self.data.holds(file, Batches(names, True, frozenset(taken)), call.args[0].value):
+                return True
+        return any(
+            node in taken or (isinstance(node, cst.Name) and _GRADIENT.match(node.value))
+            for node in walk(call.args[0].value)
+        )
+
+    def _is_among_sources(self, file: File, call: cst.Call, taken: list[cst.Call]) -> bool:
+        """Whether what is assigned to is something of which gradients are taken, not a sum or mean of them."""
+        assert isinstance(call.func, cst.Attribute)
+        known: set[Origin] = set()
+        for one in taken:
+            sources = argument(one, 1, "sources")
+            found = self.inference.of(file, sources) if sources is not None else ()
+            known.update(found)
+            for origin in found:
+                known.update(self.inference.elements(origin), self.inference.item(origin, None))
+        return any(origin in known for origin in self.inference.of(file, call.func.value))
+
+    def _host_reads(self, run: Run, file: File, loop: LoopNode) -> Iterator[Node]:
+        """What needs a value on the host and would be traced with the step: `.numpy()`, not what is read behind it."""
+        is_here = run.file is file and file.tree.within(run.call, loop)
+        if not is_here:
+            function = run.file.tree.function(run.call)
+            yield from (call for call in run.file.calls_in.get(function, ()) if _reads_a_value(call))
+            return
+        region = step_region(file, loop, run.call, UPDATES) or (loop,)
+        reads = [call for call in file.calls_below.get(loop, ()) if _reads_a_value(call)]
+        reads = [call for call in reads if any(file.tree.within(call, one) for one in region)]
+        made = outline(file, loop, run.call, UPDATES) if reads else None
+        printed = made.printed if made is not None else ()
+        yield from (call for call in reads if file.source.row(file.span(call)[0]) not in printed)
+
+
+def _reads_a_value(call: cst.Call) -> bool:
+    return method_name(call) in ("numpy", "item") and not call.args

@@ -1,0 +1,1 @@
+"""Side effects and dependence on the host while TensorFlow traces."""

@@ -1,0 +1,246 @@
+"""What traced code creates that holds variables: TensorFlow lets it do so once, while it traces for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.targets import Target
+
+_VARIABLES = frozenset(["tf.Variable", "keras.Variable", "keras.backend.variable"])
+_GENERATORS = frozenset(
+    (
+        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state "
+        "tf.random.Generator.from_state keras.random.SeedGenerator"
+    ).split()
+)
+CREATING_METHODS = frozenset(name.rpartition(".")[2] for name in _GENERATORS) - {"SeedGenerator"} | {
+    "add_weight",
+    "add_variable",
+    "variable",
+}
+"""Methods and functions that create variables and have no capital letter."""
+# Layers that always have weights, or a state for their random numbers, from their first call on.
+_WITH_WEIGHTS = frozenset(
+    (
+        "Dense EinsumDense Embedding Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
+        "Conv2DTranspose Conv3DTranspose SeparableConv1D SeparableConv2D DepthwiseConv1D DepthwiseConv2D "
+        "BatchNormalization LayerNormalization GroupNormalization LSTM GRU SimpleRNN ConvLSTM1D ConvLSTM2D ConvLSTM3D "
+        "PReLU MultiHeadAttention AdditiveAttention RandomFlip RandomRotation RandomZoom RandomTranslation "
+        "RandomContrast RandomCrop LocallyConnected1D LocallyConnected2D"
+    ).split()
+)
+_CELLS = frozenset("LSTMCell GRUCell SimpleRNNCell".split())
+_WRAPPERS = frozenset("TimeDistributed Bidirectional RNN".split())
+# With Keras 3 they hold the state of their random numbers as soon as they are made.
+_WITH_SEED = frozenset(
+    "Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D AlphaDropout GaussianDropout GaussianNoise".split()
+)
+_FOLDERS = ("keras.layers.", "keras.layers.experimental.preprocessing.", "keras.layers.experimental.")
+_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
+_PREPARING = ("__init__", "build")
+_DEPTH_LIMIT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A call in traced code that creates variables.
+
+    Arguments:
+        what: "a variable", "a layer with weights", ...
+        since_keras_3: whether Keras 2 creates none there.
+        mode: of the object in which it does, as it is written; empty for any.
+    """
+
+    traced: Traced
+    call: cst.Call
+    what: str
+    since_keras_3: bool = False
+    mode: str = ""
+
+
+class CreatedState:
+    """Questions about the variables, layers and optimizers that traced code creates."""
+
+    def __init__(
+        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, code: TracedCode, target: Target
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.code = code
+        self.target = target
+        self._prepared: dict[Node, bool] = {}
+
+    @cached_property
+    def in_every_call(self) -> list[list[Created]]:
+        """What each traced function creates whenever it is called, in the order of the code."""
+        if any(True for _ in self.file.calls("tf.compat.v1.wrap_function")):  # that may create what it likes
+            return []
+        found = (list(self._in_function(traced)) for traced in self.code.functions)
+        return [created for created in found if created and not self._is_expected_to_fail(created[0].traced.function)]
+
+    def _is_expected_to_fail(self, function: Function) -> bool:
+        """Whether all calls of a function are there to show that it raises."""
+        sites = self.inference.call_sites(function)
+        return bool(sites) and all(
+            self.code.guards.in_try(file, call) or _in_raises(file, call) for file, call in sites
+        )
+
+    def _in_function(self, traced: Traced) -> Iterator[Created]:
+        file, function = traced.file, traced.function
+        for call in function.calls:
+            created = self._created(traced, call)
+            if created is None or self._is_graph_code(file, call):
+                continue
+            if self.code.runs_in_every_call(traced, call):
+                yield replace(created, mode=self.code.mode(file, call))
+
+    def _created(self, traced: Traced, call: cst.Call) -> Created | None:
+        file = traced.file
+        name = file.name(call.func) or ""
+        what = _made_at_once(name, self.target)
+        if what is not None:
+            return Created(traced, call, what)
+        if self._has_seed(file, name, call):
+            return Created(traced, call, "a variable for its random numbers", since_keras_3=True)
+        if self._adds_weight(file, call):
+            return Created(traced, call, "a weight")
+        if self._has_weights(file, call, traced.context, 0) and self._is_called(traced, call):
+            return Created(traced, call, "a layer with weights")
+        return None
+
+    def _has_seed(self, file: File, name: str, call: cst.Call) -> bool:
+        if _layer(name) not in _WITH_SEED or self.target.keras < 3:
+            return False
+        rate = argument(call, 0, "rate") or argument(call, 0, "stddev")
+        numbers = (
+            [number for one in self.inference.of(file, rate) for number in _number(one)] if rate is not None else ()
+        )
+        return bool(numbers) and 0 not in numbers  # with a rate of zero it has none
+
+    def _adds_weight(self, file: File, call: cst.Call) -> bool:
+        """`self.add_weight(...)` of Keras's own."""
+        if method_name(call) not in ("add_weight", "add_variable") or not isinstance(call.func, cst.Attribute):
+            return False
+        cls = self.inference.definitions.self_class(file, call.func.value)
+        if cls is None or not self.kinds.of_class(cls):
+            return False
+        return self.inference.definitions.method(cls, call.func.attr.value) is None
+
+    def _has_weights(self, file: File, call: cst.Call, context: Context | None, depth: int) -> bool:
+        """Whether what a call makes is a layer, or a model of layers, that certainly has weights."""
+        if depth > _DEPTH_LIMIT:
+            return False
+        name = file.name(call.func) or ""
+        kind = _layer(name)
+        if kind in _WITH_WEIGHTS or (depth and kind in _CELLS):
+            return True
+        if kind in _WRAPPERS:
+            inner = argument(call, 0, "cell" if kind == "RNN" else "layer")
+            return isinstance(inner, cst.Call) and self._has_weights(file, inner, context, depth + 1)
+        if name in _SEQUENTIAL:
+            layers = argument(call, 0, "layers")
+            return isinstance(layers, cst.List | cst.Tuple) and any(
+                isinstance(e.value, cst.Call) and self._has_weights(file, e.value, context, depth + 1)
+                for e in layers.elements
+            )
+        cls = self.inference.class_called(file, call, context)
+        return cls is not None and self._prepares_weights(cls, depth)
+
+    def _prepares_weights(self, cls: Class, depth: int) -> bool:
+        """Whether a layer or model of the project makes weights in `__init__` or `build`."""
+        if cls.node not in self._prepared:
+            self._prepared[cls.node] = False  # in work: a layer that makes itself adds nothing
+            methods = [self.inference.definitions.method(cls, name) for name in _PREPARING]
+            self._prepared[cls.node] = bool(self.kinds.of_class(cls) & {"layer", "model"}) and any(
+                method is not None and self._makes_weights(method, depth) for method in methods
+            )
+        return self._prepared[cls.node]
+
+    def _makes_weights(self, method: Function, depth: int) -> bool:
+        file = method.file
+        return any(
+            self._adds_weight(file, call)
+            or file.name(call.func) in _VARIABLES
+            or self._has_weights(file, call, None, depth + 1)
+            for call in method.calls
+            if not any(True for _ in self.code.guards.choices(file, call))
+        )
+
+    def _is_called(self, traced: Traced, made: cst.Call) -> bool:
+        """Whether the function calls the layer that it makes."""
+        return any(
+            call.func is made or self._may_be(traced.file, call.func, made)
+            for call in traced.function.calls
+            if call is not made
+        )
+
+    def _may_be(self, file: File, func: Expression, made: cst.Call) -> bool:
+        if file.name(func) is not None or not isinstance(func, cst.Name | cst.Attribute | cst.Subscript):
+            return False
+        return self.inference.surely(file, func, lambda origin: _is(origin, made))
+
+    def _is_graph_code(self, file: File, call: cst.Call) -> bool:
+        """Whether a graph of its own is built there: `with tf.Graph().as_default():`."""
+        return any(
+            isinstance(item.item, cst.Call) and method_name(item.item) == "as_default"
+            for parent in file.tree.ancestors(call)
+            if isinstance(parent, cst.With)
+            for item in parent.items
+        )
+
+
+def _in_raises(file: File, call: cst.Call) -> bool:
+    """`with pytest.raises(ValueError):`"""
+    return any(
+        isinstance(item.item, cst.Call) and "raises" in (dotted_name(item.item.func) or "").lower()
+        for parent in file.tree.ancestors(call)
+        if isinstance(parent, cst.With)
+        for item in parent.items
+    )
+
+
+def _number(origin: Origin) -> Iterator[float]:
+    """The number that a value is; of a parameter that nobody fills, its default."""
+    node = origin.node.default if isinstance(origin.node, cst.Param) else origin.node
+    if isinstance(node, cst.Float | cst.Integer) and not origin.parts:
+        yield node.evaluated_value
+
+
+def _is(origin: Origin, made: cst.Call) -> bool:
+    return origin.node is made and not origin.parts
+
+
+def _layer(name: str) -> str | None:
+    """The class of one of Keras's own layers."""
+    folder, _, last = name.rpartition(".")
+    return last if f"{folder}." in _FOLDERS else None
+
+
+def _made_at_once(name: str, target: Target) -> str | None:
+    """What a call of Keras's or TensorFlow's own creates, if it creates variables by being made."""
+    folder, _, last = name.rpartition(".")
+    if name in _VARIABLES:
+        return "a variable"
+    if name in _GENERATORS:
+        return "a variable for its random numbers"
+    if not last[:1].isupper():
+        return None
+    if folder in ("keras.optimizers", "keras.optimizers.experimental"):
+        return "an optimizer, which holds variables," if target.tensorflow >= (2, 11) else None
+    if folder == "keras.metrics" and last != "Metric":
+        return "a metric, which holds variables,"
+    return "a model with weights" if folder.startswith("keras.applications") else None

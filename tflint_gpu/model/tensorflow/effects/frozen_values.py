@@ -1,0 +1,114 @@
+"""Values that Python draws once where TensorFlow traces: random numbers, the time, unique names."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
+
+_NUMPY_DRAWS = """
+    beta binomial chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric laplace logistic
+    lognormal logseries multinomial multivariate_normal negative_binomial noncentral_chisquare noncentral_f normal
+    pareto permutation poisson power rand randint randn random random_integers random_sample ranf rayleigh sample
+    shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular uniform vonmises
+    wald weibull zipf integers permuted
+"""
+_PYTHON_DRAWS = """
+    betavariate choice choices expovariate gammavariate gauss getrandbits lognormvariate normalvariate paretovariate
+    randbytes randint random randrange sample shuffle triangular uniform vonmisesvariate weibullvariate
+"""
+_DRAWS = frozenset(
+    [*(f"numpy.random.{name}" for name in _NUMPY_DRAWS.split()), *(f"random.{name}" for name in _PYTHON_DRAWS.split())]
+)
+CLOCKS = frozenset(
+    (
+        "time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns "
+        "time.process_time time.process_time_ns datetime.datetime.now datetime.datetime.utcnow "
+        "datetime.datetime.today datetime.date.today"
+    ).split()
+)
+UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
+_GENERATORS = frozenset(
+    ["numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"]
+)
+GENERATORS = frozenset(name.rpartition(".")[2] for name in _GENERATORS)
+"""The last parts of the names of what makes random generators."""
+DRAWING = frozenset(name.rpartition(".")[2] for name in _DRAWS | CLOCKS | UNIQUE)
+"""The last parts of the names of all draws and clocks, and the methods of generators that draw."""
+_SEEDING = ("numpy.random.seed", "random.seed")
+_INSTEAD = {
+    "normal": "tf.random.normal",
+    "randn": "tf.random.normal",
+    "standard_normal": "tf.random.normal",
+    "gauss": "tf.random.normal",
+    "normalvariate": "tf.random.normal",
+    "shuffle": "tf.random.shuffle",
+    "permutation": "tf.random.shuffle",
+    "gamma": "tf.random.gamma",
+    "poisson": "tf.random.poisson",
+    "choice": "tf.random.uniform` with `tf.gather",
+    "binomial": "tf.random.stateless_binomial",
+}
+
+
+class FrozenValues:
+    """Questions about calls in traced code whose value every later step sees again."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+
+    def name_of(self, traced: Traced, call: cst.Call) -> str | None:
+        """The name of the draw or clock that a call is, where each step is meant to have its own value."""
+        file = traced.file
+        name = file.name(call.func)
+        if name in CLOCKS or name in UNIQUE:
+            return name
+        if name not in _DRAWS:
+            name = self._drawn_from_generator(traced, call)
+        elif any(inner in _SEEDING for inner in (file.name(c.func) for c in traced.function.calls)):
+            return None
+        if name is None or _gets_tensor(traced, call) or _is_seed(file, call):
+            return None
+        return name
+
+    def _drawn_from_generator(self, traced: Traced, call: cst.Call) -> str | None:
+        """`rng.normal()` of a generator that was made outside of the traced function."""
+        func, file = call.func, traced.file
+        if not isinstance(func, cst.Attribute) or func.attr.value not in _NUMPY_DRAWS.split() + _PYTHON_DRAWS.split():
+            return None
+        origins = self.inference.of(file, func.value, traced.context)
+        made = [origin for origin in origins if origin.made_by in _GENERATORS]
+        if not origins or len(made) < len(origins):
+            return None
+        if any(origin.file.tree.function(origin.node) is traced.function.node for origin in made):
+            return None
+        return f"{file.code(func.value)}.{func.attr.value}"
+
+
+def _gets_tensor(traced: Traced, call: cst.Call) -> bool:
+    """Whether it is given a tensor, and so raises while tracing."""
+    return traced.trace is not None and traced.trace.holds_tensor(*(arg.value for arg in call.args))
+
+
+def _is_seed(file: File, call: cst.Call) -> bool:
+    """Whether the value seeds an operation that goes on drawing by itself: `tf.random.normal(..., seed=...)`."""
+    for parent in file.tree.ancestors(call):
+        if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "seed":
+            taker = file.tree.parents[parent]
+            name = file.name(taker.func) if isinstance(taker, cst.Call) else None
+            return name is None or "stateless" not in name
+        if isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement):
+            return False
+    return False
+
+
+def drawn_in_graph(name: str) -> str:
+    """What to write instead of a call of this name."""
+    if name in CLOCKS:
+        return "measure outside of the traced function, or use `tf.timestamp()`"
+    if name in UNIQUE:
+        return "make it outside of the traced function and pass it as a tensor"
+    other = _INSTEAD.get(name.rpartition(".")[2], "tf.random.uniform")
+    return f"draw in the graph: `{other}`"

@@ -1,0 +1,309 @@
+"""What a function does, or may do, that is no operation of TensorFlow: it would be done only while it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.tracing.execution import Execution, Trace
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_FUNCTIONS_LIMIT = 60
+_LIBRARIES = frozenset("tf keras tensorflow_addons tensorflow_probability sonnet".split())
+# Parts of TensorFlow that read Python values, files or settings when they are called.
+_HOST_PARTS = (
+    "tf.summary.", "tf.io.gfile.", "tf.train.", "tf.saved_model.", "tf.data.", "tf.config.", "tf.profiler.",
+    "tf.random.set_seed", "tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.", "tf.Variable",
+    "tf.print", "tf.distribute.", "keras.preprocessing.", "keras.utils.", "keras.backend.get_value",
+    "keras.backend.set_value", "keras.callbacks.",
+)  # fmt: skip
+# Modules that know nothing of tensors that are traced: of what other modules do nothing is known.
+_HOST_MODULES = frozenset(
+    (
+        "PIL copy csv cv2 datetime glob gym gymnasium h5py imageio io itertools json librosa logging math matplotlib "
+        "mlflow numpy os pandas pathlib pickle plotly pprint psutil random re scipy seaborn shutil skimage "
+        "sklearn socket subprocess sys tensorboardX threading time timeit tqdm wandb warnings"
+    ).split()
+)
+_BUILTINS = frozenset(
+    (
+        "zip len range enumerate list tuple dict set isinstance reversed sum min max abs super map all any sorted "
+        "getattr hasattr type"
+    ).split()
+)
+_CONVERSIONS = frozenset("float int bool str complex format repr".split())
+_READS = frozenset("numpy item tolist eval".split())
+# Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute.
+_METHODS = frozenset(
+    (
+        "gradient jacobian batch_jacobian watch stop_recording reset apply_gradients minimize update_state result "
+        "get_scaled_loss get_unscaled_gradients scale_loss assign assign_add assign_sub items keys values get_shape "
+        "as_list set_shape log_prob entropy mean"
+    ).split()
+)
+_CALLED = frozenset(["model", "layer", "metric", "loss"])
+_HANDED_BACK = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset", "strategy", "module"])
+_PREPARING = frozenset(["__init__", "build", "__new__"])
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
+_UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What keeps a function from being traced as it is.
+
+    Arguments:
+        text: what it is, in words; empty where it is only not known what it does.
+    """
+
+    file: File
+    node: Node
+    text: str = ""
+
+
+class HostEffects:
+    """Questions about the effects that a function, and all that it calls, may have on the host."""
+
+    def __init__(self, inference: Inference, kinds: Kinds) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self._written: dict[File, frozenset[str]] = {}
+
+    def of(self, function: Function, execution: Execution) -> Iterator[Obstacle]:
+        """What a function does, or may do, beside computing with tensors."""
+        traces = {trace.function.node: trace for trace in execution.traces}
+        queue, seen = [function], {function.node}
+        for one in queue:  # grows meanwhile
+            yield from self._in_function(one, traces.get(one.node), is_first=one is function)
+            for called in self._called(one):
+                if called.node not in seen:
+                    seen.add(called.node)
+                    queue.append(called)
+            if len(queue) > _FUNCTIONS_LIMIT:
+                yield Obstacle(one.file, one.node)
+                return
+
+    def _called(self, function: Function) -> Iterator[Function]:
+        """The functions of the project that it calls, those of its models and layers too."""
+        for call in _calls(function):
+            for callee in self.inference.callees(function.file, call):
+                yield callee.function
+            for origin in self.inference.of(function.file, call.func):
+                cls = self.inference.instance_class(origin)
+                method = self.inference.definitions.method(cls, "call") if cls is not None else None
+                if method is not None:
+                    yield method
+
+    def _in_function(self, function: Function, trace: Trace | None, *, is_first: bool) -> Iterator[Obstacle]:
+        file = function.file
+        for node in walk(function.node.body):
+            if isinstance(node, cst.Call):
+                yield from self._of_call(function, node, trace)
+            elif isinstance(node, cst.Global | cst.Nonlocal):
+                names = ", ".join(f"`{item.name.value}`" for item in node.names)
+                yield Obstacle(file, node, f"it writes {names}, which would happen only while it is traced")
+            elif isinstance(node, cst.Assign | cst.AugAssign | cst.AnnAssign):
+                yield from self._of_assignment(function, node)
+            elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
+                if not self._is_static(file, node.test) or (trace is not None and trace.holds_tensor(node.test)):
+                    yield Obstacle(file, node.test)
+            elif isinstance(node, cst.With):
+                yield from (Obstacle(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
+            elif isinstance(node, cst.Name):
+                yield from self._of_name(function, node)
+            elif isinstance(node, cst.Attribute):
+                yield from self._of_attribute(function, node)
+            elif is_first and isinstance(node, cst.Return) and node.value is not None:
+                yield from self._handed_back(file, node.value)
+            elif is_first and isinstance(node, _UNTRACEABLE):
+                yield Obstacle(file, node)
+
+    def _is_static(self, file: File, expr: Expression) -> bool:
+        """Whether a value is known while TensorFlow traces: a constant, a shape, whether something is None."""
+        if isinstance(expr, cst.BooleanOperation):
+            return self._is_static(file, expr.left) and self._is_static(file, expr.right)
+        if isinstance(expr, cst.BinaryOperation):
+            return self._is_static(file, expr.left) and self._is_static(file, expr.right)
+        if isinstance(expr, cst.UnaryOperation):
+            return self._is_static(file, expr.expression)
+        if isinstance(expr, cst.Comparison):
+            if all(isinstance(one.operator, cst.Is | cst.IsNot) for one in expr.comparisons):
+                return True
+            return all(self._is_static(file, one) for one in (expr.left, *(c.comparator for c in expr.comparisons)))
+        if isinstance(expr, cst.Call):
+            return any(file.names.is_builtin(expr.func, name) for name in ("len", "isinstance", "hasattr"))
+        if isinstance(expr, cst.Name) and expr.value == "training":
+            return True
+        if any(
+            isinstance(node, cst.Attribute) and node.attr.value in ("shape", "dtype", "ndim") for node in walk(expr)
+        ):
+            return True
+        return self.inference.surely(file, expr, _is_constant) or isinstance(expr, _LITERALS)
+
+    # Calls.
+
+    def _of_call(self, function: Function, call: cst.Call, trace: Trace | None) -> Iterator[Obstacle]:
+        file, func = function.file, call.func
+        name = file.name(func)
+        if name is not None and name.partition(".")[0] in _LIBRARIES:
+            if name.startswith(_HOST_PARTS):
+                yield Obstacle(file, func, _only_while_traced(file.code(func)))
+            return
+        if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
+            yield from self._of_builtin(file, call, func.value, trace)
+            return
+        if self.inference.callees(file, call) or self._is_computation(file, func):
+            return
+        method = method_name(call)
+        if method is None or name is not None:
+            is_host = name is not None and "." in name and name.partition(".")[0] in _HOST_MODULES
+            yield Obstacle(file, func, _only_while_traced(file.code(func)) if is_host else "")
+        elif method in _READS and not call.args:
+            yield Obstacle(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
+        elif method not in _METHODS and not self._is_own_container(function, call):
+            yield Obstacle(file, func)
+
+    def _of_builtin(self, file: File, call: cst.Call, name: str, trace: Trace | None) -> Iterator[Obstacle]:
+        if name in ("print", "open", "input"):
+            yield Obstacle(file, call.func, _only_while_traced(name))
+        elif name in _CONVERSIONS:
+            given = [arg.value for arg in call.args]
+            is_static = all(self._is_static(file, one) for one in given)
+            if not is_static or (trace is not None and trace.holds_tensor(*given)):
+                yield Obstacle(file, call.func, f"`{name}` in it needs a value, which no tensor has while it is traced")
+        elif name not in _BUILTINS:
+            yield Obstacle(file, call.func)
+
+    def _is_computation(self, file: File, func: Expression) -> bool:
+        """Whether what is called is certainly a model, a layer, a loss or a function of TensorFlow."""
+        if self.kinds.is_model(file, func) or self.kinds.is_surely(file, func, "model", "layer", "metric", "loss"):
+            return True
+        return self.inference.surely(
+            file,
+            func,
+            lambda origin: (origin.name or "").partition(".")[0] in _LIBRARIES and "." in (origin.name or ""),
+        )
+
+    def _is_own_container(self, function: Function, call: cst.Call) -> bool:
+        """`found.append(x)` of a list that the function makes."""
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value not in ("append", "extend"):
+            return False
+        return self.inference.surely(
+            function.file,
+            func.value,
+            lambda o: isinstance(o.node, cst.List) and o.file is function.file and _is_in(o.file, o.node, function),
+        )
+
+    def _is_of_tensorflow(self, file: File, expr: Expression) -> bool:
+        name = file.name(expr.func) if isinstance(expr, cst.Call) else None
+        if name is not None:
+            return name.partition(".")[0] in _LIBRARIES and not name.startswith(_HOST_PARTS)
+        return self.inference.surely(file, expr, lambda o: (o.made_by or "") == "tf.GradientTape")
+
+    # What outlives the call.
+
+    def _of_assignment(
+        self, function: Function, node: cst.Assign | cst.AugAssign | cst.AnnAssign
+    ) -> Iterator[Obstacle]:
+        file = function.file
+        targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in (part for one in targets for part in walk(one)):
+            if isinstance(target, cst.Attribute) and _is_target(file, target):
+                text = f"it sets `{file.code(target)}`, which would happen only while it is traced"
+                yield Obstacle(file, target, text)
+            elif isinstance(target, cst.Subscript) and not self.inference.surely(
+                file, target.value, lambda o: _is_in(o.file, o.node, function) and not isinstance(o.node, cst.Param)
+            ):
+                text = f"it changes `{file.code(target.value)}`, which would happen only while it is traced"
+                yield Obstacle(file, target, text)
+
+    def _of_name(self, function: Function, name: cst.Name) -> Iterator[Obstacle]:
+        """A name of an outer function or of the module whose value is not always the same."""
+        file = function.file
+        parent = file.tree.parents.get(name)
+        if name not in file.tree.order or (isinstance(parent, cst.Arg) and parent.keyword is name):
+            return
+        outer = [b for b in file.flow.lookup(name.value, name) if not _is_in(file, b.node, function)]
+        if not outer or all(b.kind in ("import", "function", "class") for b in outer):
+            return
+        scope = file.tree.scope(outer[0].node)
+        bound = scope.bindings.get(name.value, outer)
+        repeated = len({b.node for b in bound}) > 1 or any(_is_repeated(file, b) for b in bound)
+        if repeated or name.value in file.changed:
+            yield Obstacle(
+                file, name, f"`{name.value}` changes, and the graph would keep the value that it has at first"
+            )
+
+    def _of_attribute(self, function: Function, node: cst.Attribute) -> Iterator[Obstacle]:
+        """`self.epsilon` that other methods set."""
+        file = function.file
+        if node.attr.value in self._written_in(file) and file.name(node) is None:
+            text = f"`{file.code(node)}` changes, and the graph would keep the value that it has at first"
+            yield Obstacle(file, node, text)
+
+    def _written_in(self, file: File) -> frozenset[str]:
+        """The attributes that a file sets outside of constructors, and containers that it changes."""
+        if file not in self._written:
+            found = {name.rpartition(".")[2] for name in file.changed if "." in name}
+            for assignment in file.tree.attribute_assignments:
+                function = file.tree.function(assignment.statement)
+                if not isinstance(function, cst.FunctionDef) or function.name.value not in _PREPARING:
+                    found.add(assignment.target.attr.value)
+            augmented = (node.target for node in file.tree.nodes(cst.AugAssign))
+            found.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
+            self._written[file] = frozenset(found)
+        return self._written[file]
+
+    def _handed_back(self, file: File, value: Expression) -> Iterator[Obstacle]:
+        """What a `tf.function` cannot return: models and the like."""
+        parts = [e.value for e in value.elements] if isinstance(value, cst.Tuple | cst.List) else [value]
+        for part in parts:
+            kinds = {self.kinds.of(origin) for origin in self.inference.of(file, part)}
+            is_text = isinstance(part, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString)
+            if kinds & _HANDED_BACK or is_text:
+                yield Obstacle(file, part)
+
+
+def _is_constant(origin: Origin) -> bool:
+    node = origin.node
+    is_named = isinstance(node, cst.Name) and node.value in ("True", "False", "None")
+    return not origin.parts and (is_named or isinstance(node, _LITERALS))
+
+
+def _calls(function: Function) -> Iterator[cst.Call]:
+    return (node for node in walk(function.node.body) if isinstance(node, cst.Call))
+
+
+def _only_while_traced(what: str) -> str:
+    return f"`{what}` in it would run only while it is traced"
+
+
+def _is_in(file: File, node: Node, function: Function) -> bool:
+    return file is function.file and (node is function.node or file.tree.within(node, function.node))
+
+
+def _is_target(file: File, node: cst.Attribute) -> bool:
+    """Whether it is what is set, and not the way to it."""
+    return not isinstance(file.tree.parents.get(node), cst.Attribute | cst.Subscript | cst.Index | cst.Call)
+
+
+def _is_repeated(file: File, binding: Binding) -> bool:
+    """Whether a loop binds it again and again, or another function does."""
+    if binding.remote or binding.kind in ("for", "augment", "delete"):
+        return True
+    for parent in file.tree.ancestors(binding.node):
+        if isinstance(parent, cst.For | cst.While):
+            return True
+        if isinstance(parent, cst.FunctionDef | cst.Lambda):
+            return False
+    return False

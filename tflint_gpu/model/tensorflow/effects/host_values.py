@@ -1,0 +1,203 @@
+"""Where Python asks a symbolic tensor for its value, while TensorFlow traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, iterable, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
+
+ValueUse: TypeAlias = Literal["read", "number", "condition", "loop"]
+"""`.numpy()` and `.item()`, `float(t)`, `if t`, `for i in t`."""
+
+_READING = frozenset(["numpy", "item"])
+_NUMBERS = ("float", "int", "range")
+_FITTING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
+_KERAS_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
+_CONTAINERS = frozenset(
+    (
+        "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
+        "map_fn vectorized_map scan foldl foldr nn.moments linalg.qr linalg.svd math.top_k nn.top_k while_loop"
+    ).split()
+)
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+
+
+@dataclass(frozen=True, slots=True)
+class HostValue:
+    """A place that raises while TensorFlow traces.
+
+    Arguments:
+        node: the expression.
+        place: where it is reported.
+        text: what asks for the value, in words.
+    """
+
+    traced: Traced
+    node: Node
+    place: Node
+    use: ValueUse
+    text: str
+
+
+class HostValues:
+    """Questions about the values that traced code asks for, seen from one file."""
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        tracing: Tracing,
+        traced_code: TracedCode,
+        model_classes: ModelClasses,
+        keras_functions: KerasFunctions,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.tracing = tracing
+        self.traced_code = traced_code
+        self.model_classes = model_classes
+        self.keras_functions = keras_functions
+
+    def asked(self, *, converts: bool) -> Iterator[HostValue]:
+        """The places in code that is surely traced.
+
+        Arguments:
+            converts: whether Keras has AutoGraph convert the control flow and the numbers of its methods.
+        """
+        for traced in self.traced_code.functions:
+            if traced.trace is None or not self._is_surely_traced(traced):
+                continue
+            yield from self._certain(traced, self._reads(traced))
+            if not converts and self._is_taken_as_it_is(traced):
+                yield from self._certain(traced, self._numbers(traced))
+                yield from self._certain(traced, self._decisions(traced))
+
+    def _certain(self, traced: Traced, found: Iterator[HostValue]) -> Iterator[HostValue]:
+        for one in found:
+            if not self.traced_code.runs_once(traced.file, one.node) and not self.traced_code.may_be_left_out(
+                traced, one.node
+            ):
+                yield one
+
+    # What is surely traced, and how.
+
+    def _is_surely_traced(self, traced: Traced) -> bool:
+        """Whether a `tf.function` leads to it, or a method or function of Keras whose model this file fits."""
+        if not traced.keras:
+            return True
+        home, first = entry(traced)
+        owner = home.tree.class_of(first) if isinstance(first, cst.FunctionDef) else None
+        if first in self.keras_functions.evaluated or owner in self.keras_functions.evaluated:
+            return True
+        return owner is not None and (owner in self._fitted or owner in self._called)
+
+    @cached_property
+    def _fitted(self) -> frozenset[Node]:
+        """The classes of the layers and models that this file fits, or runs by Keras's own loops."""
+        return self.model_classes.of_receivers(self.file.method_calls(*_FITTING))
+
+    @cached_property
+    def _called(self) -> frozenset[Node]:
+        """The classes of the layers and models that functions under `tf.function` surely call."""
+        calls = [
+            (traced.file, call)
+            for traced in self.traced_code.functions
+            if not traced.keras
+            for call in traced.function.calls
+            if call.args and not self.traced_code.runs_once(traced.file, call)
+            if not self.traced_code.may_be_left_out(traced, call)
+        ]
+        return self.model_classes.of_called(calls)
+
+    def _is_taken_as_it_is(self, traced: Traced) -> bool:
+        """Whether Keras alone traces it: under `tf.function` AutoGraph converts what it can."""
+        _, first = entry(traced)
+        is_method = isinstance(first, cst.FunctionDef) and first.name.value in _KERAS_METHODS
+        if not traced.keras or not (is_method or first in self.keras_functions.evaluated):
+            return False
+        passed = [(traced.file, traced.function.node)]
+        passed += [(step.file, f) for step in traced.path if (f := step.file.tree.function(step.node)) is not None]
+        return not any(node in self.tracing.wrapped(file) for file, node in passed)
+
+    # Who asks.
+
+    def _reads(self, traced: Traced) -> Iterator[HostValue]:
+        assert traced.trace is not None
+        for call in traced.function.calls:
+            if method_name(call) not in _READING or call.args or not isinstance(call.func, cst.Attribute):
+                continue
+            if traced.trace.holds_tensor(call.func.value):
+                yield HostValue(traced, call, call.func.attr, "read", f"`.{call.func.attr.value}()`")
+
+    def _numbers(self, traced: Traced) -> Iterator[HostValue]:
+        for call in traced.function.calls:
+            name = next((n for n in (*_NUMBERS, "bool") if traced.file.names.is_builtin(call.func, n)), None)
+            if name is None or not any(self._is_tensor(traced, arg.value) for arg in call.args):
+                continue
+            yield HostValue(traced, call, call, "condition" if name == "bool" else "number", f"`{name}`")
+
+    def _decisions(self, traced: Traced) -> Iterator[HostValue]:
+        file, function = traced.file, traced.function.node
+        for node in walk(function.body):
+            if file.tree.function(node) is not function:
+                continue
+            if isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
+                test = node.test
+                while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                    test = test.expression
+                if self._is_tensor(traced, test):
+                    yield HostValue(traced, node.test, node.test, "condition", f"`{_WORDS[type(node)]}`")
+            elif isinstance(node, cst.For):
+                looped = iterable(node)
+                if looped is not None and self._is_tensor(traced, looped):
+                    yield HostValue(traced, looped, looped, "loop", "`for`")
+
+    def _is_tensor(self, traced: Traced, expr: Expression) -> bool:
+        """Whether an expression is certainly one tensor, and no container of tensors."""
+        if traced.trace is None or not traced.trace.holds_tensor(expr):
+            return False
+        return self.inference.surely(traced.file, expr, lambda o: self._is_one(traced, o), traced.context)
+
+    def _is_one(self, traced: Traced, origin: Origin) -> bool:
+        node = origin.node
+        if any(part.kind == "attribute" for part in origin.parts):
+            return False
+        if isinstance(node, cst.Call):
+            name = origin.file.name(node.func) or ""
+            short = name.removeprefix("tf.compat.v1.").removeprefix("tf.")
+            assert traced.trace is not None
+            if traced.trace.tensors.gives_one(origin.file, node, origin.context):
+                return True
+            return returns_tensor(name) and short not in _CONTAINERS
+        assert traced.trace is not None
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            target = node.comparisons[0]
+            sides = (node.left, target.comparator)
+            if isinstance(target.operator, _ORDERS):
+                return traced.trace.tensors.holds_tensor(origin.file, sides, origin.context)
+            if isinstance(target.operator, cst.Equal | cst.NotEqual):
+                return any(
+                    self.inference.surely(origin.file, side, lambda o: self._is_one(traced, o), origin.context)
+                    for side in sides
+                )
+            return False
+        if isinstance(node, cst.Subscript):
+            return self.inference.surely(origin.file, node.value, lambda o: self._is_one(traced, o), origin.context)
+        return isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Add | cst.Multiply)
+
+
+_WORDS: dict[type[Node], str] = {cst.If: "if", cst.While: "while", cst.IfExp: "if", cst.Assert: "assert"}

@@ -1,0 +1,222 @@
+"""What Python does beside its results while TensorFlow traces: it prints, opens files, changes what outlives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+
+EffectKind = Literal["print", "shape", "open", "container", "name", "argument"]
+
+CHANGES = frozenset(
+    (
+        "append appendleft extend insert add update setdefault pop popleft popitem remove discard clear sort reverse"
+    ).split()
+)
+"""Methods that change a container in place."""
+_CONTAINERS = frozenset("list dict set".split())
+_COLLECTIONS = frozenset(
+    ["collections.deque", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"]
+)
+_DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
+# Words by which code says that it is there to show when Python runs.
+_ABOUT_TRACING = re.compile(r"trac(?:e|es|ed|ing|er)(?![a-z])|compil|eager|python|graph", re.IGNORECASE)
+_STATIC = frozenset(["shape", "dtype", "get_shape", "ndim", "rank", "name"])
+
+
+@dataclass(frozen=True, slots=True)
+class SideEffect:
+    """Something that a traced function does to what outlives the call.
+
+    Arguments:
+        node: the statement or the call.
+        target: what is changed, in words of the code; empty for files and prints.
+    """
+
+    traced: Traced
+    kind: EffectKind
+    node: Node
+    target: str = ""
+
+
+class SideEffects:
+    """Questions about the side effects of what is traced, seen from one file."""
+
+    def __init__(self, file: File, inference: Inference, code: TracedCode) -> None:
+        self.file = file
+        self.inference = inference
+        self.code = code
+        self._written: dict[File, dict[Node | None, list[cst.Subscript]]] = {}
+
+    @cached_property
+    def all(self) -> list[list[SideEffect]]:
+        """The effects, those of one kind in one function together; prints of shapes behind other prints."""
+        found: dict[tuple[Node, str], list[SideEffect]] = {}
+        for traced in self.code.functions:
+            for effect in sorted(self._of(traced), key=lambda one: one.kind == "shape"):
+                kind = "print" if effect.kind == "shape" else effect.kind
+                found.setdefault((traced.function.node, kind), []).append(effect)
+        return list(found.values())
+
+    def _of(self, traced: Traced) -> Iterator[SideEffect]:
+        file = traced.file
+        for call in traced.function.calls:
+            if self._is_output(file, call, "print") and not self._is_about_tracing(file, call):
+                yield SideEffect(traced, "shape" if _shows_what_is_static(call) else "print", call)
+            elif self._is_output(file, call, "open"):
+                yield SideEffect(traced, "open", call)
+            elif not traced.keras and method_name(call) in CHANGES:
+                yield from self._changed_by_method(traced, call)
+        if not traced.keras:
+            yield from self._changed_items(traced)
+            yield from self._written_names(traced)
+
+    def _is_output(self, file: File, call: cst.Call, name: str) -> bool:
+        return file.names.is_builtin(call.func, name) and not self._is_meant(file, call)
+
+    def _is_meant(self, file: File, node: Node) -> bool:
+        """Whether it runs once on purpose, or only where tracing fails."""
+        return self.code.runs_once(file, node) or _precedes_failure(file, node)
+
+    def _is_about_tracing(self, file: File, call: cst.Call) -> bool:
+        """Whether a print is there to show when Python runs."""
+        texts = (
+            p for arg in call.args for p in walk(arg.value) if isinstance(p, cst.SimpleString | cst.FormattedString)
+        )
+        return any(_ABOUT_TRACING.search(spelling(text)) for text in texts)
+
+    # What is changed in place.
+
+    def _changed_by_method(self, traced: Traced, call: cst.Call) -> Iterator[SideEffect]:
+        assert isinstance(call.func, cst.Attribute)
+        file, owner = traced.file, call.func.value
+        if self._is_meant(file, call) or _ABOUT_TRACING.search(spelling(owner)):
+            return
+        if self._is_outer_container(traced, owner):
+            yield SideEffect(traced, "container", call, file.code(owner))
+        elif self._argument(traced, owner) and (method_name(call) == "pop" and _has_text(call)):
+            yield SideEffect(traced, "argument", call, file.code(owner))
+
+    def _changed_items(self, traced: Traced) -> Iterator[SideEffect]:
+        """`d[k] = v`, `d[k] += v`, `del d[k]`."""
+        file = traced.file
+        for target in self._items_written(file).get(traced.function.node, ()):
+            if self._is_meant(file, target):
+                continue
+            owner = target.value
+            statement = file.tree.statement(target)
+            node = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else target
+            if _ABOUT_TRACING.search(spelling(owner)):
+                continue
+            if self._is_outer_container(traced, owner):
+                yield SideEffect(traced, "container", node, file.code(owner))
+            elif self._argument(traced, _innermost(owner)):
+                yield SideEffect(traced, "argument", node, file.code(_innermost(owner)))
+
+    def _items_written(self, file: File) -> dict[Node | None, list[cst.Subscript]]:
+        """The items that each function of a file writes."""
+        if file not in self._written:
+            self._written[file] = {}
+            for target, _ in file.tree.item_assignments:
+                self._written[file].setdefault(file.tree.function(target), []).append(target)
+        return self._written[file]
+
+    def _is_outer_container(self, traced: Traced, expr: Expression) -> bool:
+        """Whether an expression is certainly a list, dict or set that was made outside of traced code."""
+        return self.inference.surely(traced.file, expr, self._is_made_outside, traced.context)
+
+    def _is_made_outside(self, origin: Origin) -> bool:
+        node, file = origin.node, origin.file
+        if origin.parts:
+            return False
+        if isinstance(node, cst.Call):
+            builtin = any(file.names.is_builtin(node.func, name) for name in _CONTAINERS)
+            if not builtin and file.name(node.func) not in _COLLECTIONS:
+                return False
+        elif not isinstance(node, _DISPLAYS):
+            return False
+        around = file.enclosing_functions(node)
+        return not any(one in self._traced for one in around)
+
+    @cached_property
+    def _traced(self) -> frozenset[Node]:
+        return frozenset(traced.function.node for traced in self.code.functions)
+
+    def _argument(self, traced: Traced, expr: Expression) -> bool:
+        """Whether an expression is a parameter of the function that is itself under `tf.function`, and nothing else."""
+        if traced.path or not isinstance(expr, cst.Name):
+            return False
+        bindings = traced.file.flow.lookup(expr.value, expr)
+        parameters = traced.function.parameters
+        if len(bindings) != 1 or bindings[0].node not in parameters:
+            return False
+        origins = self.inference.of(traced.file, expr)
+        return all(self.inference.instance_class(origin) is None for origin in origins)
+
+    # Names of outer functions and of the module.
+
+    def _written_names(self, traced: Traced) -> Iterator[SideEffect]:
+        file, node = traced.file, traced.function.node
+        scope = file.tree.scopes[node]
+        for name, how in scope.outer_names.items():
+            if _ABOUT_TRACING.search(name):
+                continue
+            binding = self._write(file, traced.function, name, local=how == "nonlocal")
+            if binding is not None:
+                yield SideEffect(traced, "name", binding.node, name)
+
+    def _write(self, file: File, function: Function, name: str, *, local: bool) -> Binding | None:
+        scope = file.tree.scopes[function.node].parent
+        while scope is not None and not (name in scope.bindings and scope.kind == ("function" if local else "module")):
+            scope = scope.parent
+        if scope is None or (local and scope.node in self._traced):
+            return None
+        for binding in scope.bindings[name]:
+            is_here = binding.remote and file.tree.function(binding.node) is function.node
+            if is_here and binding.kind in ("assign", "augment") and not self._is_meant(file, binding.node):
+                return binding
+        return None
+
+
+def _shows_what_is_static(call: cst.Call) -> bool:
+    """Whether a print shows what is known while tracing: a shape, a type."""
+    parts = (part for arg in call.args for part in walk(arg.value))
+    return any(isinstance(part, cst.Attribute) and part.attr.value in _STATIC for part in parts)
+
+
+def _innermost(expr: Expression) -> Expression:
+    """`d` of `d["a"]["b"]`."""
+    while isinstance(expr, cst.Subscript):
+        expr = expr.value
+    return expr
+
+
+def _has_text(call: cst.Call) -> bool:
+    return isinstance(argument(call, 0, "key"), cst.SimpleString)
+
+
+def _precedes_failure(file: File, node: Node) -> bool:
+    """Whether what comes next is a `raise`, or an exception is being handled."""
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.ExceptHandler):
+            return True
+        if isinstance(parent, cst.IndentedBlock) and parent.body:
+            last = parent.body[-1]
+            if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise):
+                return True
+        if isinstance(parent, cst.FunctionDef | cst.Lambda):
+            return False
+    return False

@@ -1,0 +1,1 @@
+"""What loops iterate over, carry and repeat."""

@@ -1,0 +1,348 @@
+"""What a loop goes through: over data of which length, and which expressions hold what it yields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    FunctionNode,
+    LoopNode,
+    Node,
+    iterable,
+    loop_target,
+    method_name,
+)
+from tflint_gpu.model.python.value_flow import results
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
+
+FEW = 10
+"""A loop of so many turns only looks at data."""
+_GIVES_BATCH = re.compile(
+    r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
+)
+_VIEWS = frozenset(["keys", "values", "items"])
+_SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a loop goes through.
+
+    Arguments:
+        names: the local names that hold what a turn yields, or what is made of it.
+        is_certain: whether it is certainly batches: of a dataset, or of an iterator or class of the project.
+        sources: the calls and subscripts in the loop that yield something.
+    """
+
+    names: frozenset[str]
+    is_certain: bool
+    sources: frozenset[Node] = frozenset()
+
+
+class LoopData:
+    """Questions about the data of loops."""
+
+    def __init__(self, inference: Inference, constants: Constants, pipelines: Pipelines) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.pipelines = pipelines
+        self._lengths: dict[Node, int | None] = {}
+
+    def batches(self, file: File, loop: LoopNode) -> Batches | None:
+        """What a loop goes through; None where it is little, or nothing that looks like data."""
+        names: set[str] = set()
+        sources: set[Node] = set()
+        certain = False
+        data, target = iterable(loop), loop_target(loop)
+        if data is not None and target is not None:
+            length = self._length(file, data)
+            if length is not None and length <= FEW:
+                return None
+            index = self._index(file, data, target)
+            if index is not None:
+                sources |= set(self._indexed(file, loop, index))
+            elif self._is_data(file, data):
+                names |= set(_names_in(target))
+                certain = self._is_surely_data(file, data)
+        elif isinstance(loop, cst.While) and self._counts_few(file, loop):
+            return None
+        for call in file.calls_below.get(loop, ()):
+            if takes_next(file, call) and self._is_data(file, iterator_of(call)):
+                sources.add(call)
+                certain = certain or self._is_surely_data(file, iterator_of(call))
+            elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
+                sources.add(call)
+                certain = True
+        if not names and not sources:
+            return None
+        held = _spread(file, loop, names, sources)
+        return Batches(held, certain or bool(sources), frozenset(sources))
+
+    def is_short(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop makes a known, small number of turns, and no other loop runs it again and again."""
+        data = iterable(loop)
+        if data is None or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
+            return False
+        length = self._length(file, data)
+        return length is not None and length <= FEW and file.tree.function(loop) is None
+
+    def is_at_most(self, file: File, loop: LoopNode, turns: int) -> bool:
+        """Whether a loop is known to make no more than some turns."""
+        if isinstance(loop, cst.While):
+            return self._counts_few(file, loop, turns)
+        if isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None:
+            return False
+        data = iterable(loop)
+        length = self._length(file, data) if data is not None else None
+        return length is not None and length <= turns
+
+    def counts(self, file: File, data: Expression) -> bool:
+        """Whether what a `for` runs over is a `range`."""
+
+        def is_range(origin: Origin) -> bool:
+            return origin.call is not None and origin.file.names.is_builtin(origin.call.func, "range")
+
+        return self.inference.surely(file, data, is_range)
+
+    def holds(self, file: File, batches: Batches, expr: Node) -> bool:
+        """Whether an expression is made of what the loop yields."""
+        return _mentions(expr, batches.names, batches.sources)
+
+    def spread(
+        self, file: File, place: LoopNode | FunctionNode, names: set[str], sources: set[Node] | None = None
+    ) -> frozenset[str]:
+        """The names in a place that hold what some of its names hold, or what some of its expressions give."""
+        return _spread(file, place, names, sources or set())
+
+    def is_direct(self, file: File, loop: LoopNode, expr: Expression) -> bool:
+        """Whether an expression is an element of what a `for` yields as it is, not what is loaded by its name."""
+        target = loop_target(loop)
+        names = set(_names_in(target)) if target is not None else set()
+        while True:
+            if isinstance(expr, cst.Name):
+                return expr.value in names
+            if isinstance(expr, cst.Subscript) and not isinstance(expr.slice[0].slice, cst.Slice):
+                expr = expr.value
+            elif isinstance(expr, cst.Call) and (file.name(expr.func) or "").startswith("tf.") and expr.args:
+                if file.name(expr.func) in _SINGLE_ROW:
+                    return False
+                expr = expr.args[0].value
+            else:
+                return False
+
+    def _length(self, file: File, expr: Expression) -> int | None:
+        """How many turns a `for` makes, where that is known."""
+        if expr not in self._lengths:
+            self._lengths[expr] = None  # in work
+            lengths = [self._length_of(origin) for origin in self.inference.of(file, expr)]
+            self._lengths[expr] = lengths[0] if lengths and None not in lengths and len(set(lengths)) == 1 else None
+        return self._lengths[expr]
+
+    def _length_of(self, origin: Origin) -> int | None:
+        node, file = origin.node, origin.file
+        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.parts:
+            name = file.bound_to(node)
+            starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
+            return None if starred or name in file.changed else len(node.elements)
+        if isinstance(node, cst.Subscript) and not origin.parts:
+            return self._slice_length(origin, node.slice[0].slice)
+        call = origin.call
+        if call is None:
+            return None
+        args = [arg.value for arg in call.args if arg.keyword is None]
+        if file.names.is_builtin(call.func, "range"):
+            values = [self.constants.of(file, arg, origin.context) for arg in args]
+            if all(isinstance(value, int) for value in values) and 1 <= len(values) <= 3:
+                try:
+                    return len(range(*values))
+                except ValueError:
+                    return None
+        if method_name(call) in _VIEWS and isinstance(call.func, cst.Attribute) and not call.args:
+            return self._length(file, call.func.value)
+        joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
+        lengths = [
+            n for arg in (args[:1] if joined == ["enumerate"] else args) if (n := self._length(file, arg)) is not None
+        ]
+        return min(lengths) if joined and lengths else None
+
+    def _slice_length(self, origin: Origin, index: cst.BaseSlice) -> int | None:
+        """How many elements `x[:5]` has at most."""
+        if not isinstance(index, cst.Slice) or index.upper is None:
+            return None
+        lower = 0 if index.lower is None else self.constants.of(origin.file, index.lower, origin.context)
+        upper = self.constants.of(origin.file, index.upper, origin.context)
+        counts = type(lower) is int and type(upper) is int and 0 <= lower <= upper
+        return upper - lower if counts else None
+
+    def _index(self, file: File, data: Expression, target: Node) -> str | None:
+        """The variable of a loop over `range(...)`."""
+        if not self.counts(file, data):
+            return None
+        return target.value if isinstance(target, cst.Name) else ""
+
+    def _indexed(self, file: File, loop: LoopNode, index: str) -> Iterator[Node]:
+        """`data[i]`, `data[i * n : i * n + n]`: what a loop over indexes takes out of data that it does not make."""
+        if not index:
+            return
+        made = set(_bound_in(file, loop))
+        counters = _spread(file, loop, {index}, set())
+        for subscript in file.tree.subscripts:
+            if not file.tree.within(subscript, _body(loop)) or not isinstance(
+                subscript.value, cst.Name | cst.Attribute
+            ):
+                continue
+            base: Expression = subscript.value
+            while isinstance(base, cst.Attribute):
+                base = base.value
+            if isinstance(base, cst.Name) and base.value in made:
+                continue
+            first = subscript.slice[0].slice
+            if _mentions(first, counters, frozenset()) and self._is_dataset_class(file, subscript.value):
+                yield subscript
+
+    def _is_dataset_class(self, file: File, expr: Expression) -> bool:
+        """Whether an object of the project, with `__getitem__`, gives the batches."""
+        return any(
+            cls is not None and self.inference.definitions.method(cls, "__getitem__") is not None
+            for origin in self.inference.of(file, expr)
+            for cls in (self.inference.instance_class(origin),)
+        )
+
+    def _counts_few(self, file: File, loop: cst.While, few: int = FEW) -> bool:
+        """`while step < 5`."""
+        test = loop.test
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return False
+        bound = self.constants.of(file, test.comparisons[0].comparator)
+        return isinstance(bound, int) and bound is not True and bound <= few
+
+    def _is_data(self, file: File, expr: Expression) -> bool:
+        """Whether what is iterated may be data of more than a few elements."""
+        chains = self.pipelines.iterated(file, expr)
+        if any(chain.is_short or self._holds_few(chain) for chain in chains):
+            return False
+        return all(self._may_be_data(origin) for origin in self.inference.of(file, expr))
+
+    def _holds_few(self, chain: Chain) -> bool:
+        """`from_tensor_slices([1, 2, 3, 4])`: a dataset of a few elements that are written out, not repeated."""
+        if chain.made is None or chain.made.name != "from_tensor_slices" or not chain.made.call.args:
+            return False
+        if any(operation.name == "repeat" for operation in chain.operations):
+            return False
+        return self._written_out(chain.made.file, chain.made.call.args[0].value)
+
+    def _written_out(self, file: File, expr: Expression) -> bool:
+        def is_few(origin: Origin) -> bool:
+            node = origin.node
+            if origin.made_by in ("numpy.array", "tf.constant") and isinstance(node, cst.Call) and node.args:
+                return self._written_out(origin.file, node.args[0].value)
+            if isinstance(node, cst.Tuple) and node.elements and not origin.parts:  # features and labels
+                return self._written_out(origin.file, node.elements[0].value)
+            return isinstance(node, cst.List) and not origin.parts and len(node.elements) <= FEW
+
+        return self.inference.surely(file, expr, is_few)
+
+    def _may_be_data(self, origin: Origin) -> bool:
+        node = origin.node
+        if isinstance(node, cst.Name | cst.Attribute) and origin.name is not None:
+            return False
+        call = origin.call
+        if call is None:
+            return not isinstance(node, cst.SimpleString | cst.Integer | cst.Dict)
+        name = origin.made_by or ""
+        if method_name(call) == "keys":
+            return False
+        return not name.startswith(("numpy.arange", "tf.range", "os.", "glob.", "pathlib.", "itertools."))
+
+    def _is_surely_data(self, file: File, expr: Expression) -> bool:
+        if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
+            return True
+        origins = self.inference.of(file, expr)
+        return bool(origins) and all(self._is_own_iterable(origin) for origin in origins)
+
+    def _is_own_iterable(self, origin: Origin) -> bool:
+        """An instance of a class of the project that can be iterated, or what a generator function gives."""
+        cls = self.inference.instance_class(origin)
+        if cls is not None:
+            methods = ("__iter__", "__next__", "__getitem__")
+            return any(self.inference.definitions.method(cls, name) is not None for name in methods)
+        call = origin.call
+        return call is not None and results.yielded(self.inference, origin.file, call, origin.context) is not None
+
+    def _is_own_method(self, file: File, call: cst.Call) -> bool:
+        return bool(self.inference.callees(file, call))
+
+
+def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
+    """The names that the loop's body assigns."""
+    scope = file.tree.scope(loop)
+    for name, bindings in scope.bindings.items():
+        if any(
+            binding.kind in ("assign", "augment") and file.tree.within(binding.node, _body(loop))
+            for binding in bindings
+        ):
+            yield name
+
+
+def _spread(file: File, place: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
+    """The names, and all that the loop's body assigns from something that mentions one of them."""
+    scope = file.tree.scopes.get(place) or file.tree.scope(place)
+    assigned = [
+        binding
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if binding.value is not None
+        and binding.kind in ("assign", "for")
+        and file.tree.within(binding.node, _body(place))
+    ]
+    held = set(names)
+    for _ in range(len(assigned) + 1):
+        more = {b.name for b in assigned if b.name not in held and b.value and _mentions(b.value, held, sources)}
+        if not more:
+            break
+        held |= more
+    return frozenset(held)
+
+
+def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[Node] | set[Node]) -> bool:
+    stack: list[Node] = [expr]
+    while stack:
+        node: Any = stack.pop()
+        kind = node.__class__
+        if node in sources or (kind is cst.Name and node.value in names):
+            return True
+        if kind is cst.Attribute or kind is cst.Arg:
+            stack.append(node.value)
+        elif kind is cst.Call:  # what is called is not what it is given
+            stack.extend(node.args)
+            if node.func.__class__ is cst.Attribute:
+                stack.append(node.func)
+        else:
+            stack.extend(children(node))
+    return False
+
+
+def _body(place: LoopNode | FunctionNode) -> Node:
+    """What runs in every turn; a comprehension as a whole."""
+    return place if isinstance(place, cst.BaseComp) else place.body
+
+
+def _names_in(target: Node) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, cst.Tuple | cst.List):
+        for element in target.elements:
+            yield from _names_in(element.value)

@@ -1,0 +1,360 @@
+"""Loops that compute each element of an array by itself, of which one call could do all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import FEW, TurnFlow, names_of
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+# Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
+_WORK = frozenset(
+    (
+        "abs absolute fabs exp exp2 expm1 log log2 log10 log1p sqrt cbrt square power sin cos tan tanh arctan arctan2 "
+        "sinh cosh maximum minimum clip where sign round around rint floor ceil flip fliplr flipud rot90 roll add "
+        "subtract multiply divide true_divide mod nan_to_num dot matmul cumsum diff sort argsort isnan isfinite "
+        "fft.fft fft.rfft"
+    ).split()
+)
+_TENSOR_WORK = frozenset(
+    (
+        "abs sqrt square exp log sigmoid tanh sin cos round sign floor clip_by_value maximum minimum pow where add "
+        "subtract multiply divide one_hot image.resize image.resize_with_pad image.central_crop image.flip_left_right "
+        "image.flip_up_down image.rot90 image.rgb_to_grayscale image.grayscale_to_rgb image.per_image_standardization "
+        "image.convert_image_dtype image.adjust_brightness image.adjust_contrast image.adjust_gamma image.adjust_hue "
+        "image.adjust_saturation image.rgb_to_hsv math.abs math.sqrt math.square math.exp math.log math.log1p "
+        "math.sigmoid math.tanh math.sin math.cos math.maximum math.minimum math.pow math.multiply math.divide "
+        "math.add math.subtract matmul linalg.matmul nn.relu nn.tanh nn.sigmoid nn.softmax"
+    ).split()
+)
+# Results of one shape say nothing of the elements' shapes where a function reduces or reshapes them.
+_REDUCING = frozenset(
+    (
+        "mean std var sum max min amax amin median argmax argmin prod linalg.norm reduce_mean reduce_sum reduce_max "
+        "reduce_min math.reduce_mean math.reduce_std math.reduce_sum math.reduce_max math.reduce_min"
+    ).split()
+)
+WORK = frozenset(name.rpartition(".")[2] for name in _WORK | _TENSOR_WORK | _REDUCING)
+"""The last parts of the names of those functions."""
+_SHAPING = frozenset(
+    (
+        "expand_dims squeeze reshape ravel asarray array float32 float64 float16 uint8 int32 int64 zeros_like "
+        "ones_like stack concatenate swapaxes moveaxis transpose logical_and logical_or logical_not cast constant "
+        "convert_to_tensor any all zeros ones full empty"
+    ).split()
+)
+# Drawn for all elements at once as well as for each: an index into what is remembered, noise.
+_DRAWING = frozenset(
+    (
+        "random.random random.uniform random.gauss random.randint random.randrange numpy.random.rand "
+        "numpy.random.randn numpy.random.randint numpy.random.random numpy.random.uniform numpy.random.normal"
+    ).split()
+)
+_METHODS = frozenset(
+    "astype copy reshape mean std var sum max min clip round flatten ravel transpose squeeze numpy item".split()
+)
+_BUILTINS = ("float", "int", "abs", "min", "max", "sum", "len", "range", "enumerate", "zip", "round", "tuple", "list")
+_STACKING = frozenset("numpy.stack numpy.array numpy.asarray tf.stack tf.convert_to_tensor keras.ops.stack".split())
+_PARTS_OF_MODELS = re.compile(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
+_FLOW = (cst.Break, cst.Continue, cst.Return, cst.Raise, cst.Yield, cst.Await, cst.Del, cst.Global, cst.Nonlocal)
+_BLOCKS = (cst.With, cst.Try, cst.While, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.IfExp, cst.NamedExpr)
+_DEPTH_LIMIT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ElementLoop:
+    """A loop that computes something of each element, and keeps nothing from one for the next.
+
+    Arguments:
+        work: the first call that computes.
+        name: of the function that it calls.
+    """
+
+    file: File
+    loop: LoopNode
+    work: cst.Call
+    name: str
+
+
+class ElementLoops:
+    """Questions about single loops."""
+
+    def __init__(self, inference: Inference, kinds: Kinds, data: LoopData) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self.data = data
+
+    def of(self, file: File, loop: LoopNode) -> ElementLoop | None:
+        """What a loop does with each element, where one call could do it for all; None where that is not certain."""
+        if isinstance(loop, cst.While) or self.data.is_at_most(file, loop, FEW) or not self._is_stacked(file, loop):
+            return None
+        body = loop.body if isinstance(loop, cst.For) else loop
+        if isinstance(loop, cst.For) and (
+            loop.orelse is not None or not _is_straight(file, loop, masks=_stores_all(file, loop))
+        ):
+            return None
+        if isinstance(loop, cst.BaseComp) and not _is_plain_comprehension(loop):
+            return None
+        elements = self._elements(file, loop, body)
+        if elements is None or (isinstance(loop, cst.For) and _carries(file, loop)):
+            return None
+        return self._work(file, loop, elements)
+
+    def _elements(self, file: File, loop: LoopNode, body: Node) -> TurnFlow | None:
+        """What is made of an element in a turn; of a loop over indexes, what stands there, or is computed of it."""
+        data = iterable(loop)
+        names = names_of(loop)
+        if data is None or not names or any(_PARTS_OF_MODELS.search(_word(node)) for node in walk(data)):
+            return None
+        if self.data.counts(file, data):
+            found = [
+                s
+                for s in file.tree.subscripts
+                if file.tree.within(s, body) and any(isinstance(n, cst.Name) and n.value in names for n in _indexes(s))
+            ]
+            numbers = [
+                n for n in walk(body) if isinstance(n, cst.Name) and n.value in names and _is_computed_with(file, n)
+            ]
+            drawn = [call for call in file.calls_below.get(loop, ()) if file.name(call.func) in _DRAWING]
+            sources: frozenset[Node] = frozenset([*found, *numbers, *drawn])
+        else:
+            sources = frozenset(n for n in walk(body) if isinstance(n, cst.Name) and n.value in names)
+        return TurnFlow(file, loop, sources) if sources else None
+
+    def _work(self, file: File, loop: LoopNode, elements: TurnFlow) -> ElementLoop | None:
+        """The first call that computes, where every call of a turn is known to do so for an array as for an element."""
+        first: ElementLoop | None = None
+        for call in file.calls_below.get(loop, ()):
+            data = iterable(loop)
+            if data is not None and file.tree.within(call, data):
+                continue
+            holds = any(elements.holds(arg.value) for arg in call.args)
+            work = self._computes(file, call, 0)
+            if work is None:
+                return None
+            if work and holds and first is None:
+                first = ElementLoop(file, loop, call, work)
+        return first
+
+    def _computes(self, file: File, call: cst.Call, depth: int) -> str | None:
+        """The name of what a call computes, "" if it only shapes; None for one that may do something else."""
+        name = file.name(call.func)
+        if name is not None and name.startswith(("numpy.", "tf.")):
+            library, _, short = name.partition(".")
+            if short in (_WORK if library == "numpy" else _TENSOR_WORK):
+                return name
+            if short in _REDUCING and self._is_beside_arithmetic(file, call):
+                return name
+            return "" if short in _SHAPING or short in _REDUCING or name in _DRAWING else None
+        if name in _DRAWING:
+            return ""
+        if any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS):
+            return ""
+        if method_name(call) == "append" and len(call.args) == 1:
+            return ""
+        if _stored_by(call) is not None:
+            return ""
+        if self.kinds.is_surely(file, call.func, "model"):
+            return "the model"
+        callees = self.inference.callees(file, call)
+        if not callees:
+            return "" if method_name(call) in _METHODS else None
+        found = {self._computed_by(callee.function, depth) for callee in callees}
+        return found.pop() if len(found) == 1 else None
+
+    def _is_beside_arithmetic(self, file: File, call: cst.Call) -> bool:
+        """Whether an array of the element's shape is made with what a call gives: `row - np.mean(row)`."""
+        given = {dotted_name(n) or spelling(n) for arg in call.args for n in walk(arg.value)}
+        for parent in file.tree.ancestors(call):
+            if isinstance(parent, cst.BinaryOperation):
+                sides = [side for side in (parent.left, parent.right) if isinstance(side, cst.Name | cst.Subscript)]
+                if any((dotted_name(s) or spelling(s)) in given for s in sides):
+                    return True
+            elif isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement | cst.Call):
+                return False
+        return False
+
+    def _computed_by(self, function: Function, depth: int) -> str | None:
+        """The same for a function of the project that is nothing but such calls."""
+        node, file = function.node, function.file
+        if depth >= _DEPTH_LIMIT or may_be_replaced(file, node) or file.yields_of.get(node):
+            return None
+        if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, returns=True):
+            return None
+        found = [self._computes(file, call, depth + 1) for call in function.calls]
+        if not found or None in found:
+            return None
+        return next((f"{function.name}" for name in found if name), "")
+
+    def _is_stacked(self, file: File, loop: LoopNode) -> bool:
+        """Whether the results form one array: then they have one shape, and so have the elements."""
+        if isinstance(loop, cst.BaseComp):
+            return isinstance(loop, cst.ListComp) and self._goes_into_array(file, loop)
+        names = {dotted_name(c.func.value) for c in file.calls_below.get(loop, ()) if _appends(c)}  # type: ignore[attr-defined]
+        if names:
+            return all(name is not None and self._is_list_stacked(file, loop, name) for name in names)
+        return _stores_all(file, loop)
+
+    def _goes_into_array(self, file: File, display: Expression) -> bool:
+        """Whether a list is made an array where it stands, or by the name that it gets."""
+        parent = file.tree.parents.get(display)
+        if isinstance(parent, cst.Arg):
+            call = file.tree.parents.get(parent)
+            return isinstance(call, cst.Call) and file.name(call.func) in _STACKING
+        name = file.bound_to(display)
+        return name is not None and self._is_list_stacked(file, display, name)
+
+    def _is_list_stacked(self, file: File, place: Node, name: str) -> bool:
+        calls = file.calls_in.get(file.tree.function(place), ())
+        return any(
+            file.name(call.func) in _STACKING
+            and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
+            for call in calls
+        )
+
+
+def _stores_all(file: File, loop: LoopNode) -> bool:
+    """Whether a turn gives its results away by storing them at its own index, and by nothing else."""
+    indexes = names_of(loop)
+    made = _assigned_in(loop)
+    stores = [
+        store
+        for store, _ in file.tree.item_assignments
+        if file.tree.within(store, loop) and not (isinstance(store.value, cst.Name) and store.value.value in made)
+    ]
+    stores += [store for call in file.calls_below.get(loop, ()) if (store := _stored_by(call)) is not None]
+    if any(_appends(call) for call in file.calls_below.get(loop, ())):
+        return False
+    return bool(stores) and all(
+        any(isinstance(n, cst.Name) and n.value in indexes for n in _indexes(store)) for store in stores
+    )
+
+
+def _assigned_in(loop: LoopNode) -> set[str]:
+    """The names to which a turn assigns something of its own."""
+    body = loop.body if isinstance(loop, cst.For) else loop
+    assigned = (one for one in walk(body) if isinstance(one, cst.AssignTarget))
+    return {one.target.value for one in assigned if isinstance(one.target, cst.Name)}
+
+
+def _stored_by(call: cst.Call) -> cst.Subscript | None:
+    """`x[i, ...]` of `x[i, ...].assign(v)`, as variables of TensorFlow are changed."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return owner if method_name(call) == "assign" and isinstance(owner, cst.Subscript) else None
+
+
+def _is_computed_with(file: File, name: cst.Name) -> bool:
+    parent = file.tree.parents.get(name)
+    return isinstance(parent, cst.BinaryOperation | cst.UnaryOperation)
+
+
+def _word(node: Node) -> str:
+    """The name that a node is, or that an attribute has."""
+    return node.value if isinstance(node, cst.Name) else node.attr.value if isinstance(node, cst.Attribute) else ""
+
+
+def _appends(call: cst.Call) -> bool:
+    return method_name(call) == "append" and len(call.args) == 1
+
+
+def _indexes(subscript: cst.Subscript) -> Iterator[Node]:
+    for one in subscript.slice:
+        yield from walk(one)
+
+
+def _is_plain_comprehension(loop: cst.BaseComp) -> bool:
+    """Whether a comprehension keeps every element, and holds nothing that decides."""
+    clause = loop.for_in
+    if clause.ifs or clause.inner_for_in is not None or not isinstance(loop, cst.ListComp):
+        return False
+    return not any(isinstance(node, (*_BLOCKS, *_FLOW, cst.BaseComp)) for node in walk(loop.elt))
+
+
+def _is_straight(file: File, place: cst.For | cst.FunctionDef, *, returns: bool = False, masks: bool = False) -> bool:
+    """Whether a loop's or function's body is statements one behind the other, that put nothing into attributes.
+
+    Arguments:
+        masks: `if` may stand there, too: what it decides is only where something is stored, as a mask does.
+    """
+    for node in walk(place.body):
+        if isinstance(node, cst.Return) and returns:
+            continue
+        if isinstance(node, cst.If) and masks and not isinstance(node.test, cst.BooleanOperation):
+            continue
+        if isinstance(node, (*_FLOW, *_BLOCKS, cst.If, cst.BooleanOperation, cst.BaseComp)):
+            return False
+        if isinstance(node, cst.For) and returns:
+            return False
+        if isinstance(node, cst.AssignTarget) and not _is_plain_target(node.target):
+            return False
+        if isinstance(node, cst.AugAssign) and not _is_plain_target(node.target):
+            return False
+    return True
+
+
+def _is_plain_target(target: Expression) -> bool:
+    if isinstance(target, cst.Tuple):
+        return all(isinstance(element.value, cst.Name) for element in target.elements)
+    return isinstance(target, cst.Name | cst.Subscript)
+
+
+def _carries(file: File, loop: cst.For) -> bool:
+    """Whether a turn may need what another one made: a name or item that it reads before it sets it."""
+    order = file.tree.order
+    inner = [one for one in walk(loop.body) if isinstance(one, cst.For)]
+    bound = {name for one in (loop, *inner) for name in names_of(one)}
+    assigned: dict[str, Node] = {}
+    for node in sorted(
+        (n for n in walk(loop.body) if isinstance(n, cst.Assign | cst.AugAssign)), key=order.__getitem__
+    ):
+        targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in (name for one in targets for name in walk(one) if isinstance(one, cst.Name | cst.Tuple)):
+            if isinstance(target, cst.Name) and target.value not in bound and target.value not in assigned:
+                if isinstance(node, cst.AugAssign):
+                    return True
+                assigned[target.value] = node
+    for name in (n for n in walk(loop.body) if isinstance(n, cst.Name) and n.value in assigned):
+        first = assigned[name.value]
+        assert isinstance(first, cst.Assign)
+        if (
+            order[name] < order[first]
+            or file.tree.within(name, first.value)
+            or _may_be_skipped(file, loop, first, name)
+        ):
+            return True
+    return _reads_stored(file, loop)
+
+
+def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
+    """Whether a name may be read in a turn that came by its assignment, under an `if`, without running it."""
+    for parent in file.tree.ancestors(first):
+        if parent is loop:
+            return False
+        if isinstance(parent, cst.If):
+            branch = parent.body if file.tree.within(first, parent.body) else parent.orelse
+            if branch is None or not file.tree.within(name, branch):
+                return True
+    return False
+
+
+def _reads_stored(file: File, loop: cst.For) -> bool:
+    """Whether a turn reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
+    stored = [target for target, _ in file.tree.item_assignments if file.tree.within(target, loop.body)]
+    keys = {(dotted_name(one.value), spelling(one.slice[0])) for one in stored}
+    targets = {id(one) for one in stored}
+    for subscript in file.tree.subscripts:
+        if file.tree.within(subscript, loop.body) and id(subscript) not in targets:
+            key = (dotted_name(subscript.value), spelling(subscript.slice[0]))
+            if key[0] in {name for name, _ in keys} and key not in keys:
+                return True
+    return False

@@ -1,0 +1,293 @@
+"""`tf.function` objects that live no longer than one turn of a loop: each is traced anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.children import names_in, walk
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, iterable
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_CALLERS = 2  # functions between a loop and the one that makes the object
+_SETS_UP = re.compile(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
+_CLEARING = frozenset(["keras.backend.clear_session", "keras.utils.clear_session"])
+_HARMLESS = frozenset(["tensor", "array"])
+
+Fate: TypeAlias = Literal["dies", "returned", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShortLived:
+    """A `tf.function` that a loop makes in every turn and drops with it.
+
+    Arguments:
+        node: the decorator or the call that makes it. loop: in `loop_file`. path: the calls between them.
+    """
+
+    file: File
+    node: Node
+    loop_file: File
+    loop: LoopNode
+    path: tuple[Step, ...] = ()
+
+
+class FunctionObjects:
+    """Questions about the `tf.function` objects that one file makes, or has made by functions that its loops call."""
+
+    def __init__(self, file: File, inference: Inference, kinds: Kinds, tracing: Tracing, data: LoopData) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.tracing = tracing
+        self.data = data
+
+    def short_lived(self) -> Iterator[ShortLived]:
+        """The objects that some loop makes in every turn."""
+        seen: set[Node] = set()
+        for file in self.inference.files_with("tf.function", self.file):
+            for node, name, traced in self._made(file):
+                loop = self._loop(file, node)
+                place: Node | None = loop if loop is not None else file.tree.function(node)
+                if place is None or node in seen:
+                    continue
+                fate = self._fate(file, place, node, name)
+                if fate == "kept":
+                    continue
+                around = self._loops_around(file, place, loop, fate)
+                near = next((found for found in around if self.file in (found[0], file)), None)
+                if near is None or self._is_meant(file, place, node) or self._holds_state_of(file, place, traced):
+                    continue
+                seen.add(node)
+                yield ShortLived(file, node, *near)
+
+    def _made(self, file: File) -> Iterator[tuple[Node, str | None, Node]]:
+        """Decorators and calls that make such an object, the name that it gets, and what it traces."""
+        for function in file.tree.functions:
+            if isinstance(function, cst.FunctionDef) and file.tree.class_of(function) is None:
+                for decorator in function.decorators:
+                    if self.tracing.is_tf_function(file, decorator.decorator):
+                        yield decorator, function.name.value, function.body
+        for call, target in self.tracing.given(file):
+            parent = file.tree.parents[call]
+            if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
+                yield call, None, target
+            elif isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, cst.Name):
+                yield call, parent.targets[0].target.value, target
+
+    def _loop(self, file: File, node: Node) -> LoopNode | None:
+        """The innermost loop whose turns make the object: in the same function."""
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.For | cst.While):
+                return parent
+            if isinstance(parent, cst.FunctionDef | cst.ClassDef) and not (
+                isinstance(node, cst.Decorator) and node in parent.decorators
+            ):
+                return None
+        return None
+
+    def _fate(self, file: File, place: Node, node: Node, name: str | None) -> Fate:
+        """Whether nothing but calls in the turn uses the object, or its function hands it to its callers as well."""
+        is_function = not isinstance(place, cst.For | cst.While)
+        if name is None:
+            is_returned = isinstance(file.tree.parents[node], cst.Return)
+            return "dies" if not is_returned else "returned" if is_function else "kept"
+        function = place if is_function else file.tree.function(place)
+        fate: Fate = "dies"
+        for one in file.tree.uses.get(name, ()):
+            parent = file.tree.parents[one]
+            if isinstance(parent, cst.AssignTarget | cst.FunctionDef):
+                continue
+            is_here = file.tree.within(one, place)
+            if file.tree.function(one) is not function:
+                if is_here:
+                    return "kept"  # another function may carry it away
+            elif is_here and is_function and isinstance(parent, cst.Return):
+                fate = "returned"
+            elif not (is_here and isinstance(parent, cst.Call) and parent.func is one):
+                return "kept"
+        return fate
+
+    def _fate_of_result(self, file: File, place: Node, call: cst.Call) -> Fate:
+        """The same of what a call hands back."""
+        parent = file.tree.parents[call]
+        if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
+            return self._fate(file, place, call, None)
+        if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+            target = parent.targets[0].target
+            return self._fate(file, place, call, target.value) if isinstance(target, cst.Name) else "kept"
+        return "kept"
+
+    def _is_meant(self, file: File, place: Node, node: Node) -> bool:
+        """Whether it is made in some turns only, in few, for each device, or in code that is traced itself."""
+        function = file.tree.function(place) if isinstance(place, cst.For | cst.While) else place
+        if isinstance(function, cst.FunctionDef | cst.Lambda) and self.tracing.is_traced(file, function):
+            return True
+        made = next((p for p in file.tree.ancestors(node) if isinstance(p, cst.FunctionDef)), None)
+        start = made if isinstance(node, cst.Decorator) and made is not None else node
+        for parent in file.tree.ancestors(start):
+            if parent is place:
+                return False
+            if isinstance(parent, cst.If) and self._changes(file, parent.test, place):
+                return True
+        return False
+
+    def _changes(self, file: File, test: Expression, place: Node) -> bool:
+        """Whether a condition may be another one in the next turn: it counts, asks what is there, or knows the turn."""
+        for node in walk(test):
+            if isinstance(node, cst.BinaryOperation | cst.UnaryOperation):
+                return True
+            if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, cst.Is | cst.In | cst.NotIn):
+                return True
+            if isinstance(node, cst.Name) and any(
+                binding.kind != "parameter" and file.tree.within(binding.node, place)
+                for binding in file.flow.lookup(node.value, node)
+            ):
+                return True
+        return False
+
+    def _holds_state_of(self, file: File, place: Node, traced: Node) -> bool:
+        """Whether what is traced uses a model, an optimizer or the like that is made in the same turn."""
+        bodies = [traced]
+        if isinstance(traced, cst.Name):
+            bodies += [c.function.node.body for c in self.inference.callables(file, traced) if c.function.file is file]
+        for body in bodies:
+            for node in walk(body):
+                if isinstance(node, cst.Name) and any(
+                    self._is_state(file, binding, node)
+                    for binding in file.flow.lookup(node.value, node)
+                    if file.tree.within(binding.node, place) and not file.tree.within(binding.node, body)
+                ):
+                    return True
+        return False
+
+    def _is_state(self, file: File, binding: Binding, use: cst.Name) -> bool:
+        if binding.kind in ("parameter", "import", "function", "class"):
+            return False
+        parent = file.tree.parents[use]
+        is_called = isinstance(parent, cst.Call) and parent.func is use
+        is_asked = isinstance(parent, cst.Attribute)
+        for origin in self.inference.of(file, use):
+            kind = self.kinds.of(origin)
+            if kind is not None:
+                if kind not in _HARMLESS:
+                    return True
+            elif (is_called or is_asked) and not (origin.made_by or "").startswith("tf."):
+                return True
+        return False
+
+    def _loops_around(
+        self, file: File, place: Node, loop: LoopNode | None, fate: Fate
+    ) -> Iterator[tuple[File, LoopNode, tuple[Step, ...]]]:
+        """The loops whose turns make the object: the one that holds it, or those that call the function that does."""
+        if loop is not None:
+            if self._goes_on(file, loop):
+                yield file, loop, ()
+            return
+        assert isinstance(place, cst.FunctionDef | cst.Lambda)
+        yield from self._callers(file, place, fate, (), 0)
+
+    def _callers(
+        self, file: File, node: FunctionNode, fate: Fate, path: tuple[Step, ...], depth: int
+    ) -> Iterator[tuple[File, LoopNode, tuple[Step, ...]]]:
+        """The loops that call a function which makes the object, and drop what it hands back."""
+        if not isinstance(node, cst.FunctionDef):
+            return
+        function = self.inference.definitions.function(file, node)
+        sites = self.inference.call_sites(function)
+        if not sites or self.tracing.is_traced(file, node):
+            return
+        for site, call in sites:
+            way = (Step(site, call, f"calls `{function.name}`"), *path)
+            loop, caller = self._loop(site, call), site.tree.function(call)
+            place: Node | None = loop if loop is not None else caller
+            if place is None or self._passes_state_of(site, place, call):
+                continue
+            there = self._fate_of_result(site, place, call) if fate == "returned" else fate
+            if fate == "returned" and (self._is_meant(site, place, call) or self._is_renewed(function, site, place)):
+                continue
+            if loop is not None:
+                if there == "dies" and self._goes_on(site, loop):
+                    yield site, loop, way
+            elif there != "kept" and isinstance(caller, cst.FunctionDef) and depth + 1 < _CALLERS:
+                yield from self._callers(site, caller, there, way, depth + 1)
+
+    def _passes_state_of(self, file: File, place: Node, call: cst.Call) -> bool:
+        """Whether the call is given a model or the like that is made in the same turn, or is a method of one."""
+        given = [arg.value for arg in call.args]
+        if isinstance(call.func, cst.Attribute):
+            given.append(call.func.value)
+        return any(
+            isinstance(node, cst.Name)
+            and any(
+                binding.kind != "parameter" and file.tree.within(binding.node, place) and self._may_be_state(file, node)
+                for binding in file.flow.lookup(node.value, node)
+            )
+            for value in given
+            for node in walk(value)
+        )
+
+    def _is_renewed(self, factory: Function, file: File, place: Node) -> bool:
+        """Whether a turn binds or sets something else that a factory uses: each turn may need an object of its own."""
+        used = names_in(factory.node.body) - {"self"}
+        attributes = {node.attr.value for node in walk(factory.node.body) if isinstance(node, cst.Attribute)}
+        if factory.file is file and any(
+            isinstance(node, cst.Name)
+            and any(
+                file.tree.within(binding.node, place) and not file.tree.within(binding.node, factory.node)
+                for binding in file.flow.lookup(node.value, node)
+            )
+            and self._may_be_state(file, node)
+            for node in walk(factory.node.body)
+        ):
+            return True
+        calls = file.calls_below.get(place, ())
+        called = [c.function for call in calls for c in self.inference.callees(file, call)]
+        for where, region in [(file, place), *((one.file, one.node) for one in called if one != factory)]:
+            for assignment in where.tree.attribute_assignments:
+                if where.tree.within(assignment.target, region):
+                    path = (dotted_name(assignment.target) or "").split(".")
+                    if path[0] in used or attributes.intersection(path[1:]):
+                        return True
+            for one in where.tree.nodes(cst.Global):
+                if where.tree.within(one, region) and used.intersection(item.name.value for item in one.names):
+                    return True
+        return any(file.name(call.func) in _CLEARING for call in calls)
+
+    def _may_be_state(self, file: File, name: cst.Name) -> bool:
+        return any(self._is_no_data(origin) for origin in self.inference.of(file, name))
+
+    def _is_no_data(self, origin: Origin) -> bool:
+        kind = self.kinds.of(origin)
+        if kind is not None:
+            return kind not in _HARMLESS
+        is_element = bool(origin.parts)
+        is_number = isinstance(origin.node, cst.Integer | cst.Float | cst.BinaryOperation | cst.SimpleString)
+        return not (is_element or is_number)
+
+    def _goes_on(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop makes many turns, and sets up no devices."""
+        if self.data.is_short(file, loop):
+            return False
+        data = iterable(loop)
+        return data is None or not any(_SETS_UP.search(name) for name in _names(data))
+
+
+def _names(expr: Expression) -> Iterator[str]:
+    for node in walk(expr):
+        if isinstance(node, cst.Name):
+            yield node.value
+        elif isinstance(node, cst.Attribute):
+            yield node.attr.value

@@ -1,0 +1,377 @@
+"""Python numbers that a loop changes from turn to turn: counters, indexes, decaying rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import names_in, walk
+from tflint_gpu.model.python.syntax.scopes import Binding, Path
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.repetitions import FEW, breaks_of, leaves_at_once, names_of
+from tflint_gpu.model.tensorflow.tracing.execution import Step
+
+_DEPTH_LIMIT = 16  # steps from a number to what it is made of
+_CALLERS = 3  # functions between a loop and the number
+_SITES = 16  # call sites of one function that are looked at
+_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power, cst.Modulo)
+_UPDATES = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)
+_CONVERTERS = ("float", "int", "len")
+_KEEPERS = ("abs", "max", "min", "sum", "pow", "round")
+_RANGES = frozenset(["itertools.count", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"])
+_NEW_EACH_TIME = frozenset(
+    (
+        "time.time time.perf_counter time.monotonic random.random random.uniform random.randint random.randrange "
+        "random.gauss random.normalvariate random.betavariate random.expovariate random.triangular"
+    ).split()
+)
+_DRAWN = frozenset(  # without a size these give Python's own numbers, not NumPy's
+    "numpy.random.rand numpy.random.randn numpy.random.random numpy.random.uniform numpy.random.normal "
+    "numpy.random.randint".split()
+)
+_DRAWN_SIZE = {"numpy.random.uniform": 2, "numpy.random.normal": 2, "numpy.random.randint": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Turning:
+    """A loop whose turns change a number.
+
+    Arguments:
+        path: the calls through which the number is handed on, from the loop inwards.
+    """
+
+    file: File
+    loop: LoopNode
+    path: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A Python int or float, and the loops of more than a few turns that change it; none: it stays what it is."""
+
+    changed_by: tuple[Turning, ...] = ()
+
+
+_FIXED = Number()
+
+
+class LoopNumbers:
+    """Questions about the Python numbers in loops."""
+
+    def __init__(self, inference: Inference, constants: Constants, data: LoopData) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.data = data
+        self._in_work: set[object] = set()
+        self._known: dict[Node, Number | None] = {}
+
+    def of(self, file: File, expr: Expression) -> Number | None:
+        """What changes a Python int or float; None where a value is, or may be, anything else: a tensor, NumPy's."""
+        if expr in self._known:
+            return self._known[expr]
+        if len(self._in_work) > _DEPTH_LIMIT or expr in self._in_work:
+            return None
+        self._in_work.add(expr)
+        try:
+            found = self._known[expr] = self._of(file, expr)
+            return found
+        finally:
+            self._in_work.discard(expr)
+
+    def _of(self, file: File, expr: Expression) -> Number | None:
+        if isinstance(expr, cst.Integer | cst.Float):
+            return _FIXED
+        if isinstance(expr, cst.Name):
+            return self._name(file, expr)
+        if isinstance(expr, cst.BinaryOperation):
+            return self._computed(file, expr)
+        if isinstance(expr, cst.UnaryOperation):
+            return self.of(file, expr.expression) if isinstance(expr.operator, cst.Minus | cst.Plus) else None
+        if isinstance(expr, cst.IfExp):
+            return _all(self.of(file, side) for side in (expr.body, expr.orelse))
+        if isinstance(expr, cst.Call):
+            return self._call(file, expr)
+        if isinstance(expr, cst.Attribute):
+            return self._constant(file, expr) or self._attribute(file, expr)
+        if isinstance(expr, cst.Subscript):
+            return self._constant(file, expr) or self._item(file, expr)
+        return None
+
+    def _constant(self, file: File, expr: Expression) -> Number | None:
+        value = self.constants.of(file, expr)
+        return _FIXED if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def _computed(self, file: File, expr: cst.BinaryOperation) -> Number | None:
+        if not isinstance(expr.operator, _OPERATORS):
+            return None
+        found = _all(self.of(file, side) for side in (expr.left, expr.right))
+        if found is not None and isinstance(expr.operator, cst.Modulo):
+            period = self.constants.of(file, expr.right)
+            return _FIXED if not isinstance(period, int | float) or period <= FEW else found
+        return found
+
+    # Names and attributes.
+
+    def _name(self, file: File, name: cst.Name) -> Number | None:
+        bindings = file.flow.lookup(name.value, name)
+        if not bindings or any(binding.kind == "import" for binding in bindings):
+            return self._constant(file, name)
+        found = _all(self._bound(file, binding) for binding in bindings)
+        if found is None:
+            return None
+        return Number(tuple(one for one in found.changed_by if one.path or self._is_in_turn(file, name, one)))
+
+    def _is_in_turn(self, file: File, node: Node, turning: Turning) -> bool:
+        """Whether the turns of a loop run a place: not one behind it, nor in a function that is called later."""
+        tree, loop = file.tree, turning.loop
+        if turning.file is not file or tree.function(node) is not tree.function(loop):
+            return False
+        return tree.within(node, loop if isinstance(loop, cst.BaseComp) else loop.body)
+
+    def _bound(self, file: File, binding: Binding) -> Number | None:
+        """What a binding gives its name."""
+        if binding in self._in_work:  # it depends on itself
+            return _FIXED
+        self._in_work.add(binding)
+        try:
+            if binding.kind == "for" and binding.value is not None:
+                return self._yielded(file, binding)
+            if binding.kind == "assign" and binding.value is not None:
+                return self._assigned(file, binding)
+            if binding.kind == "augment" and isinstance(binding.node, cst.AugAssign):
+                return self._counted(file, binding, binding.node)
+            if binding.kind == "parameter" and isinstance(binding.node, cst.Param):
+                return self._passed(file, binding.node)
+            return None
+        finally:
+            self._in_work.discard(binding)
+
+    def _assigned(self, file: File, binding: Binding) -> Number | None:
+        value = _part(binding.value, binding.path)
+        found = self.of(file, value) if value is not None else None
+        if found is None or value is None or not _builds_on(value, binding.name):
+            return found
+        return Number((*found.changed_by, *self._loop_around(file, binding.node)))
+
+    def _counted(self, file: File, binding: Binding, statement: cst.AugAssign) -> Number | None:
+        """`step += 1`, where all else that the name gets is a number too."""
+        if not isinstance(statement.operator, _UPDATES):
+            return None
+        others = [b for b in file.tree.scope(statement).bindings.get(binding.name, ()) if b is not binding]
+        found = _all([self.of(file, statement.value), *(self._bound(file, other) for other in others)])
+        if found is None or not others:
+            return None
+        return Number((*found.changed_by, *self._loop_around(file, statement)))
+
+    def _loop_around(self, file: File, node: Node) -> tuple[Turning, ...]:
+        """The innermost loop of more than a few turns that runs a statement again and again."""
+        for loop in _loops_around(file, node):
+            return (Turning(file, loop),) if self.is_long(file, loop) else ()
+        return ()
+
+    def is_long(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop may make more than a few turns, as far as the code says."""
+        if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
+            return False
+        data = iterable(loop)
+        if data is not None and any(chain.is_short for chain in self.data.pipelines.iterated(file, data)):
+            return False
+        return not any(self._is_early(file, node, loop) for node in breaks_of(loop))
+
+    def _is_early(self, file: File, node: cst.Break, loop: LoopNode) -> bool:
+        """`if step == 3: break`."""
+        test = next((p.test for p in file.tree.ancestors(node) if isinstance(p, cst.If)), None)
+        if not isinstance(test, cst.Comparison) or not file.tree.within(test, loop):
+            return False
+        values = [self.constants.of(file, one.comparator) for one in test.comparisons]
+        counted = isinstance(test.left, cst.Name) and self.of(file, test.left) is not None
+        return counted and any(isinstance(value, int) and value <= FEW for value in values)
+
+    def _passed(self, file: File, parameter: cst.Param) -> Number | None:
+        """What those calls give that pass a number; without any call, what default or annotation say."""
+        node = file.tree.parents[file.tree.parents[parameter]]
+        if not isinstance(node, cst.FunctionDef):
+            return None
+        function = self.inference.definitions.function(file, node)
+        sites = self.inference.call_sites(function)[:_SITES]
+        changed: list[Turning] = []
+        is_number = False
+        for site, call in sites:
+            given = dict(self.inference.definitions.passed(site, call, function)).get(parameter)
+            found = self.of(site, given) if given is not None else None
+            if found is None:
+                continue
+            is_number = True
+            step = Step(site, call, f"calls `{function.name}`")
+            changed += [replace(one, path=(*one.path, step)) for one in found.changed_by if len(one.path) < _CALLERS]
+        if is_number:
+            return Number(tuple(changed))
+        annotation = parameter.annotation.annotation if parameter.annotation is not None else None
+        is_annotated = isinstance(annotation, cst.Name) and annotation.value in ("int", "float")
+        has_number = not sites and isinstance(parameter.default, cst.Integer | cst.Float)
+        return _FIXED if is_annotated or has_number else None
+
+    def _attribute(self, file: File, expr: cst.Attribute) -> Number | None:
+        """`self.step`, where all that the class assigns to it are numbers."""
+        cls = self.inference.definitions.self_class(file, expr.value)
+        key = (cls.node, expr.attr.value) if cls is not None else None
+        if cls is None or key in self._in_work:
+            return _FIXED if cls is not None else None
+        self._in_work.add(key)
+        try:
+            assigned = self.inference.definitions.attributes(cls, expr.attr.value)
+            found = _all(self.of(one.file, one.value) if not one.path else None for one in assigned)
+        finally:
+            self._in_work.discard(key)
+        if found is None or not assigned:
+            return None
+        counting = [one.node for one in assigned if isinstance(one.node, cst.AugAssign) and one.file is file]
+        loops = [loop for node in counting for loop in self._loop_around(file, node)]
+        return Number(tuple(loop for loop in loops if self._is_in_turn(file, expr, loop)))
+
+    # What loops yield.
+
+    def _yielded(self, file: File, binding: Binding) -> Number | None:
+        loop: Node = binding.node
+        while isinstance(loop, cst.CompFor):
+            loop = file.tree.parents[loop]
+        if not isinstance(loop, cst.For | cst.BaseComp) or binding.value is None:
+            return None
+        if not self._yields_numbers(file, binding.value, binding.path):
+            return None
+        return Number((Turning(file, loop),)) if self.is_long(file, loop) else _FIXED
+
+    def _yields_numbers(self, file: File, data: Expression, path: Path) -> bool:
+        """Whether some part of what is iterated is a new Python number in every turn."""
+        origins = self.inference.of(file, data)
+        return bool(origins) and all(self._counts(origin, path) for origin in origins)
+
+    def _counts(self, origin: Origin, path: Path) -> bool:
+        file, node, call = origin.file, origin.node, origin.call
+        if isinstance(node, cst.List | cst.Tuple) and not origin.parts:
+            written = [e.value for e in node.elements if isinstance(e.value, cst.Integer | cst.Float)]
+            return not path and len(written) == len(node.elements)
+        if call is None:
+            return False
+        if file.names.is_builtin(call.func, "range") or file.name(call.func) in _RANGES:
+            return not path
+        args = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        if file.names.is_builtin(call.func, "enumerate") and args:
+            if path[:1] == (0,):
+                return len(path) == 1
+            return path[:1] == (1,) and self._yields_numbers(file, args[0], path[1:])
+        if file.names.is_builtin(call.func, "zip") and len(args) == len(call.args):
+            index = path[0] if path else None
+            return index is not None and index < len(args) and self._yields_numbers(file, args[index], path[1:])
+        return False
+
+    # Calls and items.
+
+    def _call(self, file: File, call: cst.Call) -> Number | None:
+        name, args = file.name(call.func), [arg.value for arg in call.args if not arg.star]
+        if any(file.names.is_builtin(call.func, one) for one in _CONVERTERS) or (name or "").startswith("math."):
+            return Number(tuple(one for arg in args for one in self._changes(file, arg)))
+        if any(file.names.is_builtin(call.func, one) for one in _KEEPERS):
+            found = _all(self.of(file, arg) for arg in args)
+            return _FIXED if found is not None and self._is_bounded(file, call, args) else found
+        if name in _NEW_EACH_TIME or (name in _DRAWN and self._draws_one(file, call, name)):
+            return Number(self._loop_around(file, call))
+        if method_name(call) == "item" and not args and isinstance(call.func, cst.Attribute):
+            return Number(tuple(self._changes(file, call.func.value)))
+        return self._returned(file, call)
+
+    def _is_bounded(self, file: File, call: cst.Call, args: list[Expression]) -> bool:
+        """`min(epoch, 3)` has few values."""
+        if not file.names.is_builtin(call.func, "min"):
+            return False
+        values = [self.constants.of(file, arg) for arg in args]
+        return any(isinstance(value, int) and value <= FEW for value in values)
+
+    def _draws_one(self, file: File, call: cst.Call, name: str) -> bool:
+        """Whether NumPy draws one number, and not an array of some size."""
+        if argument(call, -1, "size") is not None or len(call.args) > _DRAWN_SIZE.get(name, 0):
+            return False
+        return all(self.of(file, arg.value) is not None for arg in call.args)
+
+    def _returned(self, file: File, call: cst.Call) -> Number | None:
+        """What a function of the project returns for these arguments."""
+        function = self.inference.called(file, call)
+        if function is None or function.node in self._in_work or function.file.yields_of.get(function.node):
+            return None
+        self._in_work.add(function.node)
+        try:
+            values = function.file.returned(function.node)
+            found = _all(self.of(function.file, value) for value in values) if values else None
+        finally:
+            self._in_work.discard(function.node)
+        if found is None:
+            return None
+        ways = [one for one in found.changed_by if one.path and one.path[-1].node is call]
+        return Number(tuple(replace(one, path=one.path[:-1]) for one in ways))
+
+    def _item(self, file: File, expr: cst.Subscript) -> Number | None:
+        """`rates[epoch]` of a list of numbers."""
+        index = expr.slice[0].slice
+        if len(expr.slice) != 1 or not isinstance(index, cst.Index):
+            return None
+        place = self.of(file, index.value)
+        origins = self.inference.of(file, expr.value)
+        many = [isinstance(o.node, cst.List | cst.Tuple) and len(o.node.elements) > FEW for o in origins]
+        return place if many and all(many) and all(self._counts(o, ()) for o in origins) else None
+
+    def _changes(self, file: File, expr: Expression) -> Iterator[Turning]:
+        """The loops that change what an expression is made of, whatever that is: `float(loss)`."""
+        number = self.of(file, expr)
+        if number is not None:
+            yield from number.changed_by
+            return
+        names = names_in(expr)
+        for loop in _loops_around(file, expr):
+            if names & self.data.spread(file, loop, set(names_of(loop))):
+                if self.is_long(file, loop):
+                    yield Turning(file, loop)
+                return
+
+
+def _all(numbers: Iterable[Number | None]) -> Number | None:
+    """What changes a number that all of some are part of; None where one is no number."""
+    found = list(numbers)
+    if None in found:
+        return None
+    return Number(tuple(dict.fromkeys(one for number in found if number for one in number.changed_by)))
+
+
+def _part(value: Expression | None, path: Path) -> Expression | None:
+    """What a name gets in `a, b = 0, 1`."""
+    for index in path:
+        if not isinstance(value, cst.Tuple | cst.List) or index is None or index >= len(value.elements):
+            return None
+        value = value.elements[index].value
+    return value
+
+
+def _builds_on(value: Expression, name: str) -> bool:
+    """`rate = rate * 0.9`: whether a new value is computed from the one before."""
+    return any(
+        isinstance(node, cst.BinaryOperation)
+        and any(isinstance(part, cst.Name) and part.value == name for part in walk(node))
+        for node in walk(value)
+    )
+
+
+def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
+    """The loops of its own function whose turns run a place, innermost first."""
+    child = node
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            return
+        if isinstance(parent, cst.For | cst.While) and child is parent.body:
+            yield parent
+        child = parent

@@ -1,0 +1,87 @@
+"""Programs for TensorFlow 1: they run in graphs, so what is true of code that runs eagerly is not said of them.
+
+Asked of a file's calls, and, before it is parsed at all, of its text: many files of public code are such programs, and
+Python's own parser, which is enough to see it, takes a tenth of the time that libcst's takes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection
+
+from tflint_gpu.model.python.prefilter.sketches import Sketch
+
+# API of TensorFlow 1 that works in graphs only.
+_GRAPH_CALLS = frozenset(
+    (
+        "Session InteractiveSession Graph placeholder get_variable variable_scope global_variables_initializer "
+        "get_default_graph get_collection add_to_collection train.get_global_step train.Saver train.AdamOptimizer "
+        "train.MomentumOptimizer train.GradientDescentOptimizer train.Scaffold train.MonitoredTrainingSession "
+        "losses.get_total_loss losses.softmax_cross_entropy import_graph_def"
+    ).split()
+)
+GRAPH_FOLDERS = ("contrib.", "layers.", "estimator.")
+"""Parts of TensorFlow 1 that build graphs."""
+# TensorFlow 2 has them only below tf.compat.v1: a program that calls them as `tf.app.run` is one for TensorFlow 1.
+_GONE = frozenset(["ConfigProto", "app.run", "train.get_or_create_global_step", "enable_eager_execution"])
+_SWITCHES = frozenset(["disable_eager_execution", "disable_v2_behavior"])
+# What only TensorFlow 2 has, or has for graphs that it takes over.
+_ALIVE = frozenset(["GradientTape", "function", "compat.v1.wrap_function"])
+_LAST_OF_ALIVE = frozenset(name.rpartition(".")[2] for name in _ALIVE)
+# Where they occur, some calls may be come to with some versions only.
+_TESTED = frozenset(["executing_eagerly", "__version__", "VERSION"])
+_OLD_COLAB = re.compile(r"%tensorflow_version 1\b")
+_CALL = "|".join(re.escape(name) for name in sorted(_GRAPH_CALLS | _GONE))
+_FOLDER = "|".join(re.escape(folder) for folder in sorted((*GRAPH_FOLDERS, "logging.")))
+_PERHAPS = re.compile(rf"\btf\.(?:(?:{_CALL})\s*\(|{_FOLDER})")
+
+
+def runs_in_graphs(called: Collection[str], reached: Collection[str], text: str) -> bool:
+    """Whether a file is a program for TensorFlow 1 as a whole, or turns eager execution off.
+
+    Arguments:
+        called: what the file calls of TensorFlow: "Session", "compat.v1.disable_eager_execution".
+        reached: what of it shows graphs, and is called with TensorFlow 2, too, as far as tests for the version tell.
+        text: of the file; a notebook may choose the version by a line of its own.
+    """
+    if any(is_switch(name) for name in reached):
+        return True
+    if not _ALIVE.isdisjoint(called) and "enable_eager_execution" not in reached:
+        return False
+    return _OLD_COLAB.search(text) is not None or any(shows_graphs(name) for name in reached)
+
+
+def shows_graphs(name: str) -> bool:
+    """Whether a call of TensorFlow, such as "Session", is one of a program for graphs."""
+    return name in _GRAPH_CALLS or name in _GONE or is_switch(name) or name.startswith((*GRAPH_FOLDERS, "logging."))
+
+
+def is_switch(name: str) -> bool:
+    """Whether a call of TensorFlow turns eager execution off."""
+    return name.removeprefix("compat.v1.") in _SWITCHES
+
+
+def perhaps_runs_in_graphs(code: str) -> bool:
+    """Whether the text of a file leaves it open that it `surely_runs_in_graphs`."""
+    return "GradientTape" not in code and "tf.function" not in code and _PERHAPS.search(code) is not None
+
+
+def surely_runs_in_graphs(sketch: Sketch) -> bool:
+    """Whether a file that imports TensorFlow as `tf` and gives the name no other meaning runs in graphs.
+
+    True of fewer files than `runs_in_graphs`, and never of another one.
+    """
+    if sketch.imports.get("tf") != "tensorflow" or "tf" in sketch.bound:
+        return False
+    if any(target.rpartition(".")[2] in _LAST_OF_ALIVE for target in sketch.imports.values()):
+        return False
+    called, reached = set[str](), set[str]()
+    for region in sketch.regions:
+        names = {call.name.removeprefix("tf.") for call in region.calls if call.root == "tf"} - {"tf"}
+        called |= names
+        if not region.words.isdisjoint(_TESTED):
+            return False
+        if ast.Try not in region.syntax:
+            reached |= {name for name in names if not (is_switch(name) and ast.If in region.syntax)}
+    return runs_in_graphs(called, reached, "")

@@ -1,0 +1,342 @@
+"""The start of a program: what initialises TensorFlow's runtime, and how its GPUs are set up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, asks_for_main
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.library import is_library
+from tflint_gpu.model.tensorflow.api.datasets import is_source
+from tflint_gpu.model.tensorflow.api.devices import parse_device
+from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.runtime.graph_programs import GRAPH_FOLDERS, is_switch, runs_in_graphs, shows_graphs
+from tflint_gpu.model.tensorflow.types.guards import Guards
+
+DEVICES = frozenset(["tf.device", "tf.compat.v1.device", "keras.device"])
+GROWTH = frozenset(["tf.config.experimental.set_memory_growth", "tf.config.set_memory_growth"])
+LOGICAL = frozenset(
+    [
+        "tf.config.set_logical_device_configuration",
+        "tf.config.experimental.set_virtual_device_configuration",
+    ]
+)
+VISIBLE = frozenset(["tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"])
+_INITIALISERS = frozenset(
+    [
+        "tf.Variable",
+        "tf.device",
+        "tf.config.list_logical_devices",
+        "tf.config.experimental.list_logical_devices",
+        "tf.distribute.MirroredStrategy",
+        "tf.distribute.MultiWorkerMirroredStrategy",
+        "keras.device",
+    ]
+)
+# Any of these bytes in a program's files means that its memory or its devices are set up by hand.
+_MEMORY_SETTINGS = tuple(
+    b"set_memory_growth ALLOW_GROWTH allow_growth per_process_gpu_memory_fraction set_logical_device_configuration "
+    b"set_virtual_device_configuration set_visible_devices CUDA_VISIBLE_DEVICES TF_GPU_ALLOCATOR GPUOptions "
+    b"gpu_options device_count".split()
+)
+_VISIBILITY_SETTINGS = (b"set_visible_devices", b"CUDA_VISIBLE_DEVICES", b"HIP_VISIBLE_DEVICES")
+_NO_GPUS = re.compile(
+    r"""CUDA_VISIBLE_DEVICES["']\]?\s*[=,:]\s*["'](?:-1)?["']|set_visible_devices\(\s*(?:devices=)?\[\s*\]"""
+)
+_OTHER_BACKEND = re.compile(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
+_SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
+# They raise where code runs eagerly, so what stands beside them does not.
+_BUILDING = frozenset(
+    ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
+)
+_DEPTH_LIMIT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Initialiser:
+    """What initialises the runtime: a call, or an import of such a module, and the name of what does it."""
+
+    file: File
+    node: Node
+    name: str
+
+
+class Runtime:
+    """Questions about how programs set TensorFlow up, seen from the file that is checked."""
+
+    def __init__(self, inference: Inference, constants: Constants, guards: Guards) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.guards = guards
+        self._graph_files: dict[File, bool] = {}
+        self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
+
+    @property
+    def _file(self) -> File:
+        return self.inference.entry
+
+    def mentions(self, markers: tuple[bytes, ...]) -> bool:
+        """Whether any of these bytes stand in the file or in one of the project that it reaches."""
+        return self.inference.project.program_mentions(self._file.source, markers)
+
+    def sets_memory(self) -> bool:
+        """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility."""
+        return self.mentions(_MEMORY_SETTINGS)
+
+    def narrows_visibility(self) -> bool:
+        """Whether the file, or one that it reaches, chooses which GPUs are visible."""
+        return self.mentions(_VISIBILITY_SETTINGS)
+
+    def hides_gpus(self) -> bool:
+        """Whether the file itself hides all GPUs."""
+        return _NO_GPUS.search(self._file.source.text) is not None
+
+    def has_numpy_behaviour(self) -> bool:
+        """Whether the program gives tensors NumPy's methods, through which some NumPy functions work on them."""
+        return self.mentions((b"experimental_enable_numpy_behavior",))
+
+    @cached_property
+    def uses_another_backend(self) -> bool:
+        """Whether the file chooses a Keras backend that is not TensorFlow."""
+        return _OTHER_BACKEND.search(self._file.source.text) is not None
+
+    def places_strictly(self) -> bool:
+        """Whether the file turns soft placement off, so that a missing device is an error."""
+        return any(
+            self.constants.of(self._file, argument(call, 0, "enabled")) is False
+            for call in self._file.calls("tf.config.set_soft_device_placement")
+        )
+
+    def is_graph_program(self, file: File) -> bool:
+        """Whether a file is one for TensorFlow 1 as a whole, or turns eager execution off: nothing runs eagerly."""
+        known = self._graph_files.get(file)
+        if known is None:
+            named = [(call, (file.name(call.func) or "")[3:]) for call in file.calls("tf.*")]
+            called = {name for _, name in named}
+            showing = {name for name in called if shows_graphs(name)}
+            reached = {
+                name
+                for call, name in named
+                if name in showing
+                and not self.guards.is_for_graphs(file, call)
+                and not (is_switch(name) and self._is_switched_off(file, call))
+            }
+            known = runs_in_graphs(called, reached, file.source.text)
+            self._graph_files[file] = known
+        return known
+
+    def _is_switched_off(self, file: File, call: cst.Call) -> bool:
+        """Whether a constant of the program keeps it from a call: `if mode == "graph":` below `mode = "eager"`."""
+        return any(self.constants.of(file, test) is (not holds) for test, holds in self.guards.branches(file, call))
+
+    def is_graph_code(self, file: File, node: Node) -> bool:
+        """Whether a place runs in a graph of TensorFlow 1: in a session's or graph's scope, or among such code."""
+        if self.is_graph_program(file):
+            return True
+        scopes, builders = self._graph_places(file)
+        if scopes and any(parent in scopes for parent in file.tree.ancestors(node)):
+            return True
+        return bool(builders) and file.tree.function(node) in builders
+
+    def is_on_cpu(self, file: File, node: Node) -> bool:
+        """Whether a place lies in a `with tf.device("/CPU:0")`, in a file that names no other device."""
+        devices = {call: self._is_cpu(file, call) for call in file.calls(*DEVICES)}
+        if not devices or not all(devices.values()):
+            return False
+        return any(
+            isinstance(block, cst.With) and any(item.item in devices for item in block.items)
+            for block in file.tree.ancestors(node)
+        )
+
+    def _is_cpu(self, file: File, call: cst.Call) -> bool:
+        device = self.constants.of(file, argument(call, 0, "device_name"))
+        return isinstance(device, str) and parse_device(device).kind == "CPU"
+
+    def _graph_places(self, file: File) -> tuple[frozenset[Node], frozenset[Node | None]]:
+        """The with statements of a file that open a graph or session, and the functions that build graphs."""
+        known = self._graphs.get(file)
+        if known is None:
+            named = [(call, file.name(call.func) or "") for call in file.calls("tf.*")]
+            scopes = {_entering(file, call) for call, name in named if _is_of(name, _SCOPES)}
+            building = [call for call, name in named if _is_of(name, _BUILDING)]
+            builders = {
+                file.tree.function(call)
+                for call in building
+                if not (self.guards.is_for_graphs(file, call) or self._is_switched_off(file, call))
+            }
+            known = self._graphs[file] = frozenset(one for one in scopes if one is not None), frozenset(builders)
+        return known
+
+    def device_strings(self, *names: str) -> Iterator[tuple[cst.Call, Expression]]:
+        """The device argument of each call of these functions, where TensorFlow is what gets it."""
+        for call in self._file.calls(*names):
+            if self.uses_another_backend and self._file.name(call.func) == "keras.device":
+                continue
+            device = argument(call, 0, "device") or argument(call, -1, "device_name")
+            if device is not None:
+                yield call, device
+
+    def device_settings(self) -> Iterator[tuple[File, cst.Call]]:
+        """The calls that set devices up: in this file, and in functions of other files of the program."""
+        names = sorted(GROWTH | LOGICAL | VISIBLE)
+        words = dict.fromkeys(name.rpartition(".")[2] for name in names)
+        for file in dict.fromkeys(file for word in words for file in self.inference.files_with(word)):
+            for call in file.calls(*names):
+                if file is self._file or file.tree.function(call) is not None:
+                    yield file, call
+
+    def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
+        """What surely initialises the runtime before a place: a call there, or before each call of its code."""
+        tree = file.tree
+        function = tree.function(node)
+        around = {tree.module, *tree.ancestors(node)}
+        here = tree.order[node]
+        for other in file.calls_in.get(function, []):
+            if tree.order[other] >= here:
+                break
+            if other in around or self._may_not_run(file, other, around):
+                continue
+            name = self.initialises(file, other)
+            if name is not None:
+                return Initialiser(file, other, name)
+        return self._initialising_import(file, node) or self._initialiser_at_callers(file, function, depth)
+
+    def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> Initialiser | None:
+        """What comes before each of the calls of a function, in its own file and in those that import it.
+
+        What the file does when it is run as a program by itself, under `__name__`, does not count beside other callers.
+        """
+        if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH_LIMIT:
+            return None
+        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if any(site is not file for site, _ in sites):
+            sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
+        found = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
+        return found[0] if found and all(found) else None
+
+    def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
+        """An import at the top of the file of a module that initialises the runtime while it is imported."""
+        order, parents = file.tree.order, file.tree.parents
+        for bindings in file.tree.root.bindings.values():
+            for binding in bindings:
+                place = binding.node
+                if binding.kind != "import" or order[place] > order[node]:
+                    continue
+                if not isinstance(parents.get(parents.get(place, place)), cst.Module):
+                    continue
+                found = self.inference.project.imported(file, binding.target)
+                name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
+                if name is not None:
+                    return Initialiser(file, place, name)
+        return None
+
+    def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
+        """What code at the top of a module of the project surely initialises the runtime with."""
+        if file in seen or len(seen) > _DEPTH_LIMIT or self.is_graph_program(file):
+            return None
+        around: set[Node] = {file.tree.module}
+        for call in file.calls_in.get(None, []):
+            if not self._may_not_run(file, call, around):
+                name = self.initialises(file, call)
+                if name is not None:
+                    return name
+        return None
+
+    def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
+        """Whether `call` stands in a branch, loop, handler or lambda that need not run before the place."""
+        child: Node = call
+        for parent in file.tree.ancestors(call):
+            if parent in around:
+                # the same `if` or `try`, but the other way through it
+                return isinstance(parent, cst.If | cst.Try | cst.IfExp) and child is not getattr(parent, "test", None)
+            if isinstance(parent, cst.If | cst.IfExp | cst.For | cst.While | cst.Try | cst.ExceptHandler | cst.Lambda):
+                return not (isinstance(parent, cst.For) and child is parent.iter)
+            if isinstance(parent, cst.BooleanOperation | cst.BaseComp | cst.With) and not self._plain_with(
+                file, parent
+            ):
+                return True
+            child = parent
+        return False
+
+    def _plain_with(self, file: File, node: Node) -> bool:
+        """A `with` under which TensorFlow still runs eagerly on the process's own runtime."""
+        return isinstance(node, cst.With) and all(
+            isinstance(item.item, cst.Call) and file.name(item.item.func) in ("tf.device", "tf.GradientTape")
+            for item in node.items
+        )
+
+    def initialises(self, file: File, call: cst.Call, depth: int = 0) -> str | None:
+        """The name of what a call does that initialises the runtime, None where it does not for certain."""
+        name = file.name(call.func)
+        if name is not None and is_library(name):
+            last = name.rpartition(".")[2]
+            if name in _INITIALISERS or (name.startswith("tf.") and returns_tensor(name)):
+                return name
+            if is_source(name) and name.startswith("tf.data.Dataset."):
+                return name
+            if (
+                name.startswith(("keras.optimizers.", "keras.metrics."))
+                and last[:1].isupper()
+                and "schedules" not in name
+            ):
+                return name
+            if name in ("keras.Sequential", "keras.models.Sequential") and self._has_input(file, call):
+                return f"{name} with an Input"
+            return None
+        function = self.inference.called(file, call)
+        if function is None or depth >= _DEPTH_LIMIT:
+            return None
+        return next(self.initialised_by(function, depth + 1), None)
+
+    def initialised_by(self, function: Function, depth: int) -> Iterator[str]:
+        """What every run of a function initialises the runtime with."""
+        around: set[Node] = {function.node, function.node.body}
+        for call in function.calls:
+            if not self._may_not_run(function.file, call, around) and not self._after_exit(function, call):
+                name = self.initialises(function.file, call, depth)
+                if name is not None:
+                    yield name
+
+    def _after_exit(self, function: Function, call: cst.Call) -> bool:
+        """Whether the function may have returned before it comes to `call`."""
+        tree = function.file.tree
+        returns = function.file.returns_of.get(function.node, [])
+        return any(tree.order[r] < tree.order[call] and not tree.within(call, r) for r in returns)
+
+    def _has_input(self, file: File, call: cst.Call) -> bool:
+        layers = argument(call, 0, "layers")
+        first = layers.elements[0].value if isinstance(layers, cst.List | cst.Tuple) and layers.elements else None
+        if not isinstance(first, cst.Call):
+            return False
+        return file.name(first.func) in (
+            "keras.Input",
+            "keras.layers.Input",
+            "keras.layers.InputLayer",
+        ) or any(
+            a.keyword is not None and a.keyword.value in ("input_shape", "input_dim", "batch_input_shape")
+            for a in first.args
+        )
+
+
+def _is_in_main_block(file: File, node: Node) -> bool:
+    return any(isinstance(one, cst.If) and asks_for_main(one.test) for one in file.tree.ancestors(node))
+
+
+def _is_of(name: str, names: frozenset[str]) -> bool:
+    """Whether a canonical name is one of TensorFlow 1's."""
+    short = name.removeprefix("tf.").removeprefix("compat.v1.")
+    return short in names or short.startswith(GRAPH_FOLDERS)
+
+
+def _entering(file: File, call: cst.Call) -> Node | None:
+    """The with statement that enters what a call makes."""
+    item = next((one for one in file.tree.ancestors(call) if isinstance(one, cst.WithItem | cst.BaseSuite)), None)
+    return file.tree.parents[item] if isinstance(item, cst.WithItem) else None

@@ -1,0 +1,60 @@
+"""Programs that were written for TensorFlow 1: what TensorFlow 2 calls otherwise is of no use to who runs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.mentions import Mentions
+from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.tensorflow.types.guards import Guards
+
+# What stands directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
+OLD_NAMES = frozenset(
+    (
+        "random_uniform random_normal truncated_normal parse_single_example parse_example FixedLenFeature "
+        "VarLenFeature FixedLenSequenceFeature decode_raw decode_csv read_file to_float to_int32 to_int64 to_double "
+        "is_nan is_inf is_finite log log_sigmoid div multinomial set_random_seed placeholder sparse_placeholder "
+        "Session InteractiveSession get_variable variable_scope gfile flags app logging layers string_split "
+        "sparse_tensor_to_dense py_func global_variables trainable_variables global_variables_initializer assign diag "
+        "matrix_inverse mod FIFOQueue WholeFileReader TFRecordReader python_io ceil erf lgamma space_to_depth "
+        "depth_to_space extract_image_patches check_numerics AUTO_REUSE GraphKeys enable_eager_execution ConfigProto "
+        "GPUOptions contrib random_shuffle random_crop reset_default_graph get_default_graph unsorted_segment_sum "
+        "invert_permutation matrix_band_part lin_space sparse_reduce_sum floordiv substr sparse_to_dense mul"
+    ).split()
+)
+_AS_TF = re.compile(rb"^[ \t]*import tensorflow as tf[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_OLD = re.compile(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD_NAMES)) + rb")\b")
+_NEW = re.compile(rb"\btf\.(?:GradientTape|function)\b")
+
+
+def is_for_tensorflow_1(file: File, mentions: Mentions, guards: Guards) -> bool:
+    """Whether a file uses what only TensorFlow 1 has, and nothing that shows TensorFlow 2.
+
+    What no program for TensorFlow 2 comes to, behind a test for the version, shows nothing.
+    """
+    bound = [bindings for scope in file.tree.scopes.values() for bindings in scope.bindings.values()]
+    imports = [(b.name, b.target) for bindings in bound for b in bindings if b.kind == "import"]
+    if ("tf", "tensorflow.compat.v1") in imports:
+        return not any(target in ("tensorflow", "tensorflow.compat.v2") for _, target in imports)
+    if any(True for _ in file.calls("tf.GradientTape")) or any(True for _ in _names(file, mentions, "function")):
+        return False
+    return any(not guards.is_for_graphs(file, node) for name in OLD_NAMES for node in _names(file, mentions, name))
+
+
+def imports_tensorflow_1(project: Project, file: File) -> bool:
+    """Whether a file of the project that a file imports directly is one for TensorFlow 1, told from its bytes."""
+    return any(
+        project.matches(path, _AS_TF) and project.matches(path, _OLD) and not project.matches(path, _NEW)
+        for path in project.imports_of(file.source.path)
+    )
+
+
+def _names(file: File, mentions: Mentions, name: str) -> Iterator[cst.Attribute]:
+    """Where a file has a name directly below `tensorflow`."""
+    for node in mentions.attributes(name):
+        if isinstance(node.value, cst.Name) and file.names.written(node) == f"tensorflow.{name}":
+            yield node

@@ -1,0 +1,148 @@
+"""Which GPUs a program lets TensorFlow see: by an environment variable, or by its configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import spelling
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.tensorflow.api.devices import parse_device
+from tflint_gpu.model.tensorflow.runtime.runtime import DEVICES, GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+from tflint_gpu.model.tensorflow.types.guards import Guards
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+_BYTES = VARIABLE.encode()
+_HIDING = frozenset(["-1", ""])
+# What starts other processes, which the variable may be meant for, and other libraries that look at it later.
+_ELSEWHERE = re.compile(
+    r"\b(?:subprocess|multiprocessing|joblib|torch|jax|cupy|ray|dask|popen|system|fork|exec\w*|Process|Pool)\b"
+)
+_EXPLAINS = re.compile(r"#.*(?:cpu|gpu|cuda|device|debug)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class LateVariable:
+    """An assignment to the environment variable that comes too late; `initialiser` is what came before."""
+
+    file: File
+    target: cst.Subscript
+    initialiser: Initialiser
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenGpus:
+    """The place that hides all GPUs of a program which sets something up for them."""
+
+    place: Node
+    setup: Node
+
+
+class Visibility:
+    """The places of one file that choose which GPUs are visible."""
+
+    def __init__(self, file: File, constants: Constants, guards: Guards, runtime: Runtime) -> None:
+        self.file = file
+        self.constants = constants
+        self.guards = guards
+        self.runtime = runtime
+
+    def late(self) -> Iterator[LateVariable]:
+        """The assignments to the variable after something that surely initialises the GPUs of this process."""
+        for file, target, value in (*self._here(), *self._elsewhere()):
+            if self._reads_environment(file, value):
+                continue
+            before = self.runtime.initialiser_before(file, target)
+            if before is not None and not self._is_repeated(file, target, value, before):
+                yield LateVariable(file, target, before)
+
+    def _here(self) -> Iterator[tuple[File, cst.Subscript, Expression]]:
+        """The assignments of the file that are meant for its own process."""
+        if not _ELSEWHERE.search(self.file.source.text):
+            yield from ((self.file, target, value) for target, value in self._assignments(self.file))
+
+    def _elsewhere(self) -> Iterator[tuple[File, cst.Subscript, Expression]]:
+        """The assignments in functions of other files that this one calls."""
+        inference = self.constants.inference
+        if not inference.project.imports_mention(self.file.source.path, self.file.source.text.encode(), (_BYTES,)):
+            return
+        callees = (callee for call in self.file.tree.calls for callee in inference.callees(self.file, call))
+        called = {one.function.node: one.function.file for one in callees if one.function.file is not self.file}
+        for file in dict.fromkeys(called.values()):
+            if VARIABLE in file.source.text and not _ELSEWHERE.search(file.source.text):
+                for target, value in self._assignments(file):
+                    if file.tree.function(target) in called:
+                        yield file, target, value
+
+    def _assignments(self, file: File) -> Iterator[tuple[cst.Subscript, Expression]]:
+        """`os.environ["CUDA_VISIBLE_DEVICES"] = value`."""
+        for name, stores in file.stores.items():
+            for target, value in stores if name.rpartition(".")[2] == "environ" else ():
+                index = target.slice[0].slice if len(target.slice) == 1 else None
+                if not isinstance(index, cst.Index) or file.name(target.value) != "os.environ":
+                    continue
+                if self.constants.of(file, index.value) == VARIABLE:
+                    yield target, value
+
+    def _reads_environment(self, file: File, value: Expression) -> bool:
+        """Whether a value was kept from the environment, to be put back."""
+        return any("environ" in spelling(one.node) for one in self.constants.inference.of(file, value))
+
+    def _is_repeated(self, file: File, target: cst.Subscript, value: Expression, initialiser: Initialiser) -> bool:
+        """Whether the variable had the same value in time."""
+        text, tree = self.constants.of(file, value), file.tree
+        here = tree.order[initialiser.node] if initialiser.file is file else tree.order[target]
+        return any(
+            tree.order[other] < here
+            and tree.function(other) in (None, tree.function(target))
+            and self.constants.of(file, earlier) == text
+            and self.runtime.initialiser_before(file, other) is None
+            for other, earlier in self._assignments(file)
+            if other is not target
+        )
+
+    def hidden(self) -> HiddenGpus | None:
+        """Where the program surely hides all GPUs, without a word, though it sets something up for them."""
+        places = [*self._hiding_assignments(), *self._hiding_calls()]
+        setting = [target for target, _ in self._assignments(self.file)] + list(self.file.calls(*sorted(VISIBLE)))
+        if len(places) != 1 or len(setting) != 1 or self._is_explained(places[0]):
+            return None
+        place = places[0]
+        if not self.guards.surely_runs(self.file, place) or self.guards.in_try(self.file, place):
+            return None
+        if self.runtime.initialiser_before(self.file, place) is not None:
+            return None
+        setup = next(self._setups(), None)
+        return HiddenGpus(place, setup) if setup is not None else None
+
+    def _hiding_assignments(self) -> Iterator[Node]:
+        for target, value in self._assignments(self.file):
+            if self.constants.of(self.file, value) in _HIDING:
+                yield target
+
+    def _hiding_calls(self) -> Iterator[Node]:
+        """`tf.config.set_visible_devices([], "GPU")`."""
+        for call in self.file.calls(*sorted(VISIBLE)):
+            devices = argument(call, 0, "devices")
+            kind = self.constants.of(self.file, argument(call, 1, "device_type"))
+            if isinstance(devices, cst.List) and not devices.elements and kind == "GPU":
+                yield call
+
+    def _is_explained(self, place: Node) -> bool:
+        """Whether a comment at the place, or above it, speaks of devices: then it is meant."""
+        row = self.file.source.row(self.file.span(place)[0])
+        return any(_EXPLAINS.search(self.file.source.line(one)) for one in (row, row - 1) if one >= 1)
+
+    def _setups(self) -> Iterator[Node]:
+        """What the file sets up for GPUs: memory, logical devices, a device's name."""
+        for call in self.file.calls(*sorted(GROWTH), *sorted(LOGICAL)):
+            yield call
+        for call in self.file.calls(*sorted(DEVICES)):
+            device = self.constants.of(self.file, argument(call, 0, "device_name"))
+            if isinstance(device, str) and parse_device(device).is_gpu:
+                yield call

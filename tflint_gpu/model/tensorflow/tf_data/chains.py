@@ -1,0 +1,195 @@
+"""A tf.data chain: its source, its operations, and what follows from their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.api.datasets import (
+    BATCH_NEUTRAL,
+    BATCHING,
+    HEAVY,
+    SHUFFLING_SOURCES,
+    UNORDERED_SOURCES,
+)
+
+_FEW = 10
+_PREFETCHING = frozenset(["prefetch", "prefetch_to_device"])
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a chain: `batch` and its call, in the file where it is written.
+
+    Arguments:
+        context: the call of a function in which it is reached.
+    """
+
+    name: str
+    call: cst.Call
+    file: File
+    context: Context | None = None
+    constants: Constants | None = None
+
+    @property
+    def place(self) -> Node:
+        """The method's name: where a user must change something."""
+        return self.call.func.attr if isinstance(self.call.func, cst.Attribute) else self.call.func
+
+    @property
+    def receiver(self) -> Expression | None:
+        """The dataset on which the method is called."""
+        return self.call.func.value if isinstance(self.call.func, cst.Attribute) else None
+
+    def argument(self, position: int, keyword: str) -> Any:
+        """The value of an argument, UNKNOWN where it is not a constant or absent."""
+        if self.constants is None:
+            return UNKNOWN
+        return self.constants.of(self.file, argument(self.call, position, keyword), self.context)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A dataset: its source and the operations on it, first to last.
+
+    Arguments:
+        source: canonical name of what made it; None where that is unknown.
+        made: the call that made it, as an operation with nothing before it.
+        inputs: the chains that a zip, or a similar source, joins.
+        certain: whether this can be nothing but a tf.data dataset.
+    """
+
+    source: str | None = None
+    made: Operation | None = None
+    operations: tuple[Operation, ...] = ()
+    inputs: tuple[Chain, ...] = ()
+    certain: bool = False
+
+    def then(self, operation: Operation, certain: bool = False) -> Chain:
+        """This chain with one more operation."""
+        return replace(self, operations=(*self.operations, operation), certain=self.certain or certain)
+
+    @property
+    def width(self) -> int:
+        """How many chains it joins, and those join in turn; 1 for a single one."""
+        return sum(chain.width for chain in self.inputs) or 1
+
+    @property
+    def batching(self) -> Operation | None:
+        """The operation that forms the batches that the consumer gets; None where that can't be told."""
+        for operation in reversed(self.operations):
+            if operation.name in BATCHING:
+                return operation
+            if operation.name not in BATCH_NEUTRAL:
+                return None
+        joined = [chain.batching for chain in self.inputs]  # `zip((a.batch(1), b.batch(1)))`
+        return joined[0] if joined and None not in joined else None
+
+    @property
+    def loaded_batch_size(self) -> Any:
+        """The `batch_size` given to a loader such as `image_dataset_from_directory`, UNKNOWN otherwise."""
+        if self.made is None or any(operation.name not in BATCH_NEUTRAL for operation in self.operations):
+            return UNKNOWN
+        return self.made.argument(-1, "batch_size")
+
+    @property
+    def is_shuffled_by_source(self) -> bool | None:
+        """Whether what made it gives the elements in random order by itself; None where that is not known."""
+        made = self.made
+        if made is None or made.name in UNORDERED_SOURCES:
+            return None
+        lists = made.name == "list_files"
+        place = 1 if lists else -1
+        keyword = "shuffle_files" if self.source == "tensorflow_datasets.load" else "shuffle"
+        if argument(made.call, place, keyword) is None:
+            unseen = any(arg.star for arg in made.call.args)
+            return None if unseen else made.name in SHUFFLING_SOURCES
+        value = made.argument(place, keyword)
+        return True if value is None and lists else value if isinstance(value, bool) else None
+
+    @property
+    def work(self) -> Operation | None:
+        """The last operation that does more than bookkeeping."""
+        return next((o for o in reversed(self.operations) if o.name in HEAVY), None)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a `take` leaves only a few elements, or a number that is not known."""
+        counts = [o.argument(0, "count") for o in self.operations if o.name == "take"]
+        return any(not isinstance(count, int) or 0 <= count <= _FEW for count in counts)
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a distribution strategy takes the dataset over; it prefetches by itself."""
+        return any(o.name == "experimental_distribute_dataset" for o in self.operations)
+
+    @property
+    def is_prefetched(self) -> bool:
+        """Whether a prefetch covers all the work of the chain."""
+        for operation in reversed(self.operations):
+            if operation.name in _PREFETCHING:
+                return True
+            if operation.name in HEAVY:
+                return False
+        return False
+
+    @property
+    def last_prefetch(self) -> Operation | None:
+        """The last prefetch of the chain."""
+        return next((o for o in reversed(self.operations) if o.name in _PREFETCHING), None)
+
+    @property
+    def ends_synchronously(self) -> bool:
+        """Whether the last work certainly runs in the consumer's own thread: it batches what a generator yields."""
+        last = self.work
+        if last is None:
+            return False
+        generated = (self.source or "").endswith(".from_generator")
+        return last.name in BATCHING and generated and not any(o.name == "map" for o in self.operations)
+
+    @property
+    def ends_in_parallel(self) -> bool:
+        """Whether the last work has threads of its own, which keep finished elements ready by themselves."""
+        last = self.work
+        return last is not None and argument(last.call, -1, "num_parallel_calls") is not None
+
+    @property
+    def ends_with_sequential_map(self) -> bool:
+        """Whether the last work is a `map` without `num_parallel_calls`."""
+        last = self.work
+        return last is not None and last.name == "map" and argument(last.call, 1, "num_parallel_calls") is None
+
+    @property
+    def misplaced_prefetch(self) -> tuple[Operation, Operation] | None:
+        """The last prefetch and the first work behind it, where there is such work."""
+        follower: Operation | None = None
+        for operation in reversed(self.operations):
+            if operation.name in _PREFETCHING:
+                return (operation, follower) if follower is not None else None
+            if operation.name in HEAVY:
+                follower = operation
+        return None
+
+    def option(self, name: str) -> Any:
+        """The value of a tf.data option set through `with_options`, UNKNOWN where it is not set."""
+        for operation in reversed(self.operations):
+            if operation.name == "with_options":
+                options = argument(operation.call, 0, "options")
+                for assignment in operation.file.tree.attribute_assignments:
+                    target = assignment.target
+                    if (
+                        target.attr.value == name
+                        and options is not None
+                        and (dotted_name(target) or "").startswith(f"{dotted_name(options)}.")
+                        and operation.file.tree.function(target) is operation.file.tree.function(options)
+                    ):
+                        return (
+                            operation.constants.of(operation.file, assignment.value) if operation.constants else UNKNOWN
+                        )
+        return UNKNOWN

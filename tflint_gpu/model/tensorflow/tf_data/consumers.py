@@ -1,0 +1,230 @@
+"""Who consumes a pipeline: `fit`, a loop, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.api.datasets import BATCHING, TRANSFORMATIONS, is_source
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.training.training import Training, iterator_of, takes_next
+
+ConsumerKind = Literal["train", "validate", "predict", "write", "iterate", "unused"]
+_FIT: dict[str, ConsumerKind] = {"fit": "train", "evaluate": "validate", "predict": "predict", "fit_generator": "train"}
+_PASSING = ("enumerate", "iter", "list", "next")
+_WRITING = frozenset(["tf.io.write_file", "numpy.save", "numpy.savez", "numpy.savez_compressed"])
+_WRITERS = frozenset(["tf.io.TFRecordWriter", "tf.compat.v1.python_io.TFRecordWriter", "tf.python_io.TFRecordWriter"])
+_DEPTH_LIMIT = 8
+# A batch size that is one, or not written out.
+_PERHAPS_ONE = re.compile(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """A chain and what consumes it: a `fit` call, a loop, or nothing; `data` is the dataset as it is written there."""
+
+    kind: ConsumerKind
+    chain: Chain
+    node: Node
+    file: File
+    data: Expression
+    loop: LoopNode | None = None
+
+    @property
+    def is_glance(self) -> bool:
+        """Whether only a few elements are looked at: one `next(...)` outside a loop, or a small `take`."""
+        if isinstance(self.node, cst.Call) and self.kind == "iterate":
+            return self.loop is None
+        return self.kind != "train" and self.chain.is_short
+
+
+class Consumers:
+    """The consumers of pipelines that are seen from one file.
+
+    Arguments:
+        file: the one that is checked; functions and classes of others count where it passes them datasets.
+    """
+
+    def __init__(
+        self, file: File, inference: Inference, constants: Constants, pipelines: Pipelines, training: Training
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.pipelines = pipelines
+        self.training = training
+
+    @cached_property
+    def consumptions(self) -> list[Consumption]:
+        """Every chain that some code consumes and that is certainly tf.data."""
+        found: dict[tuple[Any, ...], Consumption] = {}
+        for file, kind, expr, node in self._all_consumers():
+            iterates = isinstance(node, cst.For | cst.BaseComp)
+            chains = self.pipelines.iterated(file, expr) if iterates else self.pipelines.chains(file, expr)
+            if not any(chain.certain for chain in chains):
+                continue
+            if isinstance(node, cst.For | cst.BaseComp):
+                known = self.training.loop_kind(file, node)
+                kind = known if known != "other" else "write" if self._writes(file, node) else "iterate"
+            loop = self.training.loop_of(file, node)
+            for chain in chains:
+                if chain.certain:
+                    key = (kind, node, tuple(o.call for o in chain.operations))
+                    found.setdefault(key, Consumption(kind, chain, node, file, expr, loop))
+        return list(found.values())
+
+    def _writes(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop writes what it gets into files: a data set is made, which is done once."""
+        return any(
+            file.name(call.func) in _WRITING
+            or (
+                method_name(call) == "write"
+                and isinstance(call.func, cst.Attribute)
+                and self.inference.surely(file, call.func.value, lambda origin: origin.made_by in _WRITERS)
+            )
+            for call in file.calls_below.get(loop, ())
+        )
+
+    @cached_property
+    def may_batch_one(self) -> bool:
+        """Whether something that this file reaches may make batches of one: else no pipeline need be followed."""
+        if self.inference.project.reached_mention(self.file.source, _PERHAPS_ONE):
+            return True
+        return any(self._may_be_one(self.file, call) for call in self.file.tree.calls)
+
+    def _may_be_one(self, file: File, call: cst.Call) -> bool:
+        size: Expression | None = None
+        if method_name(call) in BATCHING:
+            size = argument(call, 0, "batch_size")
+        elif is_source(file.name(call.func)):
+            size = argument(call, -1, "batch_size")
+        if size is None:
+            return False
+        if isinstance(size, cst.Integer):
+            return size.value == "1"
+        return 1 in self.constants.possible(file, size) or not self.constants.possible(file, size)
+
+    def _all_consumers(self) -> Iterator[tuple[File, ConsumerKind, Expression, Node]]:
+        yield from self._consumers(self.file)
+        if not self.inference.project.leads_elsewhere(self.file):
+            return
+        for file, place in self._given_datasets():
+            for found in self._consumers(file):
+                if file.tree.within(found[3], place):
+                    yield found
+
+    def _given_datasets(self) -> Iterator[tuple[File, Node]]:
+        """Functions and classes of other files that this file calls with a dataset."""
+        seen: set[Node] = set()
+        for call in self.file.tree.calls:
+            name = self.file.name(call.func)
+            if not call.args or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
+                continue
+            args = [arg.value for arg in call.args if isinstance(arg.value, cst.Name | cst.Attribute | cst.Call)]
+            if not args:
+                continue
+            targets: list[tuple[File, Node]] = [
+                (c.function.file, c.function.node) for c in self.inference.callees(self.file, call)
+            ]
+            if not targets:
+                cls = self.inference.class_called(self.file, call)
+                targets = [(cls.file, cls.node)] if cls is not None else []
+            if not any(file is not self.file and node not in seen for file, node in targets):
+                continue
+            if any(self.pipelines.is_dataset(self.file, arg) for arg in args):
+                for file, node in targets:
+                    if node not in seen:
+                        seen.add(node)
+                        yield file, node
+
+    def _consumers(self, file: File) -> Iterator[tuple[File, ConsumerKind, Expression, Node]]:
+        """(kind, the dataset's expression, the consumer) for all that may consume a dataset in a file."""
+        for call in file.method_calls(*_FIT):
+            method = method_name(call) or ""
+            data = argument(call, 0, "x")
+            if data is not None:
+                yield file, _FIT[method], data, call
+            validation = argument(call, -1, "validation_data") if method.startswith("fit") else None
+            if validation is not None:
+                yield file, "validate", validation, call
+        for loop in file.tree.all_loops:
+            data = iterable(loop)
+            if data is not None:
+                yield file, "iterate", data, loop
+        for call in self._nexts(file):
+            around = self.training.loop_of(file, call)
+            trains = around is not None and self.training.takes_gradients(file, around)
+            yield file, "train" if trains else "iterate", iterator_of(call), call
+        yield from self._unused(file)
+
+    def _nexts(self, file: File) -> Iterator[cst.Call]:
+        calls = [*file.calls_ending_with("next"), *file.method_calls("get_next")]
+        return (call for call in calls if takes_next(file, call))
+
+    def _unused(self, file: File) -> Iterator[tuple[File, ConsumerKind, Expression, Node]]:
+        """Chains that end in a variable that this file never reads."""
+        assigned: list[tuple[str, cst.Assign]] = []
+        for call in file.method_calls(*TRANSFORMATIONS):
+            statement = file.tree.parents[call]
+            if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+                target = statement.targets[0].target
+                if isinstance(target, cst.Name):
+                    assigned.append((target.value, statement))
+        if not assigned:
+            return
+        read = {
+            node.value
+            for node in file.tree.nodes(cst.Name)
+            if file.tree.parents[node].__class__ not in (cst.AssignTarget, cst.AnnAssign)
+        }
+        for name, statement in assigned:
+            if name not in read:
+                yield file, "unused", statement.value, statement
+
+    def iterated_by_next(self, file: File, loop: Node) -> Iterator[tuple[File, Expression]]:
+        """What a loop reads by `next(iterator)`: the argument of the `iter(...)` that made each iterator."""
+        for call in file.calls_below.get(loop, ()):
+            if takes_next(file, call):
+                yield from self._made_iterators(file, iterator_of(call))
+
+    def _made_iterators(self, file: File, expr: Expression) -> Iterator[tuple[File, Expression]]:
+        for binding in file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else ():
+            made = binding.value
+            if isinstance(made, cst.Call) and made.args and file.names.is_builtin(made.func, "iter"):
+                yield file, made.args[0].value
+        if isinstance(expr, cst.Attribute):
+            cls = self.inference.definitions.self_class(file, expr.value)
+            for one in self.inference.definitions.attributes(cls, expr.attr.value) if cls is not None else ():
+                if (
+                    isinstance(one.value, cst.Call)
+                    and one.value.args
+                    and one.file.names.is_builtin(one.value.func, "iter")
+                ):
+                    yield one.file, one.value.args[0].value
+
+    def dataset_of(self, item: Consumption) -> tuple[File, Expression]:
+        """The dataset itself, with its file: behind `enumerate`, `tqdm` and the iterator that `iter` made of it."""
+        file, expr = item.file, item.data
+        for _ in range(_DEPTH_LIMIT):
+            made = next(self._made_iterators(file, expr), None)
+            if made is not None:
+                file, expr = made
+                continue
+            if not isinstance(expr, cst.Call) or not expr.args or method_name(expr) in TRANSFORMATIONS:
+                break
+            if file.name(expr.func) not in self.inference.library.passing and not any(
+                file.names.is_builtin(expr.func, name) for name in _PASSING
+            ):
+                break
+            expr = expr.args[0].value
+        return file, expr

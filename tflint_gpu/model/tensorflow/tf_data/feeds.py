@@ -1,0 +1,117 @@
+"""Which Keras calls are fed by a tf.data dataset, and what such a call does with its `batch_size`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_SIZE_POSITIONS = {"fit": 2, "evaluate": 2, "predict": 1}
+_VALIDATION_POSITION = 7
+_TRAINING_STEPS = ("fit", "train_step", "make_train_function")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A call of a Keras model's `fit`, `evaluate` or `predict`, and the datasets that its data may be."""
+
+    file: File
+    call: cst.Call
+    method: str
+    data: Expression
+    chains: tuple[Chain, ...]
+
+
+class Feeds:
+    """The Keras calls, seen from the file that is checked, whose data is tf.data on every way that leads there."""
+
+    def __init__(
+        self, inference: Inference, constants: Constants, kinds: Kinds, pipelines: Pipelines, consumers: Consumers
+    ) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.pipelines = pipelines
+        self.consumers = consumers
+
+    @cached_property
+    def all(self) -> list[Feed]:
+        """Each call once, in the order in which the consumers are found."""
+        calls = {item.node: item for item in self.consumers.consumptions if isinstance(item.node, cst.Call)}
+        return [feed for call, item in calls.items() for feed in self._feeds(item.file, call)]
+
+    def _feeds(self, file: File, call: cst.CSTNode) -> Iterator[Feed]:
+        assert isinstance(call, cst.Call)
+        method, data = method_name(call), argument(call, 0, "x")
+        if method not in _SIZE_POSITIONS or data is None:
+            return
+        receiver = self.kinds.receiver(file, call, method)
+        if receiver is None or self._is_overridden(file, receiver, method) or not self._is_dataset(file, data):
+            return
+        yield Feed(file, call, method, data, tuple(self.pipelines.chains(file, data)))
+
+    def _is_overridden(self, file: File, receiver: Expression, method: str) -> bool:
+        """Whether the project's own class feeds itself in its own way."""
+        names = _TRAINING_STEPS if method == "fit" else (method,)
+        classes = [self.inference.instance_class(origin) for origin in self.inference.of(file, receiver)]
+        return any(
+            cls is not None and self.inference.definitions.method(cls, name) is not None
+            for cls in classes
+            for name in names
+        )
+
+    def _is_dataset(self, file: File, expr: Expression) -> bool:
+        """Whether a value is a tf.data dataset on every way; `tfds.load(batch_size=-1)` gives tensors."""
+        chains = self.pipelines.chains(file, expr)
+        return bool(chains) and all(chain.certain and not self._is_loaded_whole(chain) for chain in chains)
+
+    def _is_loaded_whole(self, chain: Chain) -> bool:
+        made = chain.made
+        if made is None or chain.source != "tensorflow_datasets.load" or argument(made.call, -1, "batch_size") is None:
+            return False
+        size = chain.loaded_batch_size
+        return not isinstance(size, int) or size < 1
+
+    def ignored_size(self, feed: Feed) -> cst.Arg | None:
+        """The argument by which a call gets a batch size that Keras ignores; None where it may be used."""
+        arg = self._size(feed)
+        if arg is None or (feed.method == "fit" and self._validates_arrays(feed)):
+            return None
+        if arg.star:
+            return None if self.constants.keyword(feed.file, feed.call, "batch_size") is None else arg
+        return None if any(o.is_none for o in self.inference.of(feed.file, arg.value)) else arg
+
+    def _size(self, feed: Feed) -> cst.Arg | None:
+        named = self.constants.keyword_source(feed.file, feed.call, "batch_size")
+        if named is not None:
+            return named
+        position = _SIZE_POSITIONS[feed.method]
+        before = feed.call.args[: position + 1]
+        if len(before) <= position or any(arg.keyword is not None or arg.star for arg in before):
+            return None
+        return before[position]
+
+    def _validates_arrays(self, feed: Feed) -> bool:
+        """Whether there may be validation arrays, which `fit` cuts into batches of this size."""
+        file, call = feed.file, feed.call
+        if argument(call, -1, "validation_batch_size") is not None:
+            return False
+        data = argument(call, _VALIDATION_POSITION, "validation_data")
+        if data is None:
+            return any(arg.star and self._may_validate(file, arg) for arg in call.args)
+        return self.constants.of(file, data) is not None and not self._is_dataset(file, data)
+
+    def _may_validate(self, file: File, arg: cst.Arg) -> bool:
+        given = self.constants.of(file, arg.value) if arg.star == "**" else UNKNOWN
+        return not isinstance(given, dict) or "validation_data" in given

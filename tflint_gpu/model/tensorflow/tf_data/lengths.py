@@ -1,0 +1,67 @@
+"""How many elements a dataset has, where the code itself says it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, argument
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain
+
+_FEW = 100
+_DEPTH_LIMIT = 4  # components inside each other; a value may also hold itself
+_ARRAYS = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor", "tf.ragged.constant"])
+_COUNTED = frozenset(["numpy.arange", "numpy.zeros", "numpy.ones", "tf.range", "tf.zeros", "tf.ones"])
+
+
+class Lengths:
+    """Questions about the number of elements of a chain."""
+
+    def __init__(self, inference: Inference, constants: Constants) -> None:
+        self.inference = inference
+        self.constants = constants
+
+    def is_demonstration(self, chain: Chain) -> bool:
+        """Whether a chain surely has so few elements that its speed is not asked for."""
+        taken = [o.argument(0, "count") for o in chain.operations if o.name == "take"]
+        if any(isinstance(count, int) and 0 <= count <= _FEW for count in taken):
+            return True
+        if any(self.is_demonstration(one) for one in chain.inputs):
+            return True
+        made = chain.made
+        if made is None or made.name not in ("range", "from_tensor_slices", "list_files"):
+            return False
+        first = argument(made.call, 0, "tensors")
+        if made.name == "range" and len(made.call.args) == 1:
+            count = made.argument(0, "stop")
+            return isinstance(count, int) and count <= _FEW
+        return first is not None and self.is_short(made.file, first, made.context)
+
+    def is_short(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> bool:
+        """Whether an array is written out, alone or as a component."""
+        return depth < _DEPTH_LIMIT and any(
+            self._is_written(origin.file, origin.node, origin.context, depth + 1)
+            for origin in self.inference.of(file, expr, context)
+            if not origin.parts and isinstance(origin.node, cst.BaseExpression)
+        )
+
+    def _is_written(self, file: File, node: Expression, context: Context | None, depth: int) -> bool:
+        if isinstance(node, cst.List):
+            is_whole = all(isinstance(element, cst.Element) for element in node.elements)
+            return bool(node.elements) and is_whole and file.bound_to(node) not in file.changed
+        if isinstance(node, cst.Tuple):
+            return any(self.is_short(file, element.value, context, depth) for element in node.elements)
+        if isinstance(node, cst.Dict):
+            return any(self.is_short(file, element.value, context, depth) for element in node.elements)
+        if isinstance(node, cst.Call) and node.args:
+            name = file.name(node.func)
+            if name in _ARRAYS:
+                return self.is_short(file, node.args[0].value, context, depth)
+            if name in _COUNTED:
+                value = self.constants.of(file, node.args[0].value, context)
+                count = value[0] if isinstance(value, tuple) and value else value
+                return count is not UNKNOWN and isinstance(count, int) and count <= _FEW
+        return False

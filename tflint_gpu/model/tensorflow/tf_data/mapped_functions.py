@@ -1,0 +1,223 @@
+"""What the function does that a dataset maps over its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
+from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
+
+_DEPTH_LIMIT = 6
+# Beside these, what a call for each element costs does not count.
+_LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "tf.signal.", "tf.io.read_file")
+# Work for several threads: on the pixels of an image, on sound, or over the text of a document.
+_WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.strings.regex_", "tf.strings.unicode_")
+_NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
+_GENERATORS = frozenset(
+    (
+        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state tf.random.Generator "
+        "tf.random.get_global_generator tf.random.Generator.from_state"
+    ).split()
+)
+_GENERATED = frozenset("normal uniform uniform_full_int truncated_normal binomial make_seeds".split())
+_RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
+_RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
+_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
+# They read files or compute outside of Python's global lock, so that several of them run at a time.
+_UNLOCKED = (
+    "cv2.",
+    "PIL.Image.",
+    "imageio.",
+    "skimage.",
+    "scipy.",
+    "librosa.",
+    "soundfile.",
+    "requests.",
+    "numpy.load",
+    *_LONG,
+    "tf.image.",
+)
+
+
+_FLIPS = frozenset(
+    f"tf.image.{name}" for name in "random_flip_left_right random_flip_up_down flip_left_right flip_up_down".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Why tf.data runs a function for one element after the other: a call in it, and what that does.
+
+    Arguments:
+        draws: it draws random numbers, other ones in another order.
+    """
+
+    file: File
+    node: Node
+    text: str
+    is_python: bool = False
+    draws: bool = False
+
+
+class MappedFunctions:
+    """Questions about the functions that the operations of a chain are given."""
+
+    def __init__(self, inference: Inference, constants: Constants) -> None:
+        self.inference = inference
+        self.constants = constants
+        self._element_wise: dict[Node, tuple[bool, bool]] = {}
+
+    def of(self, operation: Operation) -> tuple[Callee, ...]:
+        """The functions that an operation may run; none where one of them is not known."""
+        given = argument(operation.call, 0, "map_func")
+        return self.inference.callables(operation.file, given, operation.context) if given is not None else ()
+
+    def is_element_wise(self, operation: Operation, keeps_rank: bool = False) -> bool:
+        """Whether an operation's function certainly does to a batch what it does to each element of it.
+
+        Arguments:
+            keeps_rank: it gives each component as many axes as it gets.
+        """
+        if operation.call not in self._element_wise:
+            callees = self.of(operation)
+            seen = [ElementWise(self.inference, self.constants, one, operation.context) for one in callees]
+            holds = len(seen) == 1 and seen[0].holds()
+            self._element_wise[operation.call] = holds, holds and seen[0].keeps_rank()
+        return self._element_wise[operation.call][keeps_rank]
+
+    def only_flips(self, operation: Operation) -> bool:
+        """Whether an operation's function turns pictures over, and does nothing else."""
+        given = argument(operation.call, 0, "map_func")
+        if operation.name != "map" or given is None:
+            return False
+        if operation.file.name(given) in _FLIPS:
+            return True
+        callees = self.of(operation)
+        return len(callees) == 1 and all(
+            isinstance(part, cst.Name) or (isinstance(part, cst.Call) and self._flips(callees[0].function.file, part))
+            for value in callees[0].function.file.returned(callees[0].function.node)
+            for part in displayed(value)
+        )
+
+    def _flips(self, file: File, call: cst.Call) -> bool:
+        return file.name(call.func) in _FLIPS and bool(call.args) and isinstance(call.args[0].value, cst.Name)
+
+    def may_take_long(self, operation: Operation) -> bool:
+        """Whether an operation's function is unknown, or decodes, reads, resizes or calls Python."""
+        callees = self.of(operation)
+        return not callees or any(
+            name.startswith(_LONG) or name in PYTHON_FUNCTIONS for name, *_ in self.named_calls(operation)
+        )
+
+    def does_work(self, operation: Operation) -> bool:
+        """Whether an operation's function certainly computes something that is worth several threads."""
+        return any(
+            name.startswith(_WORK) or self._is_random_layer(file, call, context)
+            for name, file, call, context in self.named_calls(operation)
+        )
+
+    def state(self, operation: Operation) -> State | None:
+        """What keeps tf.data from running an operation's function in parallel by itself."""
+        found = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
+        return next((state for state in found if state is not None), None)
+
+    def named_calls(self, operation: Operation) -> Iterator[tuple[str, File, cst.Call, Context | None]]:
+        """The calls that tracing an operation's function makes, with their canonical names."""
+        for callee in self.of(operation):
+            for function, context in self._reached(operation, callee):
+                for call in function.calls:
+                    if not self.inference.is_switched_off(function.file, call, context):
+                        yield function.file.name(call.func) or "", function.file, call, context
+
+    def _reached(self, operation: Operation, callee: Callee) -> Iterator[tuple[Function, Context | None]]:
+        """A function and those of the project that it calls, each in the context of the first call."""
+        seen: set[Node] = set()
+        caller = callee.context or operation.context
+        queue = [(callee.function, self.inference.enter(operation.file, operation.call, caller, callee), 0)]
+        for function, context, depth in queue:  # grows meanwhile
+            if function.node in seen:
+                continue
+            seen.add(function.node)
+            yield function, context
+            if depth < _DEPTH_LIMIT:
+                for call in function.calls:
+                    if self.inference.is_switched_off(function.file, call, context):
+                        continue
+                    for one in self.inference.callees(function.file, call, context):
+                        inside = self.inference.enter(function.file, call, context, one)
+                        queue.append((one.function, inside, depth + 1))
+
+    def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
+        if _draws(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):
+            return State(file, call.func, "draws random numbers", draws=True)
+        if name in ("tf.print", "tf.io.write_file"):
+            return State(file, call.func, "writes")
+        if self._looks_up(file, call, context):
+            return State(file, call.func, "looks up a table")
+        is_stateless = argument(call, 3, "stateful")
+        if name in PYTHON_FUNCTIONS and (is_stateless is None or self.constants.of(file, is_stateless) is not False):
+            return State(file, call.func, "calls Python", is_python=True)
+        return None
+
+    def _generates(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        return method_name(call) in _GENERATED and self._is_made_by(file, call, context, _GENERATORS)
+
+    def _looks_up(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        tables = frozenset(["tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable"])
+        return method_name(call) == "lookup" and self._is_made_by(file, call, context, tables)
+
+    def _is_made_by(self, file: File, call: cst.Call, context: Context | None, makers: frozenset[str]) -> bool:
+        func = call.func
+        return isinstance(func, cst.Attribute) and self.inference.surely(
+            file, func.value, lambda origin: origin.made_by in makers, context
+        )
+
+    def _is_random_layer(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """A call of `RandomFlip`, or of a `Sequential` that has such layers, which is not for inference."""
+        training = argument(call, 1, "training")
+        if not call.args or (training is not None and self.constants.of(file, training, context) is False):
+            return False
+        return self.inference.surely(file, call.func, self._makes_random_layer, context)
+
+    def _makes_random_layer(self, origin: Origin) -> bool:
+        name = origin.made_by or ""
+        if name in _SEQUENTIAL and isinstance(origin.node, cst.Call):
+            layers = argument(origin.node, 0, "layers")
+            elements = layers.elements if isinstance(layers, cst.List | cst.Tuple) else ()
+            return any(
+                isinstance(element.value, cst.Call) and _is_random_class(origin.file.name(element.value.func) or "")
+                for element in elements
+            )
+        return _is_random_class(name)
+
+    def runs_unlocked(self, state: State) -> bool:
+        """Whether the Python function that a call runs reads files, or computes outside of Python's global lock."""
+        call = state.file.call_at(state.node)
+        target = argument(call, 0, "func") if call is not None else None
+        callees = self.inference.callables(state.file, target) if target is not None else ()
+        names = [one.function.file.name(call.func) or "" for one in callees for call in one.function.calls]
+        return any(name.startswith(_UNLOCKED) for name in names)
+
+
+def _draws(name: str) -> bool:
+    """Whether a function of TensorFlow draws from the random state of its operation."""
+    name = name.replace("tf.compat.v1.", "tf.")
+    if name.startswith(("tf.image.random_", "tf.image.sample_distorted_bounding_box")):
+        return True
+    last = name.removeprefix("tf.random.")
+    return name.startswith("tf.random.") and not last.startswith(_NO_DRAWS)
+
+
+def _is_random_class(name: str) -> bool:
+    return name.startswith(_RANDOM_LAYERS) or name in _RANDOM_OTHERS

@@ -1,0 +1,157 @@
+"""tf.data pipelines: the chains of operations that an expression may be. A view of the inference."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
+from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_certain, is_source
+from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_CHAIN_LIMIT = 16
+_DEPTH_LIMIT = 60
+_WIDTH_LIMIT = 64  # a dataset joined with itself again and again would be without end
+_OPEN = Chain()
+_OTHER = Chain()  # something else for certain, whatever is called on it
+_TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
+_DISTRIBUTING = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
+_ITERATORS = frozenset(["as_numpy_iterator", "__iter__", "make_one_shot_iterator", "make_initializable_iterator"])
+
+
+class Pipelines:
+    """Which datasets an expression may be."""
+
+    def __init__(self, inference: Inference, constants: Constants, kinds: Kinds) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self._known: dict[tuple[Node, Context | None], list[Chain]] = {}
+        self._iterated: dict[tuple[Node, Context | None], list[Chain]] = {}
+
+    def chains(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> list[Chain]:
+        """The datasets that `expr` may be; a chain with no source where that is unknown."""
+        key = (expr, context)
+        if key not in self._known:
+            if depth > _DEPTH_LIMIT:
+                self.inference.bounds_met.add(f"{_DEPTH_LIMIT} operations of one pipeline behind each other")
+                return [_OPEN]
+            self._known[key] = []  # a loop that goes on with its own dataset: the way in from before is enough
+            found = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]
+            if any(chain is _OPEN for chain in found) and self.kinds.evidence(file, expr, "dataset") is not None:
+                found = [Chain(certain=True) if chain is _OPEN else chain for chain in found]
+            self._known[key] = (found or [_OPEN])[:_CHAIN_LIMIT]
+        return self._known[key]
+
+    def is_dataset(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether an expression may be a tf.data dataset, and is one for certain in at least one case."""
+        return any(chain.certain for chain in self.chains(file, expr, context))
+
+    def _of_origin(self, origin: Origin, depth: int) -> list[Chain]:
+        node = origin.node
+        if not isinstance(node, cst.Call):
+            return [] if origin.is_none else [_OTHER if self._is_own(origin) else _OPEN]
+        if origin.parts:
+            return self._of_part(origin, depth)
+        return [_OTHER] if self._is_own(origin) else self._of_call(origin.file, node, origin.context, depth)
+
+    def _is_own(self, origin: Origin) -> bool:
+        """Whether it is an object of a class of the project, whose methods may be named as those of tf.data are."""
+        cls = self.inference.instance_class(origin)
+        return cls is not None and not self.inference.definitions.external_bases(cls) - {"object", "abc.ABC"}
+
+    def _of_part(self, origin: Origin, depth: int) -> list[Chain]:
+        """`tfds.load(...)[0]`, `tfds.load(..., with_info=True)` unpacked; an attribute or element is no dataset."""
+        assert isinstance(origin.node, cst.Call)
+        if origin.made_by is None and origin.file.name(origin.node.func) in _TFDS:
+            items = [part for part in origin.parts if part.kind == "item"]
+            is_info = items[:1] == [Content("item", 1)] and self._has_info(origin.node)
+            if len(items) == len(origin.parts) and not is_info:
+                return self._of_call(origin.file, origin.node, origin.context, depth)
+        return [_OPEN]
+
+    def _has_info(self, call: cst.Call) -> bool:
+        return any(arg.keyword is not None and arg.keyword.value == "with_info" for arg in call.args)
+
+    def _of_call(self, file: File, call: cst.Call, context: Context | None, depth: int) -> list[Chain]:
+        name = file.name(call.func)
+        if name is not None:
+            if not is_source(name):
+                return [_OPEN]
+            inputs = self._inputs(file, call, context, depth) if name.endswith((".zip", "_from_datasets")) else ()
+            made = Operation(name.rpartition(".")[2], call, file, context, self.constants)
+            return [Chain(name, made, (), inputs, certain=True)]
+        method = method_name(call)
+        first = call.args[0].value if call.args else None
+        if method in _DISTRIBUTING and first is not None:
+            operation = Operation("experimental_distribute_dataset", call, file, context, self.constants)
+            return [c.then(operation) for c in self.chains(file, first, context, depth + 1)]
+        if method in TRANSFORMATIONS:
+            return self._transformation(file, call, method, context, depth)
+        if method in _ITERATORS and isinstance(call.func, cst.Attribute):
+            return self.chains(file, call.func.value, context, depth + 1)
+        return [_OPEN]
+
+    def _inputs(self, file: File, call: cst.Call, context: Context | None, depth: int) -> tuple[Chain, ...]:
+        values: list[Expression] = [
+            arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "datasets"
+        ]
+        if len(values) == 1 and isinstance(values[0], cst.Tuple | cst.List):
+            values = [e.value for e in values[0].elements]
+        found = tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
+        if sum(chain.width for chain in found) > _WIDTH_LIMIT:
+            self.inference.bounds_met.add(f"{_WIDTH_LIMIT} datasets that are joined")
+            return (_OPEN,)
+        return found
+
+    def _transformation(
+        self, file: File, call: cst.Call, method: str, context: Context | None, depth: int
+    ) -> list[Chain]:
+        assert isinstance(call.func, cst.Attribute)
+        heads = self.chains(file, call.func.value, context, depth + 1)
+        if method == "apply" and call.args:
+            applied = self._applied(file, call, heads, context)
+            if applied is not None:
+                return applied
+        keywords = [a.keyword.value for a in call.args if a.keyword is not None]
+        certain = is_certain(method, keywords, [file.name(a.value) for a in call.args])
+        operation = Operation(method, call, file, context, self.constants)
+        return [head if head is _OTHER else head.then(operation, certain) for head in heads]
+
+    def _applied(self, file: File, call: cst.Call, heads: list[Chain], context: Context | None) -> list[Chain] | None:
+        """`ds.apply(tf.data.experimental.map_and_batch(...))`: the operation that is applied."""
+        inner = call.args[0].value
+        name = file.name(inner.func) if isinstance(inner, cst.Call) else None
+        if name is None or not isinstance(inner, cst.Call) or not name.startswith(("tf.data.", "tf.compat.v1.data.")):
+            return None
+        operation = Operation(name.rpartition(".")[2], inner, file, context, self.constants)
+        return [head.then(operation, certain=True) for head in heads]
+
+    def iterated(self, file: File, expr: Expression, context: Context | None = None) -> list[Chain]:
+        """The datasets over whose elements something runs that iterates over `expr`: through zip and enumerate."""
+        key = (expr, context)
+        if key not in self._iterated:
+            self._iterated[key] = []
+            found: list[Chain] = []
+            for origin in self.inference.of(file, expr, context):
+                args = self._joined(origin)
+                if args is None:
+                    found.extend(self._of_origin(origin, 0))
+                for arg in args or ():
+                    found.extend(self.iterated(origin.file, arg, origin.context))
+            self._iterated[key] = found or self.chains(file, expr, context)
+        return self._iterated[key]
+
+    def _joined(self, origin: Origin) -> list[Expression] | None:
+        """The arguments of `zip(...)` and `enumerate(...)`."""
+        call = origin.call
+        if call is None:
+            return None
+        if any(origin.file.names.is_builtin(call.func, name) for name in ("zip", "enumerate")):
+            args = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+            return args if origin.file.names.is_builtin(call.func, "zip") else args[:1]
+        return None

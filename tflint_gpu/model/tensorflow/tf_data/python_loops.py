@@ -1,0 +1,119 @@
+"""Python loops in functions that a pipeline runs on the host: Python's lock lets one thread at a time run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
+from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
+
+_FEW = 5
+_DEPTH_LIMIT = 4
+_BUILTINS = (
+    "range len int float str bool abs min max sum round zip enumerate sorted reversed list tuple dict set any all map "
+    "filter isinstance divmod pow print chr ord slice iter next"
+).split()
+# Methods of arrays, strings, lists and dictionaries. What else a method is called may be anybody's.
+_METHODS = frozenset(
+    (
+        "numpy astype reshape decode encode copy transpose mean std min max argmax argmin clip any all round cumsum "
+        "append extend insert pop remove reverse sort index count split strip rsplit join lower upper replace find "
+        "startswith endswith isdigit isalpha item tolist flatten ravel squeeze get items keys values setdefault "
+        "sum fill nonzero"
+    ).split()
+)
+_LIBRARIES = ("numpy.", "math.", "random.", "operator.", "itertools.", "collections.")
+# They read files, or compute for long outside of Python's global lock.
+_UNLOCKED = (
+    *(f"numpy.{name}" for name in "load save savez fromfile loadtxt genfromtxt memmap linalg. fft. dot matmul".split()),
+    *(f"numpy.{name}" for name in "convolve correlate einsum tensordot".split()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonLoop:
+    """A loop that runs for every element.
+
+    Arguments:
+        file, call: where TensorFlow is given the function that has the loop.
+        home, loop: the loop and its file.
+    """
+
+    file: File
+    call: cst.Call
+    home: File
+    loop: LoopNode
+
+
+class PythonLoops:
+    """Questions about what a dataset's functions run in Python."""
+
+    def __init__(self, inference: Inference, constants: Constants, mapped_functions: MappedFunctions) -> None:
+        self.inference = inference
+        self.constants = constants
+        self.mapped_functions = mapped_functions
+
+    def of(self, operation: Operation) -> PythonLoop | None:
+        """The loop that certainly keeps an operation's function under Python's lock."""
+        for name, file, call, context in self.mapped_functions.named_calls(operation):
+            target = argument(call, 0, "func") if name in PYTHON_FUNCTIONS else None
+            callees = self.inference.callables(file, target, context) if target is not None else ()
+            if len(callees) == 1:
+                found = self._loop(callees[0])
+                if found is not None:
+                    return PythonLoop(file, call, *found)
+        return None
+
+    def _loop(self, callee: Callee) -> tuple[File, LoopNode] | None:
+        """The first loop of a function and those that it calls, where nothing of them may leave the lock."""
+        seen: dict[Node, Function] = {}
+        queue = [(callee.function, 0)]
+        for function, depth in queue:  # grows meanwhile
+            if function.node in seen:
+                continue
+            seen[function.node] = function
+            if may_be_replaced(function.file, function.node):
+                return None
+            for call in function.calls:
+                called = self.inference.callees(function.file, call)
+                if len(called) == 1 and depth < _DEPTH_LIMIT:
+                    queue.append((called[0].function, depth + 1))
+                elif not _stays_locked(function.file, call):
+                    return None
+        return next((loop for function in seen.values() for loop in self._loops(function)), None)
+
+    def _loops(self, function: Function) -> Iterator[tuple[File, LoopNode]]:
+        file = function.file
+        for loop in file.tree.all_loops:
+            if file.tree.function(loop) is function.node and not self._is_short(file, loop):
+                yield file, loop
+
+    def _is_short(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop surely has a few turns."""
+        over = iterable(loop)
+        if isinstance(over, cst.List | cst.Tuple):
+            return len(over.elements) <= _FEW
+        if isinstance(over, cst.Call) and file.names.is_builtin(over.func, "range") and len(over.args) == 1:
+            count = self.constants.of(file, over.args[0].value)
+            return isinstance(count, int) and count <= _FEW
+        return False
+
+
+def _stays_locked(file: File, call: cst.Call) -> bool:
+    """Whether a call surely is Python's own work, or NumPy's on a few numbers."""
+    name = file.name(call.func)
+    if name is not None:
+        return name.startswith(_LIBRARIES) and not name.startswith(_UNLOCKED)
+    if isinstance(call.func, cst.Name):
+        return any(file.names.is_builtin(call.func, one) for one in _BUILTINS)
+    return method_name(call) in _METHODS

@@ -1,0 +1,1 @@
+"""`tf.function` and AutoGraph: which code TensorFlow traces, called from where."""

@@ -1,0 +1,392 @@
+"""Which functions TensorFlow traces, from where, and with which tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
+from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.marks import TRACED, gives_a_function
+from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
+from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.model.tensorflow.types.kinds import KerasKind, Kinds
+from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
+
+# The methods that Keras traces, with the parameters that always hold tensors (or containers of them).
+TRACED_METHODS: dict[KerasKind, dict[str, tuple[str, ...]]] = {
+    "layer": {"call": ("*first",)},
+    "model": {
+        "call": ("*first",),
+        "train_step": ("*first",),
+        "test_step": ("*first",),
+        "predict_step": ("*first",),
+        "compute_loss": ("x", "y", "y_pred"),
+    },
+    "metric": {"update_state": ("y_true", "y_pred")},
+    "loss": {"call": ("*first", "*second")},
+}
+FUNCTIONAL_API = "the functional API"
+_IN_MODELS = ("`fit`", "`predict`", FUNCTIONAL_API)
+_IN_TRAINING = ("`fit`", "`evaluate`")
+# When Keras traces the methods.
+_OCCASIONS: dict[str, tuple[str, ...]] = {
+    "call": _IN_MODELS,
+    "train_step": ("`fit`",),
+    "test_step": ("`evaluate`",),
+    "predict_step": ("`predict`",),
+    "compute_loss": _IN_TRAINING,
+    "update_state": _IN_TRAINING,
+}
+_TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
+_PATH_LIMIT = 6
+
+MARKERS = (*TRACED, gives_a_function)
+"""One of them stands in each file from which something is traced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step on the way from what TensorFlow traces to a helper: a call, or the traced function itself."""
+
+    file: File
+    node: Node
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What TensorFlow traces, which may call other functions.
+
+    Arguments:
+        text: in words: "`Scale.call`" or "the `tf.function` `step`".
+        occasions: when Keras traces it: "`fit`", "the functional API"; none where `tf.function` itself does.
+        passes_gradients: whether a gradient is taken through it: not of metrics.
+        given: where Keras is given it by another file.
+    """
+
+    text: str
+    occasions: tuple[str, ...] = ()
+    passes_gradients: bool = True
+    given: tuple[Step, ...] = ()
+
+
+class Reached:
+    """A function that runs because TensorFlow traces something."""
+
+    __slots__ = ()
+    function: Function
+    start: Entry
+    path: tuple[Step, ...]
+
+    @property
+    def file(self) -> File:
+        """The file of the function."""
+        return self.function.file
+
+    @property
+    def entry(self) -> str:
+        """What is traced, in words."""
+        return self.start.text
+
+    @property
+    def keras(self) -> bool:
+        """Whether Keras traces it (in `fit` and the functional API), not `tf.function` itself."""
+        return bool(self.start.occasions)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All that leads to the function, with the place where Keras is given what it traces."""
+        return (*self.start.given, *self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(Reached):
+    """A function that runs while TensorFlow traces.
+
+    Arguments:
+        function: the function itself, in the context of the call that leads to it.
+        tensors: which expressions carry tensors.
+        start: what is traced.
+        path: the steps from the traced function to this one, empty for the traced one.
+    """
+
+    function: Function
+    context: Context | None
+    tensors: Tensors
+    start: Entry
+    path: tuple[Step, ...] = ()
+
+    @property
+    def passes_gradients(self) -> bool:
+        """Whether a gradient is taken through it: not of metrics."""
+        return self.start.passes_gradients
+
+    def holds_tensor(self, *exprs: Expression) -> bool:
+        """Whether one of some expressions of the function carries a tensor."""
+        return self.tensors.holds_tensor(self.file, exprs, self.context)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a helper of a module, which other code may call with NumPy arrays."""
+        inner = self.file.tree.function(self.function.node) is not None
+        is_plain = self.function.owner is None and not inner
+        return bool(self.steps) and is_plain and isinstance(self.function.node, cst.FunctionDef)
+
+
+class Execution:
+    """Which functions run traced when they are reached from one file."""
+
+    def __init__(
+        self,
+        file: File,
+        inference: Inference,
+        constants: Constants,
+        kinds: Kinds,
+        guards: Guards,
+        tracing: Tracing,
+        keras_functions: KerasFunctions,
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.guards = guards
+        self.tracing = tracing
+        self.keras_functions = keras_functions
+
+    @cached_property
+    def traces(self) -> list[Trace]:
+        """All traced functions that start in this file, and the helpers that they call."""
+        return self.followed(self._entries())
+
+    def followed(self, entries: Iterable[Trace]) -> list[Trace]:
+        """Some traced functions, and the helpers that they call with tensors."""
+        found: list[Trace] = []
+        seen: set[tuple[Node, frozenset[Node]]] = set()
+        queue = list(entries)
+        for trace in queue:  # grows meanwhile
+            carrying = trace.tensors.carrying(Callee(trace.function), trace.context)
+            key = (trace.function.node, carrying)
+            if key in seen or trace.function.node in self._host_functions:
+                continue
+            seen.add(key)
+            found.append(trace)
+            if len(trace.path) < _PATH_LIMIT:
+                queue.extend(self._called_from(trace))
+        return found
+
+    @cached_property
+    def symbolic(self) -> Tensors:
+        """The symbolic Keras tensors of code that builds functional models."""
+        return Tensors(self.inference, self.kinds, None, {})
+
+    @cached_property
+    def _host_functions(self) -> frozenset[Node]:
+        """Functions that TensorFlow runs on the host, with real values: `tf.numpy_function(f, ...)`."""
+        found: set[Node] = set()
+        for call in self.file.calls(*PYTHON_FUNCTIONS):
+            target = argument(call, 0, "func")
+            if target is not None:
+                found.update(callee.function.node for callee in self.inference.callables(self.file, target))
+        return frozenset(found)
+
+    def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
+        tensors = Tensors(self.inference, self.kinds, function, seeds)
+        return Trace(function, tensors.context, tensors, entry)
+
+    def _entries(self) -> Iterator[Trace]:
+        yield from self._keras_methods()
+        yield from self._keras_functions()
+        for node in self.tracing.wrapped(self.file):
+            function = self.inference.definitions.function(self.file, node)
+            seeds: dict[Node, Carry] = {
+                p: Carry.TENSOR for p in function.parameters if self._is_tensor_like(function, p)
+            }
+            yield self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`"))
+
+    def _keras_methods(self) -> Iterator[Trace]:
+        for node in self.file.tree.classes:
+            cls = Class(self.file, node)
+            kinds = self.kinds.of_class(cls)
+            if not kinds or self._is_dynamic(cls):
+                continue
+            traced = {name: params for kind in kinds for name, params in TRACED_METHODS[kind].items()}
+            for method in self.inference.definitions.own_methods(cls):
+                if method.name not in traced or may_be_replaced(self.file, method.node):
+                    continue
+                seeds = self._seeds(method, traced[method.name])
+                occasions = _IN_TRAINING if kinds <= {"loss", "metric"} else _OCCASIONS[method.name]
+                entry = Entry(f"`{cls.name}.{method.name}`", occasions, "metric" not in kinds)
+                yield self._trace(method, seeds, entry)
+
+    def _keras_functions(self) -> Iterator[Trace]:
+        """Functions that Keras traces although they are no methods: Lambda layers, losses, metrics."""
+        for given in self.keras_functions.of_lambda_layers:
+            yield self._given(given, _IN_MODELS)
+        for given in self.keras_functions.losses:
+            yield self._given(given, _IN_TRAINING)
+        for given in self.keras_functions.metrics:
+            yield self._given(given, _IN_TRAINING, gradients=False)
+
+    def _given(self, given: GivenFunction, occasions: tuple[str, ...], *, gradients: bool = True) -> Trace:
+        """The trace of a function that Keras is given."""
+        callee, function = given.callee, given.callee.function
+        name = f"{given.what} `{function.name}`" if function.name != "lambda" else given.what
+        places = (
+            (Step(self.file, given.call.func, f"{given.what} is given here"),) if function.file is not self.file else ()
+        )
+        seeds: dict[Node, Carry] = {**dict.fromkeys(given.filled, Carry.TENSOR), **self._annotated(function)}
+        tensors = Tensors(self.inference, self.kinds, function, seeds)
+        context = Context(function.node, caller=callee.context, receiver=callee.receiver)
+        return Trace(function, context, tensors, Entry(name, occasions, gradients, places))
+
+    def _seeds(self, function: Function, params: tuple[str, ...]) -> dict[Node, Carry]:
+        given = function.parameters
+        found: dict[Node, Carry] = {}
+        for wanted in params:
+            position = {"*first": 0, "*second": 1}.get(wanted)
+            if position is not None and position < len(given):
+                found[given[position]] = Carry.TENSOR
+            elif position is None:
+                found.update({p: Carry.TENSOR for p in given if p.name.value == wanted})
+        return {**found, **self._annotated(function)}
+
+    def _annotated(self, function: Function) -> dict[Node, Carry]:
+        """The parameters that are tensors by their annotations."""
+        return {p: Carry.TENSOR for p in parameters(function.node) if self._is_annotated(function.file, p)}
+
+    def _is_annotated(self, file: File, parameter: cst.Param) -> bool:
+        annotation = parameter.annotation
+        return annotation is not None and file.name(annotation.annotation) in _TENSOR_ANNOTATIONS
+
+    def _is_dynamic(self, cls: Class) -> bool:
+        """Keras 2 runs layers built with `dynamic=True` eagerly."""
+        for call in self.file.method_calls("__init__"):
+            dynamic = argument(call, -1, "dynamic")
+            if dynamic is not None and self.file.tree.within(call, cls.node):
+                return self.constants.of(self.file, dynamic) is not False
+        return False
+
+    def _is_tensor_like(self, function: Function, parameter: cst.Param) -> bool:
+        """Whether a tf.function's parameter is certainly a tensor: Python values stay Python there."""
+        if parameter.annotation is not None:
+            return self._is_annotated(function.file, parameter)
+        if parameter.default is not None:
+            return False
+        place = self.tracing.wrapped(self.file)[function.node]
+        decorator = place.decorator if isinstance(place, cst.Decorator) else place
+        if isinstance(decorator, cst.Call) and argument(decorator, 1, "input_signature") is not None:
+            return True
+        name = parameter.name.value
+        if (function.node, name) in self._shapes_asked or any(self._feeds_model(c, name) for c in function.calls):
+            return True
+        return self._gets_tensors(function, parameter)
+
+    def _gets_tensors(self, function: Function, parameter: cst.Param) -> bool:
+        """Whether some call passes a tensor or an array, which becomes one, and none passes a Python value."""
+        origins = [o for o in parameter_origins(self.inference, function.file, parameter, None) if not o.is_none]
+        return bool(origins) and all(self._is_tensor(origin, frozenset()) for origin in origins)
+
+    def _is_tensor(self, origin: Origin, inside: frozenset[Origin]) -> bool:
+        """Whether a value is a tensor or an array outside of traced code: made as one, or computed with one.
+
+        Arguments:
+            inside: the computations that it is a part of; one that depends on itself, as `x = x + 1`, is none.
+        """
+        node = origin.node
+        if origin.parts:
+            return self.yields_tensors(origin.file, node)
+        if isinstance(node, cst.BinaryOperation):
+            if origin in inside:
+                return False
+            inside |= {origin}
+            sides = (self.inference.of(origin.file, side, origin.context) for side in (node.left, node.right))
+            return any(bool(side) and all(self._is_tensor(one, inside) for one in side) for side in sides)
+        return self.kinds.of(origin) in ("tensor", "array")
+
+    def yields_tensors(self, file: File, node: Node) -> bool:
+        """Whether the contents of a value are tensors: of a dataset."""
+        head = node
+        while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute) and file.name(head.func) is None:
+            head = head.func.value
+        return isinstance(head, cst.BaseExpression) and self.kinds.is_surely(file, head, "dataset")
+
+    def _feeds_model(self, call: cst.Call, name: str) -> bool:
+        """`model(x)`, where the model is a Keras model: what goes in is a tensor."""
+        first = call.args[0].value if call.args else None
+        if not (isinstance(first, cst.Name) and first.value == name):
+            return False
+        return self.kinds.is_model(self.file, call.func)
+
+    @cached_property
+    def _shapes_asked(self) -> frozenset[tuple[Node | None, str]]:
+        """(function, name) for each `x.shape` or `x.dtype`: what tf.function makes a tensor of."""
+        return frozenset(
+            (self.file.tree.function(node), node.value.value)
+            for node in self.file.tree.nodes(cst.Attribute)
+            if node.attr.value in ("shape", "dtype", "get_shape") and isinstance(node.value, cst.Name)
+        )
+
+    def _called_from(self, trace: Trace) -> Iterator[Trace]:
+        """The helpers that a traced function calls with a tensor, and the functions it has traced for it."""
+        file = trace.file
+        for call in trace.function.calls:
+            name = file.name(call.func)
+            if name in HIGHER_ORDER or (method_name(call) == "run" and argument(call, 1, "args") is not None):
+                yield from self._handed_on(trace, call)
+                continue
+            callees = self.inference.callees(file, call, trace.context)
+            if len(callees) != 1 or self.guards.keeps_tensors_out(file, call):
+                continue
+            (callee,) = callees
+            function = callee.function
+            if may_be_replaced(function.file, function.node) or self._is_keras_method(function):
+                continue
+            inside = self.inference.enter(file, call, trace.context, callee)
+            if inside is None:
+                continue
+            closes_over = function.file is file and trace.function.node in file.enclosing_functions(function.node)
+            if closes_over or trace.tensors.carrying(callee, inside):
+                yield self._follow(trace, call, function, inside, f"called from `{trace.function.name}`")
+
+    def _handed_on(self, trace: Trace, call: cst.Call) -> Iterator[Trace]:
+        """`tf.map_fn(f, xs)`, `strategy.run(f, args=(x,))` in traced code."""
+        file = trace.file
+        given = next((a.value for a in call.args if a.keyword is None or a.keyword.value in ("fn", "body")), None)
+        callees = self.inference.callables(file, given, trace.context) if given is not None else ()
+        for callee in callees:
+            function = callee.function
+            text = f"passed on by `{trace.function.name}`"
+            if method_name(call) == "run":
+                inside = self.inference.enter(file, call, trace.context, callee)
+                if inside is not None:
+                    yield self._follow(trace, call, function, inside, text)
+                continue
+            seeds = dict(trace.tensors.seeds)
+            seeds.update((p, Carry.TENSOR) for p in function.parameters)
+            tensors = Tensors(self.inference, self.kinds, trace.tensors.function, seeds)
+            context = Context(function.node, caller=trace.context)
+            step = Step(file, call, text)
+            yield Trace(function, context, tensors, trace.start, (*trace.path, step))
+
+    def _follow(self, trace: Trace, call: cst.Call, function: Function, context: Context, text: str) -> Trace:
+        path = (*trace.path, Step(trace.file, call, text))
+        return Trace(function, context, trace.tensors, trace.start, path)
+
+    def _is_keras_method(self, function: Function) -> bool:
+        """A layer's own `call` is traced for itself, whoever calls it."""
+        if function.owner is None:
+            return False
+        return any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))

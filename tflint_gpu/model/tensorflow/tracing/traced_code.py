@@ -1,0 +1,350 @@
+"""Which functions of the project run while TensorFlow traces, with or without tensors in their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.syntax.children import spelling
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
+from tflint_gpu.model.tensorflow.tracing.execution import TRACED_METHODS, Entry, Execution, Reached, Step, Trace
+from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_MODES = ("training", "is_training")
+_PATH_LIMIT = 6
+_BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
+_CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
+_EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
+_DEBUGGING = re.compile("debug", re.IGNORECASE)
+_ASKS_FOR_TRACING = re.compile(r"tf_function|inside_function|eager|graph_mode|symbolic|is_tracing")
+_UNTRACED = frozenset(["tf.init_scope", "tf.py_function", "tf.numpy_function"])
+
+
+@dataclass(frozen=True, slots=True)
+class Traced(Reached):
+    """A function that runs only while TensorFlow traces what leads to it.
+
+    Arguments:
+        start: what is traced.
+        path: the steps from what is traced to this function.
+        trace: which expressions carry tensors, where that is known.
+        context: the call that leads to it.
+    """
+
+    function: Function
+    start: Entry
+    path: tuple[Step, ...] = ()
+    trace: Trace | None = None
+    context: Context | None = None
+
+
+def entry(traced: Traced) -> tuple[File, Node | None]:
+    """The function that TensorFlow traces, from which a way leads to this one, and its file."""
+    if not traced.path:
+        return traced.file, traced.function.node
+    first = traced.path[0]
+    return first.file, first.file.tree.function(first.node)
+
+
+class TracedCode:
+    """The code that runs at tracing, seen from one file.
+
+    What TensorFlow runs on the host or Keras runs eagerly is left out, and functions that a dataset maps have a list of
+    their own.
+    """
+
+    def __init__(
+        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, guards: Guards, execution: Execution
+    ) -> None:
+        self.file = file
+        self.inference = inference
+        self.constants = constants
+        self.kinds = kinds
+        self.guards = guards
+        self.execution = execution
+        self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
+        self._asking: dict[File, bool] = {}
+
+    @cached_property
+    def functions(self) -> list[Traced]:
+        """What TensorFlow traces from this file, and all that it calls, each function once."""
+        return self._reached(self._traces, MAPPING_METHODS)
+
+    def reached_from(self, entries: Container[Node]) -> list[Traced]:
+        """The same for some of the functions that TensorFlow traces from this file."""
+        return self._reached([one for one in self._traces if entry(one)[1] in entries], MAPPING_METHODS)
+
+    @cached_property
+    def _traces(self) -> list[Traced]:
+        return [
+            _started(trace)
+            for trace in self.execution.traces
+            if not (self.functions_run_eagerly or (trace.keras and self.runs_eagerly))
+            and not any(self.runs_once(step.file, step.node) for step in trace.path)
+        ]
+
+    def mapped(self, traces: Iterable[Trace]) -> list[Traced]:
+        """Functions that a dataset is given, and all that they call, each function once."""
+        return self._reached(map(_started, traces), frozenset())
+
+    def _reached(self, traces: Iterable[Traced], ends: frozenset[str]) -> list[Traced]:
+        """What some traces reach, up to the functions that go to methods of these names, or to the host."""
+        found: dict[Node, Traced] = {}
+        queue = list(traces)
+        for traced in queue:  # grows meanwhile
+            if traced.function.node in found or traced.function.node in self._given_away(traced.file, ends):
+                continue
+            found[traced.function.node] = traced
+            if len(traced.path) < _PATH_LIMIT:
+                queue.extend(self._called_from(traced))
+        return list(found.values())
+
+    def runs_once(self, file: File, node: Node) -> bool:
+        """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test."""
+        tests = list(self.guards.conditions(file, node))
+        if any(_asks_whether_done(file, test) or self._asks_for_tracing(file, test) for test in tests):
+            return True
+        if self.guards.keeps_tensors_out(file, node):
+            return True
+        return any(
+            isinstance(parent, cst.With)
+            and any(isinstance(i.item, cst.Call) and file.name(i.item.func) in _UNTRACED for i in parent.items)
+            for parent in file.tree.ancestors(node)
+        )
+
+    def _asks_for_tracing(self, file: File, test: Expression) -> bool:
+        known = self._asking.get(file)
+        if known is None:
+            known = self._asking[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
+        return known and _ASKS_FOR_TRACING.search(spelling(test)) is not None
+
+    def runs_in_every_call(self, traced: Traced, node: Node) -> bool:
+        """Whether no test, handler or decorator may keep code of a traced function from running in some calls."""
+        if not traced.path and not self._is_plain(traced.function):
+            return False
+        if any(step.file.name(getattr(step.node, "func", None)) in _CHOOSING for step in traced.path):
+            return False
+        places = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
+        return all(self._always_runs(file, place, traced.keras) for file, place in places)
+
+    def _always_runs(self, file: File, node: Node, keras: bool) -> bool:
+        if self.runs_once(file, node):
+            return False
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.ExceptHandler):
+                return False
+            if isinstance(parent, cst.FunctionDef | cst.Lambda):
+                break
+        return all(
+            isinstance(file.tree.parents[test], cst.While)
+            or (keras and (_is_training(test) is needed or _is_mode(file, test)))
+            for test, needed in self.guards.choices(file, node)
+        )
+
+    def mode(self, file: File, node: Node) -> str:
+        """The mode of its object in which code runs, as it is written: `not self.training`; empty for any mode."""
+        for test, needed in self.guards.branches(file, node):
+            if _is_mode(file, test):
+                return file.code(test) if needed else f"not {file.code(test)}"
+        return ""
+
+    def _is_plain(self, function: Function) -> bool:
+        """Whether all decorators of a function are known, or put it under `tf.function`."""
+        if not isinstance(function.node, cst.FunctionDef) or not may_be_replaced(function.file, function.node):
+            return True
+        place = self.execution.tracing.wrapped(function.file).get(function.node)
+        return isinstance(place, cst.Decorator) and len(function.node.decorators) == 1
+
+    def may_be_left_out(self, traced: Traced, node: Node) -> bool:
+        """Whether a condition that is not known decides whether code of a traced function runs while it is traced."""
+        places = [(traced.file, node, traced.context), *((step.file, step.node, None) for step in traced.path)]
+        return any(
+            self.guards.in_try(file, place)
+            or any(self._may_be(file, test, not needed, context, traced.trace) for test, needed in tests)
+            for file, place, context in places
+            if (tests := list(self.guards.branches(file, place))) is not None
+        )
+
+    def _may_be(
+        self, file: File, test: Expression, outcome: bool, context: Context | None, trace: Trace | None
+    ) -> bool:
+        """Whether a condition may have an outcome; both branches are traced where it is a tensor or `training`."""
+        if "training" in spelling(test) or (trace is not None and trace.tensors.holds_tensor(file, [test], context)):
+            return False
+        value = self.constants.of(file, test, context)
+        return value is UNKNOWN or bool(value) is outcome
+
+    @cached_property
+    def runs_eagerly(self) -> bool:
+        """Whether the file has Keras run models eagerly."""
+        file = self.file
+        compiled = [call for call in file.method_calls("compile") if self._is_in_force(file, call)]
+        if any(self.constants.keyword(file, call, "run_eagerly") is True for call in compiled):
+            return True
+        return any(
+            assignment.target.attr.value == "run_eagerly"
+            and self.constants.of(file, assignment.value) is True
+            and self._is_in_force(file, assignment.target)
+            for assignment in file.tree.attribute_assignments
+        )
+
+    @cached_property
+    def functions_run_eagerly(self) -> bool:
+        """Whether the file, or one that it imports, switches all tracing off."""
+        return any(
+            self.constants.of(file, argument(call, 0, "run_eagerly")) is True
+            and self._is_in_force(file, call)
+            and (file is self.file or self._runs_when_imported(file, call))
+            for file in self.inference.files_with("run_functions_eagerly", self.file)
+            for call in file.calls(*_EAGER_SWITCHES)
+        )
+
+    def _runs_when_imported(self, file: File, node: Node) -> bool:
+        if any(asks_for_main(test) for test in self.guards.conditions(file, node)):
+            return False
+        return self.guards.surely_runs(file, node)
+
+    @cached_property
+    def may_run_eagerly(self) -> bool:
+        """Whether some switch in the file, or in what it imports, may turn tracing off for more than debugging."""
+        files = self.inference.files_with("_eagerly", self.file)
+        return any(
+            self._may_be_on(file, value) and self._is_in_force(file, value)
+            for file in files
+            if "_eagerly" in file.source.text
+            for value in _eager_settings(file)
+        )
+
+    def _may_be_on(self, file: File, setting: Expression) -> bool:
+        value = self.constants.of(file, setting)
+        if value is UNKNOWN:
+            return _DEBUGGING.search(spelling(setting)) is None
+        return bool(value)
+
+    def _is_in_force(self, file: File, switch: Node) -> bool:
+        """Whether a program may come to a switch without being asked to debug."""
+        for test, needed in self.guards.choices(file, switch):
+            value = self.constants.of(file, test)
+            if _DEBUGGING.search(spelling(test)) is not None if value is UNKNOWN else bool(value) is not needed:
+                return False
+        return True
+
+    def _given_away(self, file: File, methods: frozenset[str]) -> frozenset[Node]:
+        """The functions of a file that go to some methods, or to the host, there."""
+        known = self._given.get((file, methods))
+        if known is None:
+            calls = [*file.method_calls(*methods), *file.calls(*PYTHON_FUNCTIONS)]
+            known = self._given[file, methods] = frozenset(
+                callee.function.node
+                for call in calls
+                if call.args
+                for callee in self.inference.callables(file, call.args[0].value)
+            )
+        return known
+
+    def _called_from(self, traced: Traced) -> Iterator[Traced]:
+        file = traced.file
+        for call in traced.function.calls:
+            if self.runs_once(file, call):
+                continue
+            callees = self.inference.callees(file, call, traced.context)
+            if len(callees) != 1:  # one object or another: what its method runs is traced where it is the one
+                callees = self.inference.methods_called(file, call, traced.context)
+            for callee in callees if all(self._may_be_entered(one.function) for one in callees) else ():
+                step = Step(file, call, f"called from `{traced.function.name}`")
+                inside = self.inference.enter(file, call, traced.context, callee)
+                yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
+            if file.name(call.func) in _BRANCHING:
+                for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):
+                    step = Step(file, call, f"passed on by `{traced.function.name}`")
+                    yield Traced(callee.function, traced.start, (*traced.path, step))
+
+    def _may_be_entered(self, function: Function) -> bool:
+        """Whether the code that a call runs is certainly this: a layer's own `call` is traced for itself."""
+        if may_be_replaced(function.file, function.node) or function.file.yields_of.get(function.node):
+            return False
+        if function.owner is None:
+            return True
+        return not any(function.name in TRACED_METHODS[kind] for kind in self.kinds.of_class(function.owner))
+
+
+def _eager_settings(file: File) -> Iterator[Expression]:
+    """What a file gives to switches that make eager what TensorFlow would trace."""
+    for name in _EAGER_SWITCHES:
+        for call in file.calls_ending_with(name.rpartition(".")[2]):
+            yield from (arg.value for arg in call.args[:1])
+    for call in file.tree.calls:
+        yield from (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "run_eagerly")
+    for assignment in file.tree.attribute_assignments:
+        if assignment.target.attr.value == "run_eagerly":
+            yield assignment.value
+    for text in file.tree.nodes(cst.SimpleString):
+        if text.raw_value == "run_eagerly":  # elsewhere than in a dictionary it says nothing of the value
+            element = file.tree.parents[text]
+            yield element.value if isinstance(element, cst.DictElement) and element.key is text else text
+
+
+def _started(trace: Trace) -> Traced:
+    return Traced(trace.function, trace.start, trace.path, trace, trace.context)
+
+
+def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
+    """`self.v is None`, `not self.built`, `not hasattr(self, "v")`: of something that outlives the call."""
+    if isinstance(test, cst.BooleanOperation):
+        return _asks_whether_done(file, test.left) or _asks_whether_done(file, test.right)
+    if isinstance(test, cst.Comparison):
+        asks = any(isinstance(c.operator, cst.Is | cst.IsNot | cst.NotIn) for c in test.comparisons)
+        return asks and any(_outlives(file, side) for side in (test.left, *(c.comparator for c in test.comparisons)))
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        flag = test.expression
+        if _is_mode(file, flag):
+            return False
+        is_setting = isinstance(flag, cst.Name) and flag.value not in file.tree.scope(flag).outer_names
+        return not is_setting and _outlives(file, flag)
+    return False
+
+
+def _is_training(test: cst.BaseExpression) -> bool | None:
+    """What `training` is for a test that asks for it alone; `fit` makes it true."""
+    value = True
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, value = test.expression, not value
+    return value if isinstance(test, cst.Name) and test.value == "training" else None
+
+
+def _is_mode(file: File, test: cst.BaseExpression) -> bool:
+    """`self.training`, negated or not: in one mode every call comes here. A flag that the call itself sets is none."""
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test = test.expression
+    if not isinstance(test, cst.Attribute) or test.attr.value not in _MODES:
+        return False
+    function = file.tree.function(test)
+    return not any(
+        one.target.attr.value == test.attr.value and file.tree.function(one.target) is function
+        for one in file.tree.attribute_assignments
+    )
+
+
+def _outlives(file: File, expr: cst.BaseExpression) -> bool:
+    if isinstance(expr, cst.Call):
+        return file.names.is_builtin(expr.func, "hasattr")
+    if isinstance(expr, cst.Name):
+        bindings = file.flow.lookup(expr.value, expr)
+        if any(binding.kind == "parameter" for binding in bindings):
+            return False
+        return any(
+            file.tree.function(binding.node) is not file.tree.function(expr) or binding.remote for binding in bindings
+        )
+    return isinstance(expr, cst.Attribute | cst.Subscript)

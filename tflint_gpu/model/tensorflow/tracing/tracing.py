@@ -1,0 +1,237 @@
+"""Which functions run, or may run, under `tf.function`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function
+from tflint_gpu.model.python.syntax.scopes import Binding
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.library import is_library, wraps
+from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+TF_FUNCTIONS = frozenset(
+    ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
+)
+_WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)
+_ASSUMED = cst.Decorator(cst.Name("function"))
+_NAMING = (cst.Name, cst.Attribute, cst.Lambda)
+_TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
+
+
+class Tracing:
+    """Functions under `tf.function`, in all files that a check sees.
+
+    Arguments:
+        assumed: functions that count as if they were decorated with it.
+    """
+
+    def __init__(self, inference: Inference, kinds: Kinds, assumed: frozenset[Node] = frozenset()) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self.assumed = assumed
+        self._known: dict[Node, bool] = {}
+        self._wrapped: dict[File, dict[FunctionNode, Node]] = {}
+        self._under_tf_function: set[Node] = set()
+        self._under_keras: set[Node] = set()
+        self._searched: set[File] = set()
+        self._wrapping: dict[File, frozenset[Node]] = {}
+        self._named: dict[File, frozenset[str]] = {}
+        self._naming: dict[File, bool] = {}
+        self._wraps: dict[File, list[tuple[Function, Node]]] = {}
+        self._given: dict[File, list[tuple[cst.Call, Expression]]] = {}
+
+    def is_traced(self, file: File, function: FunctionNode) -> bool:
+        """Whether a function is, or may be, traced: itself, or by what calls it."""
+        return self.is_under_tf_function(file, function) or function in self._under_keras
+
+    def is_under_tf_function(self, file: File, function: FunctionNode) -> bool:
+        """Whether a function is, or may be, under `tf.function`; what only Keras traces in `fit` runs eagerly too."""
+        for one in (self.inference.entry, file):
+            if one not in self._searched:
+                self._searched.add(one)
+                self._spread([f for f, _ in self._wraps_in(one)], self._under_tf_function)
+                self._spread(list(self._keras_roots(one)), self._under_keras)
+        return function in self._under_tf_function
+
+    def is_wrapped(self, file: File, function: FunctionNode) -> bool:
+        """Whether `tf.function` gets a function itself, in its own file or the one that is checked.
+
+        What traced code only calls runs eagerly when eager code calls it, too.
+        """
+        return any(f.node is function for one in (self.inference.entry, file) for f, _ in self._wraps_in(one))
+
+    def wrapped(self, file: File) -> dict[FunctionNode, Node]:
+        """Functions of a file under `tf.function` there: by decorator, or passed to it; with that place."""
+        if file not in self._wrapped:
+            self._wrapped[file] = {}
+            found = {f.node: place for f, place in self._wraps_in(file) if f.file is file}
+            self._wrapped[file] = found
+        return self._wrapped[file]
+
+    def _wraps_in(self, file: File) -> list[tuple[Function, Node]]:
+        if file not in self._wraps:
+            self._wraps[file] = list(self._find_wraps(file))
+        return self._wraps[file]
+
+    def _find_wraps(self, file: File) -> Iterator[tuple[Function, Node]]:
+        definitions = self.inference.definitions
+        for function in file.tree.functions:
+            if isinstance(function, cst.FunctionDef):
+                if function in self.assumed:
+                    yield definitions.function(file, function), _ASSUMED
+                for decorator in function.decorators:
+                    if self.is_tf_function(file, decorator.decorator):
+                        yield definitions.function(file, function), decorator
+        for call, target in self.given(file):
+            for callee in self.inference.callables(file, target):
+                yield callee.function, call
+
+    def given(self, file: File) -> list[tuple[cst.Call, Expression]]:
+        """The calls in a file that hand something to `tf.function`, with what they hand to it."""
+        if file not in self._given:
+            calls = ((call, argument(call, 0, "func")) for call in file.tree.calls if call.args)
+            self._given[file] = [
+                (call, target) for call, target in calls if target is not None and self.is_tf_function(file, call.func)
+            ]
+        return self._given[file]
+
+    def is_tf_function(self, file: File, expr: Expression) -> bool:
+        """`tf.function`, `tf.function(...)`, `functools.partial(tf.function, ...)`, or a name for one."""
+        if not self._names_it(file):
+            return expr in self._wrappers(file)
+        name = file.name(expr)
+        if name is not None and name.partition(".")[0] in ("tf", "keras", "numpy", "functools"):
+            return name in TF_FUNCTIONS
+        if isinstance(expr, cst.Call):
+            inner = file.name(expr.func)
+            if inner in TF_FUNCTIONS:
+                return argument(expr, 0, "func") is None
+            if inner == "functools.partial" and expr.args:
+                return file.name(expr.args[0].value) in TF_FUNCTIONS
+            return False
+        if expr in self._wrappers(file):
+            return True
+        if not isinstance(expr, cst.Name) or expr.value not in self._aliases(file):
+            return False
+        if expr not in self._known:
+            self._known[expr] = False  # a name for itself ends here
+            self._known[expr] = any(
+                isinstance(b.value, cst.IfExp | cst.Call) and b.kind == "assign" and self._mentions(file, b.value)
+                for b in file.flow.lookup(expr.value, expr)
+            )
+        return self._known[expr]
+
+    def _names_it(self, file: File) -> bool:
+        """Whether a file's text has one of the words, so that something in it may be called that."""
+        if file not in self._naming:
+            self._naming[file] = any(word in file.source.code for word in _WORDS)
+        return self._naming[file]
+
+    def _aliases(self, file: File) -> frozenset[str]:
+        """The names that may be ones for it: `maybe_compile = tf.function if FLAGS.graph else lambda f: f`."""
+        if file not in self._named:
+            self._named[file] = frozenset(
+                name
+                for scope in file.tree.scopes.values()
+                for name, bindings in scope.bindings.items()
+                for b in bindings
+                if b.kind == "assign"
+                and (
+                    isinstance(b.value, cst.IfExp)
+                    or (isinstance(b.value, cst.Call) and self.is_tf_function(file, b.value))
+                )
+            )
+        return self._named[file]
+
+    def _wrappers(self, file: File) -> frozenset[Node]:
+        """The functions and decorators used in a file that are the project's own ways to write `tf.function`."""
+        if file not in self._wrapping:
+            self._wrapping[file] = frozenset()
+            made = {
+                function.name.value
+                for one in self.inference.files_with("return tf.function(", file)
+                if any(True for _ in one.calls(*TF_FUNCTIONS))
+                for function in one.tree.functions
+                if isinstance(function, cst.FunctionDef) and self._returns_tf_function(one, function)
+            }
+            used = [call.func for name in made for call in file.calls_ending_with(name)]
+            used += [
+                decorator.decorator
+                for function in file.tree.functions
+                if isinstance(function, cst.FunctionDef)
+                for decorator in function.decorators
+                if (dotted_name(decorator.decorator) or "").rpartition(".")[2] in made
+            ]
+            self._wrapping[file] = frozenset(used)
+        return self._wrapping[file]
+
+    def _returns_tf_function(self, file: File, function: cst.FunctionDef) -> bool:
+        """Whether a function returns its own argument under `tf.function`."""
+        names = {p.name.value for p in parameters(function)}
+        for value in file.returned(function):
+            if isinstance(value, cst.Call) and value.args and file.name(value.func) in TF_FUNCTIONS:
+                given = value.args[0].value
+                if isinstance(given, cst.Name) and given.value in names:
+                    return True
+        return False
+
+    def _mentions(self, file: File, expr: Expression) -> bool:
+        if isinstance(expr, cst.IfExp):
+            return self.is_tf_function(file, expr.body) or self.is_tf_function(file, expr.orelse)
+        return self.is_tf_function(file, expr)
+
+    def _keras_roots(self, file: File) -> Iterator[Function]:
+        for node in file.tree.classes:
+            cls = Class(file, node)
+            if self.kinds.of_class(cls):
+                for method in self.inference.definitions.own_methods(cls):
+                    if method.name in _TRACED_METHODS:
+                        yield method
+        for call in file.method_calls(*MAPPING_METHODS):  # what a dataset maps is traced
+            if call.args and isinstance(call.args[0].value, cst.Lambda):
+                yield Function(file, call.args[0].value)
+
+    def _spread(self, queue: list[Function], found: set[Node]) -> None:
+        """From traced functions to what they call, to functions that they hand on, and to functions inside them."""
+        roots = {function.node for function in queue}
+        for function in queue:  # grows meanwhile
+            if function.node in found:
+                continue
+            found.add(function.node)
+            file = function.file
+            for call in function.calls:
+                queue.extend(callee.function for callee in self.inference.callees(file, call))
+                for arg in call.args:
+                    if self._may_hand_on(function, arg.value, function.node in roots):
+                        queue.extend(callee.function for callee in self.inference.callables(file, arg.value))
+            queue.extend(
+                self.inference.definitions.function(file, one) for one in file.tree.functions_in.get(function.node, ())
+            )
+
+    def _may_hand_on(self, function: Function, given: Expression, is_root: bool) -> bool:
+        """Whether an argument in a traced function may be a function that nothing else in traced code names.
+
+        Not what a parameter holds, where a traced call passes it: it was met there. Not what a library's call gives.
+        """
+        if not isinstance(given, cst.Name):
+            return isinstance(given, _NAMING)
+        file, bindings = function.file, function.file.tree.scopes[function.node].bindings.get(given.value)
+        if not bindings:
+            return True
+        return not all(
+            self._is_given_by_library(file, binding)
+            or (isinstance(binding.node, cst.Param) and not is_root and not isinstance(binding.node.default, _NAMING))
+            for binding in bindings
+        )
+
+    def _is_given_by_library(self, file: File, binding: Binding) -> bool:
+        value = binding.value
+        if binding.kind != "assign" or not isinstance(value, cst.Call) or not is_library(file.name(value.func)):
+            return False
+        return not wraps(self.inference.library, file, value)

@@ -1,0 +1,1 @@
+"""Where weights are updated, and where models are compiled and fitted."""

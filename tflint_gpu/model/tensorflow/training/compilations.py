@@ -1,0 +1,51 @@
+"""Where Keras models are compiled and trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+FITTING = ("fit", "train_on_batch", "fit_generator")
+
+
+class Compilations:
+    """The calls of `compile` and `fit` on models, seen from one file."""
+
+    def __init__(self, inference: Inference, kinds: Kinds) -> None:
+        self.inference = inference
+        self.kinds = kinds
+
+    def trained(self) -> Iterator[tuple[File, cst.Call, Origin]]:
+        """The calls that train a Keras model, each with one of the places where that model may be made."""
+        for file in self.inference.files_with("fit"):
+            for call in file.method_calls(*FITTING):
+                receiver = self.kinds.receiver(file, call, *FITTING)
+                for made in self.inference.of(file, receiver) if receiver is not None else ():
+                    if made.call is not None and self.kinds.of(made) == "model":
+                        yield file, call, made
+
+    def of(self, file: File, made: Origin) -> Iterator[tuple[File, cst.Call]]:
+        """The calls of `compile` on a model.
+
+        Arguments:
+            file: in which the model is trained.
+        """
+        for one in self.inference.files_with("compile", file, made.file):
+            for call in one.method_calls("compile"):
+                assert isinstance(call.func, cst.Attribute)
+                if any(_is_same(origin, made) for origin in self.inference.of(one, call.func.value)):
+                    yield one, call
+
+
+def _is_same(origin: Origin, made: Origin) -> bool:
+    """Whether a value is what is made at a place, by the same call of the function around it as far as is known."""
+    if origin.node is not made.node or origin.parts:
+        return False
+    contexts = (origin.context, made.context)
+    return contexts[0] is contexts[1] or any(one is None or one.call is None for one in contexts)

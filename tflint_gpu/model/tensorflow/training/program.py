@@ -1,0 +1,180 @@
+"""Whether a file is a program that is run, and where it starts to train."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import Node, method_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
+from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+# These get a function, and do not run it.
+_KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
+_DEPTH_LIMIT = 8
+_IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
+_ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
+_TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
+TRAINING_WORDS = frozenset([*_TRAINING_METHODS, "apply_gradients", *(name.rpartition(".")[2] for name in TAPES)])
+"""The last parts of the names of what trains or predicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTraining:
+    """Where a program starts to train.
+
+    Arguments:
+        place: in the program's own file.
+        file, node: where the training itself stands.
+    """
+
+    place: Node
+    file: File
+    node: Node
+
+
+class Program:
+    """Questions about the file that is checked, as a program."""
+
+    def __init__(self, file: File, inference: Inference, kinds: Kinds, training: Training, runtime: Runtime) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+        self.training = training
+        self.runtime = runtime
+
+    @cached_property
+    def imports_tensorflow(self) -> bool:
+        """Whether the file imports TensorFlow, or a file of the project that does; Keras alone may run elsewhere."""
+        return any(
+            binding.kind in ("import", "star") and self._is_tensorflow(binding.target)
+            for scope in self.file.tree.scopes.values()
+            for bindings in scope.bindings.values()
+            for binding in bindings
+        ) or self.inference.project.reached_mention(self.file.source, _IMPORTS)
+
+    @staticmethod
+    def _is_tensorflow(target: str) -> bool:
+        return target == "tensorflow" or target.startswith("tensorflow.")
+
+    @cached_property
+    def uses_tpu(self) -> bool:
+        """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
+        markers = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        source = self.file.source
+        data = source.code.encode("utf-8", "replace")
+        return any(marker in data for marker in markers) or self.inference.project.imports_mention(
+            source.path, data, markers
+        )
+
+    @cached_property
+    def first_training(self) -> FirstTraining | None:
+        """The first place that trains when the file is run, else that predicts; None where none surely does.
+
+        In the order in which the file's top level gets there, into functions of the project, also of other files.
+        """
+        direct = self._trains_at_top_level()
+        if direct is not None:
+            return FirstTraining(direct, self.file, direct)
+        found = self._first_of(frozenset())
+        if found is None and self.inference.project.program_mentions(self.file.source, (b"functools",)):
+            found = self._first_of(_KEEPING)
+        return found
+
+    def _first_of(self, running: frozenset[str]) -> FirstTraining | None:
+        """The first training among what calls run; those of some functions, too, that only keep what they are given."""
+        weaker: FirstTraining | None = None
+        for file, call, way in self._calls_run(running):
+            node = self._trains(file, call)
+            if node is None or self._runs_elsewhere(file, call):
+                continue
+            found = FirstTraining(node if file is self.file else way.func, file, node)
+            if method_name(call) not in _ONLY_FORWARD:
+                return found
+            weaker = weaker or found
+        return weaker
+
+    def _trains_at_top_level(self) -> Node | None:
+        """The first training among the module's own statements: the place that a user would point at."""
+        tree = self.file.tree
+        calls = (*self.file.method_calls("fit", "train_on_batch", "apply_gradients"), *self.file.calls(*TAPES))
+        for call in sorted((c for c in calls if tree.function(c) is None), key=tree.order.__getitem__):
+            node = self._trains(self.file, call)
+            if node is not None and not self._runs_elsewhere(self.file, call):
+                return node
+        return None
+
+    def _runs_elsewhere(self, file: File, call: cst.Call) -> bool:
+        """Whether a call runs in a graph of TensorFlow 1, or on the CPU as the program says."""
+        return self.runtime.is_graph_code(file, call) or self.runtime.is_on_cpu(file, call)
+
+    def _trains(self, file: File, call: cst.Call) -> Node | None:
+        if self.kinds.receiver(file, call, *_TRAINING_METHODS) is not None:
+            assert isinstance(call.func, cst.Attribute)
+            return call.func.attr
+        if file.name(call.func) in TAPES and self._updates_beside(file, call):
+            return call.func
+        return call.func if method_name(call) == "apply_gradients" else None
+
+    def _updates_beside(self, file: File, tape: cst.Call) -> bool:
+        """Whether weights are updated in the tape's loop, or without one in its function or block."""
+        tree = file.tree
+        function = tree.function(tape)
+        for parent in tree.ancestors(tape):
+            if isinstance(parent, cst.For | cst.While) and tree.function(parent) is function:
+                return any(method_name(call) in UPDATES for call in file.calls_below.get(parent, ()))
+        beside = file.calls_in.get(function, ())
+        if function is not None:
+            return any(method_name(call) in UPDATES for call in beside)
+        block = tree.block(tree.statement(tape))
+        return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in beside)
+
+    def _calls_run(self, running: frozenset[str]) -> Iterator[tuple[File, cst.Call, cst.Call]]:
+        """The calls that running the file makes on some branch, in the order of the code.
+
+        Each with its file, and with the last call in the file that is run on the way to it.
+        """
+        yield from self._calls_below(self.file, None, None, None, 0, set(), running)
+
+    def _calls_below(
+        self,
+        file: File,
+        node: Node | None,
+        context: Context | None,
+        way: cst.Call | None,
+        depth: int,
+        seen: set[Node],
+        running: frozenset[str],
+    ) -> Iterator[tuple[File, cst.Call, cst.Call]]:
+        for call in file.calls_in.get(node, ()):
+            here = call if file is self.file or way is None else way
+            yield file, call, here
+            if depth < _DEPTH_LIMIT:
+                for function, inside in self._entered(file, call, context, running):
+                    if function.node not in seen:
+                        seen.add(function.node)
+                        at = (function.file, function.node, inside, here, depth + 1, seen, running)
+                        yield from self._calls_below(*at)
+
+    def _entered(
+        self, file: File, call: cst.Call, context: Context | None, running: frozenset[str]
+    ) -> Iterator[tuple[Function, Context | None]]:
+        for callee in self.training.functions_called(file, call, context):
+            yield callee.function, self.inference.enter(file, call, context, callee)
+        for arg in call.args:  # `app.run(main)`
+            if isinstance(arg.value, cst.Name) and file.name(call.func) not in _KEEPING - running:
+                for callee in self.inference.callables(file, arg.value, context):
+                    yield callee.function, None
+        cls = self.inference.class_called(file, call, context)
+        method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
+        if method is not None:
+            yield method, None

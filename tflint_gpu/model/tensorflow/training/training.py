@@ -1,0 +1,148 @@
+"""Which code updates weights: loops, functions and blocks that take gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+LoopKind = Literal["train", "validate", "other"]
+
+TAPES = frozenset(["tf.GradientTape", "tf.compat.v1.GradientTape"])
+_APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
+UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
+"""Methods that update weights."""
+_MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
+# `strategy.run(step, args=...)` runs the function that it is given.
+STRATEGY_RUNS = frozenset(["run", "experimental_run_v2"])
+_DEPTH_LIMIT = 4
+_INNER_LIMIT = 3  # functions between a loop of epochs and one of steps
+
+
+class Training:
+    """Questions about what trains."""
+
+    def __init__(self, inference: Inference, kinds: Kinds) -> None:
+        self.inference = inference
+        self.kinds = kinds
+        self._gradients: dict[Node, bool] = {}
+
+    def takes_gradients(self, file: File, node: Node, depth: int = 0) -> bool:
+        """Whether the loop, function or with block `node` updates weights, itself or by what it calls."""
+        if node in self._gradients:
+            return self._gradients[node]
+        self._gradients[node] = False
+        calls = file.calls_below.get(node, ())
+        result = any(self._updates(file, call) for call in calls)
+        if not result and depth < _DEPTH_LIMIT:
+            result = any(
+                self.takes_gradients(callee.function.file, callee.function.node, depth + 1)
+                for callee in self._functions_run(file, node)
+            )
+        self._gradients[node] = result
+        return result
+
+    def runs_training(self, file: File, node: Node) -> bool:
+        """Whether the loop or function `node` trains: as `takes_gradients`, or by `fit`."""
+        fits = any(
+            self.kinds.receiver(file, call, "fit", "fit_generator") is not None
+            for call in file.calls_below.get(node, ())
+        )
+        return fits or self.takes_gradients(file, node)
+
+    def runs_epochs(self, file: File, loop: LoopNode) -> bool:
+        """Whether a turn runs a loop of training steps of its own, or `fit`."""
+        inner = (one for one in file.tree.all_loops if one is not loop and file.tree.within(one, loop))
+        calls = file.calls_below.get(loop, ())
+        return (
+            any(self.takes_gradients(file, one) for one in inner)
+            or any(self.kinds.receiver(file, call, "fit", "fit_generator") is not None for call in calls)
+            or any(self.runs_steps(file, call) for call in calls)
+        )
+
+    def runs_steps(self, file: File, call: cst.Call) -> bool:
+        """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
+        return any(self._has_loop(callee.function, 0) for callee in self.functions_called(file, call))
+
+    def _has_loop(self, function: Function, depth: int) -> bool:
+        file = function.file
+        if not self.takes_gradients(file, function.node):
+            return False
+        if any(
+            file.tree.function(loop) is function.node and self.takes_gradients(file, loop)
+            for loop in file.tree.all_loops
+        ):
+            return True
+        return depth < _INNER_LIMIT and any(
+            self._has_loop(callee.function, depth + 1)
+            for call in function.calls
+            for callee in self.functions_called(file, call)
+        )
+
+    def _updates(self, file: File, call: cst.Call) -> bool:
+        if file.name(call.func) in TAPES:
+            return True
+        method = method_name(call)
+        if method == "apply":
+            return bool(call.args) and isinstance(call.args[0].value, cst.Name) and "grad" in call.args[0].value.value
+        return method in _APPLYING
+
+    def _functions_run(self, file: File, node: Node) -> Iterator[Callee]:
+        """The project's functions that the code in `node` calls, or hands to `strategy.run`, and that may train."""
+        for call in file.calls_below.get(node, ()):
+            if self.inference.project.leads_to(file, file.name(call.func), _MARKERS):
+                yield from self.functions_called(file, call)
+
+    def functions_called(self, file: File, call: cst.Call, context: Context | None = None) -> Iterator[Callee]:
+        """The project's functions that a call runs, also through `strategy.run`."""
+        yield from self.inference.callees(file, call, context)
+        if method_name(call) in STRATEGY_RUNS and call.args:
+            yield from self.inference.callables(file, call.args[0].value, context)
+
+    def loop_kind(self, file: File, loop: LoopNode) -> LoopKind:
+        """Whether a loop trains, only runs a Keras model forward, or neither."""
+        if self.takes_gradients(file, loop):
+            return "train"
+        calls = file.calls_below.get(loop, ())
+        return "validate" if any(c.args and self.kinds.is_model(file, c.func) for c in calls) else "other"
+
+    def loop_of(self, file: File, consumer: Node) -> LoopNode | None:
+        """The loop that consumes a dataset: the consumer itself, or the innermost one around its `next(...)`."""
+        if isinstance(consumer, cst.For | cst.BaseComp):
+            return consumer
+        if not isinstance(consumer, cst.Call) or not takes_next(file, consumer):
+            return None
+        function = file.tree.function(consumer)
+        for parent in file.tree.ancestors(consumer):
+            if isinstance(parent, cst.For | cst.While) and file.tree.function(parent) is function:
+                return parent
+        return None
+
+    def distributes(self, file: File) -> bool:
+        """Whether a tf.distribute strategy is made in a file; it copies batches to its devices ahead of time."""
+        return any(
+            name != "tf.distribute.get_strategy"
+            for call in file.calls("tf.distribute.*")
+            if (name := file.name(call.func)) is not None
+        )
+
+
+def takes_next(file: File, call: cst.Call) -> bool:
+    """Whether a call takes the next element of an iterator: `next(it)`, `it.next()`, `it.get_next()`."""
+    if file.names.is_builtin(call.func, "next"):
+        return bool(call.args)
+    return method_name(call) in ("next", "get_next") and not call.args
+
+
+def iterator_of(call: cst.Call) -> cst.BaseExpression:
+    """The iterator of which `takes_next` tells that a call takes an element."""
+    return call.args[0].value if call.args else call.func.value  # type: ignore[attr-defined]

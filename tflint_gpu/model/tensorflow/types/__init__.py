@@ -1,0 +1,1 @@
+"""What values are in TensorFlow's terms, and under which conditions code runs."""

@@ -1,0 +1,124 @@
+"""What a value must be, told by how it is used, where its origin is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
+
+_WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
+_FIT_KEYWORDS = frozenset("epochs validation_data validation_split steps_per_epoch callbacks initial_epoch".split())
+_COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
+_DATASET_METHODS = frozenset(["map", "interleave", "batch", "padded_batch"])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A use of a value that only something of one kind allows: "model", "optimizer" or "dataset"."""
+
+    kind: str
+    node: Node
+
+
+class Uses:
+    """The uses of values in files, each file read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[File, dict[str, list[Evidence]]] = {}
+
+    def evidence(self, file: File, expr: Expression, kind: str, at: Node) -> Evidence | None:
+        """The first use of `expr` that only something of a kind allows.
+
+        Arguments:
+            at: what is used in the function around this place counts; for attributes of `self`, in the class.
+        """
+        dotted = dotted_name(expr)
+        if dotted is None:
+            return None
+        if file not in self._known:
+            uses = self._known[file] = {}
+            for name, evidence in _found(file):
+                uses.setdefault(name, []).append(evidence)
+        for evidence in self._known[file].get(dotted, ()):
+            if evidence.kind == kind and _sees_same(file, dotted, at, evidence.node):
+                return evidence
+        return None
+
+
+def _sees_same(file: File, dotted: str, at: Node, use: Node) -> bool:
+    """Whether a name means the same value at two places, as far as scopes tell."""
+    first = dotted.partition(".")[0]
+    if first in ("self", "cls") and "." in dotted:
+        return _class_around(file, at) is _class_around(file, use) is not None
+    here = {id(b) for b in _all_bindings(file, first, at)}
+    there = {id(b) for b in _all_bindings(file, first, use)}
+    return here == there if here or there else True
+
+
+def _all_bindings(file: File, name: str, at: Node) -> list[object]:
+    scope = file.tree.scopes.get(at) or file.tree.scope(at)
+    if isinstance(at, cst.Param):
+        scope = file.tree.scopes[file.tree.parents[file.tree.parents[at]]]
+    while scope is not None:
+        if name in scope.bindings:
+            return list(scope.bindings[name])
+        scope = scope.parent  # type: ignore[assignment]
+    return []
+
+
+def _class_around(file: File, node: Node) -> Node | None:
+    return next((parent for parent in file.tree.ancestors(node) if isinstance(parent, cst.ClassDef)), None)
+
+
+def _found(file: File) -> Iterator[tuple[str, Evidence]]:
+    for call in file.tree.calls:
+        keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+        method = method_name(call)
+        receiver = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        if "training" in keywords and call.args[0].keyword is None:
+            called = dotted_name(call.func)
+            if called is not None and method not in ("call", "__call__"):
+                yield called, Evidence("model", call)
+        if receiver is None:
+            continue
+        if (
+            (method == "fit" and keywords & _FIT_KEYWORDS)
+            or (method == "compile" and keywords & _COMPILE_KEYWORDS)
+            or method in ("train_on_batch", "fit_generator", "test_on_batch", "predict_on_batch")
+        ):
+            yield receiver, Evidence("model", call)
+        elif method == "apply_gradients":
+            yield receiver, Evidence("optimizer", call)
+        elif (method in _DATASET_METHODS and keywords & {"num_parallel_calls", "drop_remainder"}) or (
+            method == "prefetch" and call.args and (file.name(call.args[0].value) or "").endswith("AUTOTUNE")
+        ):
+            yield receiver, Evidence("dataset", call)
+    for node in file.tree.nodes(cst.Attribute):
+        if node.attr.value in _WEIGHTS:
+            holder = dotted_name(node.value)
+            if holder is not None and _reaches_gradient(file, node):
+                yield holder, Evidence("model", node)
+
+
+def _reaches_gradient(file: File, weights: Node) -> bool:
+    """Whether weights go into a gradient or an optimizer, at once or by a name of their own."""
+    for parent in file.tree.ancestors(weights):
+        if isinstance(parent, cst.Call) and method_name(parent) in (
+            "gradient",
+            "apply_gradients",
+            "minimize",
+            "jacobian",
+        ):
+            return True
+        if isinstance(parent, cst.Assign):
+            return any(
+                method_name(call) in ("gradient", "apply_gradients")
+                for call in file.calls_in.get(file.tree.function(weights), ())
+            )
+        if isinstance(parent, cst.BaseCompoundStatement):
+            return False
+    return False

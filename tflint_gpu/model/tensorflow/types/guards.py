@@ -1,0 +1,296 @@
+"""Under which conditions code runs, and whether those conditions ask about GPUs or kinds of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.names.branches import DEFINING
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import may_be_replaced
+from tflint_gpu.model.python.syntax.children import spelling, walk
+from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.versions import value_of_test
+
+GPU_QUERIES = frozenset(
+    (
+        "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
+        "tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
+        "tf.config.get_visible_devices tf.config.experimental.get_visible_devices tf.test.is_gpu_available "
+        "tf.test.gpu_device_name tf.test.is_built_with_cuda tf.test.is_built_with_gpu_support "
+        "tf.compat.v1.test.is_gpu_available tf.compat.v1.test.gpu_device_name "
+        "tf.python.client.device_lib.list_local_devices keras.backend.tensorflow_backend._get_available_gpus "
+        "keras.distribution.list_devices"
+    ).split()
+)
+# A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
+_SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
+_SUGGESTS_DEBUGGING = re.compile(r"eager|debug|graph", re.IGNORECASE)
+_SUGGESTS_VERSION = re.compile(
+    r"version|hasattr|getattr|compat(?!ib)|legacy|(?<![a-z])(?:tf|v|keras)_?[123](?!\d)", re.IGNORECASE
+)
+# Says that it is TensorFlow 2, and not which.
+_IS_TENSORFLOW_2 = re.compile(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
+_EAGER_TESTS = frozenset(
+    (
+        "isinstance is_tensor executing_eagerly executing_eagerly_outside_functions inside_function hasattr "
+        "type is_symbolic_tensor is_keras_tensor is_tf_type"
+    ).split()
+)
+_DEPTH_LIMIT = 5
+
+
+class Guards:
+    """Questions about the conditions under which code runs."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+
+    def conditions(self, file: File, node: Node) -> Iterator[Expression]:
+        """The tests that decide whether `node` runs: ifs, ternaries, asserts, early exits, `and`."""
+        return (test for test, _, _ in file.branches.around(node))
+
+    def choices(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
+        """The branches of `node` but those that every program takes which goes on: `assert x`, `if not x: raise`."""
+        return ((test, holds) for test, holds, is_demand in file.branches.around(node) if not is_demand)
+
+    def branches(self, file: File, node: Node) -> Iterator[tuple[Expression, bool]]:
+        """The tests that decide whether `node` runs, each with what it must be for that."""
+        return ((test, holds) for test, holds, _ in file.branches.around(node))
+
+    def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
+        """Whether running the program surely comes to a place, on a machine with a GPU."""
+        for test, _ in self.choices(file, node):
+            if "__name__" not in spelling(test) and not self.inference.surely(file, test, _lists_devices):
+                return False
+        function = file.tree.function(node)
+        if function is None:
+            return True
+        if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function) or depth >= _DEPTH_LIMIT:
+            return False
+        return any(self.surely_runs(site, call, depth + 1) for site, call in self._callers(file, function))
+
+    def _protects(self, file: File, node: Node) -> bool:
+        """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""
+        return any(
+            self.asks_for_gpus(file, test) and self._without_gpus(file, test) in (None, not needed)
+            for test, needed in self.branches(file, node)
+        )
+
+    def _without_gpus(self, file: File, test: Expression) -> bool | None:
+        """What a condition is on a machine without a GPU; None where that depends on something else."""
+        value = self._value_without_gpus(file, test)
+        return None if value is None else bool(value)
+
+    def _value_without_gpus(self, file: File, expr: Expression) -> int | None:
+        if isinstance(expr, cst.Integer):
+            return expr.evaluated_value
+        if isinstance(expr, cst.BooleanOperation) or is_negation(expr):
+            return decided(expr, lambda one: self._value_without_gpus(file, one))
+        if isinstance(expr, cst.Comparison) and len(expr.comparisons) == 1:
+            left = self._value_without_gpus(file, expr.left)
+            right = self._value_without_gpus(file, expr.comparisons[0].comparator)
+            compare = COMPARISONS.get(type(expr.comparisons[0].operator))
+            return None if left is None or right is None or compare is None else int(compare(left, right))
+        if isinstance(expr, cst.Call) and file.names.is_builtin(expr.func, "len") and len(expr.args) == 1:
+            return self._value_without_gpus(file, expr.args[0].value)
+        origins = self.inference.of(file, expr)
+        return 0 if origins and all(_is_empty(origin) for origin in origins) else None
+
+    def keeps_tensors_out(self, file: File, node: Node) -> bool:
+        """Whether `node` runs only for values of a certain kind, only eagerly, or where its failure is expected."""
+        return self.in_try(file, node) or any(_asks_for_kind(test) for test in self.conditions(file, node))
+
+    def in_try(self, file: File, node: Node) -> bool:
+        """Whether an exception from `node` is handled in the same function."""
+        child = node
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.Try) and child is parent.body and parent.handlers:
+                return True
+            if isinstance(parent, cst.FunctionDef):
+                return False
+            child = parent
+        return False
+
+    def depends_on_version(self, file: File, node: Node) -> bool:
+        """Whether `node` is meant for some versions: it is in a `try` with handlers, or a test asks for the version."""
+        if any(isinstance(parent, cst.Try) and parent.handlers for parent in file.tree.ancestors(node)):
+            return True
+        around = [node, *(one for one in file.tree.ancestors(node) if one.__class__ in DEFINING)]
+        return any(
+            _asks_for_version(file, test, holds) for place in around for test, holds in self.branches(file, place)
+        )
+
+    def is_for_graphs(self, file: File, node: Node) -> bool:
+        """Whether a test for the version, or for code that runs eagerly, keeps a program for TensorFlow 2 from `node`.
+
+        So does a `try` around that one statement: what is gone raises there, and the program goes on.
+        """
+        version = self.inference.project.target.tensorflow
+        if any(value_of_test(file, test, version) is (not holds) for test, holds in self.branches(file, node)):
+            return True
+        return self._is_tried_alone(file, node)
+
+    def _is_tried_alone(self, file: File, node: Node) -> bool:
+        """Whether a place is in the one statement of a `try` with handlers."""
+        parents = file.tree.parents
+        statement = next((p for p in file.tree.ancestors(node) if isinstance(p, cst.SimpleStatementLine)), None)
+        block = parents.get(statement) if statement is not None else None
+        if not isinstance(block, cst.IndentedBlock) or len(block.body) > 1:
+            return False
+        around = parents[block]
+        return isinstance(around, cst.Try) and around.body is block and bool(around.handlers)
+
+    def depends_on_gpus(self, file: File, node: Node, depth: int = 0) -> bool:
+        """Whether `node` runs only where some test or loop has asked about GPUs, here or at its callers."""
+        if self.in_try(file, node) or self._protects(file, node):
+            return True
+        if self._in_loop_over_gpus(file, node):
+            return True
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.FunctionDef):
+                if self._decorated(file, parent) or self._protects(file, parent):
+                    return True
+                return depth < _DEPTH_LIMIT and any(
+                    self.depends_on_gpus(site, call, depth + 1) for site, call in self._callers(file, parent)
+                )
+        return False
+
+    def _in_loop_over_gpus(self, file: File, node: Node) -> bool:
+        """Whether `node` runs once for each GPU of some list: never, where there is none."""
+        child = node
+        for parent in file.tree.ancestors(node):
+            if isinstance(parent, cst.For) and child is not parent.iter and self.asks_for_gpus(file, parent.iter):
+                return True
+            if (
+                isinstance(parent, cst.BaseComp)
+                and child is not parent.for_in
+                and self.asks_for_gpus(file, parent.for_in.iter)
+            ):
+                return True
+            if isinstance(parent, cst.FunctionDef):
+                return False
+            child = parent
+        return False
+
+    def is_for_debugging(self, file: File, node: Node) -> bool:
+        """Whether a condition says that the code is the eager or debugging variant: `if mode == "eager":`."""
+        return any(
+            _SUGGESTS_DEBUGGING.search(part.attr.value if isinstance(part, cst.Attribute) else part.value)
+            for test in self.conditions(file, node)
+            for part in walk(test)
+            if isinstance(part, cst.Name | cst.SimpleString | cst.Attribute)
+        )
+
+    def protects_index(self, file: File, subscript: Node, depth: int = 0) -> bool:
+        """Whether a test, a `try` or an early exit keeps an index into a list of GPUs from an empty list."""
+        if self.in_try(file, subscript) or self._protects(file, subscript):
+            return True
+        if self._in_loop_over_gpus(file, subscript):
+            return True
+        function = file.tree.function(subscript)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        if self._protects(file, function):
+            return True
+        callers = self._callers(file, function)
+        return (
+            depth < _DEPTH_LIMIT
+            and bool(callers)
+            and all(self.protects_index(site, call, depth + 1) for site, call in callers)
+        )
+
+    def _callers(self, file: File, function: cst.FunctionDef) -> tuple[tuple[File, cst.Call], ...]:
+        return self.inference.call_sites(self.inference.definitions.function(file, function))[:_DEPTH_LIMIT]
+
+    def compares_count(self, file: File, test: Expression) -> bool:
+        """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""
+        return any(
+            isinstance(node, cst.Comparison)
+            and any(isinstance(c.operator, cst.Equal | cst.LessThan | cst.LessThanEqual) for c in node.comparisons)
+            and any(isinstance(inner, cst.Call) and file.names.is_builtin(inner.func, "len") for inner in walk(node))
+            for node in walk(test)
+        )
+
+    def _decorated(self, file: File, function: cst.FunctionDef) -> bool:
+        """`@run_gpu_only`, `@pytest.mark.skipif(...)`: the decorator may be the guard."""
+        for decorator in function.decorators:
+            text = spelling(decorator.decorator)
+            if _SUGGESTS_DEVICE.search(text) or "skip" in text:
+                return True
+        return False
+
+    def asks_for_gpus(self, file: File, expr: Expression, depth: int = 0) -> bool:
+        """Whether an expression is derived from a query for devices, or is called as if it were."""
+        if depth > _DEPTH_LIMIT:
+            return False
+        for node in walk(expr):
+            if isinstance(node, cst.Call):
+                if file.name(node.func) in GPU_QUERIES or self._function_asks(file, node, depth):
+                    return True
+            elif (
+                (isinstance(node, cst.Attribute) and _SUGGESTS_DEVICE.search(node.attr.value))
+                or (isinstance(node, cst.SimpleString) and _SUGGESTS_DEVICE.search(node.value))
+                or (
+                    isinstance(node, cst.Name)
+                    and (_SUGGESTS_DEVICE.search(node.value) or self._name_asks(file, node, depth))
+                )
+            ):
+                return True
+        return False
+
+    def _name_asks(self, file: File, node: cst.Name, depth: int) -> bool:
+        return any(
+            binding.value is not None
+            and binding.kind in ("assign", "for")
+            and self.asks_for_gpus(file, binding.value, depth + 1)
+            for binding in file.flow.lookup(node.value, node)
+        )
+
+    def _function_asks(self, file: File, call: cst.Call, depth: int) -> bool:
+        """A function of the project that returns what it learned from a query."""
+        function = self.inference.called(file, call)
+        if function is None:
+            return False
+        return any(function.file.name(inner.func) in GPU_QUERIES for inner in function.calls)
+
+
+def _lists_devices(origin: Origin) -> bool:
+    return (origin.made_by or "").endswith("list_physical_devices")
+
+
+def _is_empty(origin: Origin) -> bool:
+    """Whether a value is an empty list, or False, on a machine without a GPU."""
+    call = origin.call
+    if call is None or origin.made_by not in GPU_QUERIES:
+        return False
+    if origin.made_by.startswith("tf.test."):
+        return not origin.made_by.startswith("tf.test.is_built")
+    kind = argument(call, 0, "device_type")
+    return isinstance(kind, cst.SimpleString) and kind.raw_value == "GPU"
+
+
+def _asks_for_version(file: File, test: Expression, holds: bool) -> bool:
+    """Whether a condition, which must hold or must not, says more of the version than that it is TensorFlow 2."""
+    if _SUGGESTS_VERSION.search(spelling(test)) is None:
+        return False
+    return not holds or _IS_TENSORFLOW_2.fullmatch(file.code(test)) is None
+
+
+def _asks_for_kind(test: Expression) -> bool:
+    """Whether a condition asks what kind of value it has, or whether code runs eagerly."""
+    if isinstance(test, cst.Call):
+        name = (dotted_name(test.func) or "").rpartition(".")[2]
+        return name in _EAGER_TESTS or any(_asks_for_kind(arg.value) for arg in test.args)
+    if isinstance(test, cst.UnaryOperation):
+        return _asks_for_kind(test.expression)
+    if isinstance(test, cst.BooleanOperation):
+        return _asks_for_kind(test.left) or _asks_for_kind(test.right)
+    if isinstance(test, cst.Comparison):
+        return _asks_for_kind(test.left) or any(_asks_for_kind(c.comparator) for c in test.comparisons)
+    return False

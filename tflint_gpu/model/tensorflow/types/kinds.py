@@ -1,0 +1,309 @@
+"""What a value is to TensorFlow and Keras: a model, a layer, an optimizer, a dataset, a tensor, a list of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Attribute, Class
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
+from tflint_gpu.model.tensorflow.api.datasets import is_source
+from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
+from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
+from tflint_gpu.model.tensorflow.types.evidence import Evidence, Uses
+
+KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
+Kind: TypeAlias = Literal[
+    "layer",
+    "model",
+    "metric",
+    "loss",
+    "optimizer",
+    "module",
+    "loaded",
+    "strategy",
+    "dataset",
+    "array",
+    "tensor",
+    "variable",
+]
+
+_CONSTRUCTORS = frozenset(
+    (
+        "keras.Sequential keras.models.Sequential keras.Model keras.models.Model keras.models.load_model "
+        "keras.models.clone_model keras.models.model_from_json keras.models.model_from_config "
+        "keras.models.model_from_yaml keras.saving.load_model keras.Model.from_config keras.Sequential.from_config"
+    ).split()
+)
+_KERAS_BASES: dict[str, KerasKind] = {
+    "keras.Model": "model",
+    "keras.models.Model": "model",
+    "keras.Sequential": "model",
+    "keras.models.Sequential": "model",
+    "keras.engine.training.Model": "model",
+    "keras.layers.Layer": "layer",
+    "keras.Layer": "layer",
+    "keras.engine.base_layer.Layer": "layer",
+    "keras.metrics.Metric": "metric",
+    "keras.Metric": "metric",
+    "keras.losses.Loss": "loss",
+    "keras.Loss": "loss",
+}
+_KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
+    ("keras.layers.", "layer"),
+    ("keras.metrics.", "metric"),
+    ("keras.losses.", "loss"),
+)
+_MODULES = frozenset(["tf.Module", "sonnet.Module", "sonnet.v2.Module"])
+_LOADERS = frozenset(
+    ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
+)
+GPU_LISTS = frozenset(
+    (
+        "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
+        "tf.config.list_logical_devices tf.config.experimental.list_logical_devices "
+        "tf.config.get_visible_devices tf.config.experimental.get_visible_devices"
+    ).split()
+)
+# Libraries whose models have `fit` and `predict` of their own.
+_OTHER_LIBRARIES = frozenset(
+    (
+        "sklearn torch torchvision lightning pytorch_lightning xgboost lightgbm catboost statsmodels jax flax "
+        "scipy pandas skorch imblearn gensim spacy fastai mxnet paddle theano chainer hmmlearn pmdarima prophet numpy"
+    ).split()
+)
+
+
+def keras_kind(canonical_name: str) -> KerasKind | None:
+    """What a class of Keras's own, or of a package beside it, is: "layer" for keras.layers.Dense."""
+    known = _KERAS_BASES.get(canonical_name)
+    if known is not None:
+        return known
+    for folder, kind in _KERAS_FOLDERS:
+        if canonical_name.startswith(folder) and canonical_name.rpartition(".")[2][:1].isupper():
+            return kind
+    return "model" if is_model_of_package(canonical_name) else None
+
+
+def _kind_of_result(name: str) -> Kind | None:
+    """What a call of a function outside the project makes."""
+    last = name.rpartition(".")[2]
+    if name in _CONSTRUCTORS or (name.startswith("keras.applications.") and last[:1].isupper()):
+        return "model"
+    if name.startswith("keras.optimizers.") and last[:1].isupper() and ".schedules." not in name:
+        return "optimizer"
+    if name.startswith("tf.compat.v1.train.") and last.endswith("Optimizer"):
+        return "optimizer"
+    if name.startswith("tf.distribute.") and last.endswith("Strategy"):
+        return "strategy"
+    if name in _LOADERS:
+        return "loaded"
+    if is_source(name):
+        return "dataset"
+    if name == "tf.Variable":
+        return "variable"
+    if name.startswith("numpy."):
+        return "array"
+    if returns_tensor(name):
+        return "tensor"
+    return keras_kind(name)
+
+
+def _stateful_among(calls: Iterable[cst.Call]) -> Iterator[cst.Call]:
+    for call in calls:
+        for arg in call.args:
+            is_off = isinstance(arg.value, cst.Name) and arg.value.value == "False"
+            if arg.keyword is not None and arg.keyword.value == "stateful" and not is_off:
+                yield call
+
+
+class Kinds:
+    """What values are, by their origins, and where nothing else is known by how they are used."""
+
+    def __init__(self, inference: Inference, constants: Constants) -> None:
+        self.inference = inference
+        self.constants = constants
+        self._uses = Uses()
+        self._classes: dict[Node, frozenset[KerasKind]] = {}
+        self._stateful: dict[File, tuple[cst.Call, ...]] = {}
+        self._models: dict[tuple[Node, Context | None], bool] = {}
+
+    def of_class(self, cls: Class) -> frozenset[KerasKind]:
+        """What a class of the project is to Keras, through all its bases: {"layer"}, {"model"}, ..., or nothing."""
+        known = self._classes.get(cls.node)
+        if known is None:
+            found = {keras_kind(name) for name in self.inference.definitions.external_bases(cls)}
+            known = self._classes[cls.node] = frozenset(kind for kind in found if kind is not None)
+        return known
+
+    def of(self, origin: Origin) -> Kind | None:
+        """What a value is; None where that is not known."""
+        name = origin.made_by
+        if name is not None:
+            known = _kind_of_result(name)
+            if known is not None:
+                return known
+        cls = self.inference.instance_class(origin)
+        if cls is not None:
+            kinds = self.of_class(cls)
+            for kind in ("model", "layer", "metric", "loss"):
+                if kind in kinds:
+                    return kind
+            return self._of_other_class(cls)
+        if origin.parts[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
+            return "model"
+        return None
+
+    def _of_other_class(self, cls: Class) -> Kind | None:
+        bases = self.inference.definitions.external_bases(cls)
+        if bases & _MODULES:
+            return "module"
+        return "optimizer" if any(base.startswith("keras.optimizers.") for base in bases) else None
+
+    def holds_variables(self, cls: Class) -> bool:
+        """Whether instances of a class get variables, layers or the like: else it computes nothing that is trained."""
+        names = {name for current in self.inference.definitions.lineage(cls) for name in self._assigned(current)}
+        return any(
+            self.of(origin) in ("variable", "layer", "model", "module")
+            for name in names
+            for attribute in self.inference.definitions.attributes(cls, name)
+            for origin in self._values(attribute)
+        )
+
+    def _assigned(self, cls: Class) -> Iterator[str]:
+        for assignment in cls.file.tree.attribute_assignments:
+            if cls.file.tree.within(assignment.target, cls.node):
+                yield assignment.target.attr.value
+
+    def _values(self, attribute: Attribute) -> Iterator[Origin]:
+        for origin in self.inference.of(attribute.file, attribute.value):
+            yield origin
+            yield from self.inference.elements(origin)
+
+    def _is_callback(self, origin: Origin) -> bool:
+        """`self.model` in a Keras callback: the model that is being fitted."""
+        if len(origin.parts) != 1 or not isinstance(origin.node, cst.Param):
+            return False
+        cls = self.inference.definitions.class_of_self(origin.file, origin.node)
+        bases = self.inference.definitions.external_bases(cls) if cls is not None else set()
+        return any(base.startswith("keras.callbacks.") for base in bases)
+
+    def is_surely(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
+        """Whether an expression can be nothing but one of some kinds."""
+        return self.inference.surely(file, expr, lambda origin: self.of(origin) in kinds, context)
+
+    def is_model(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether an expression is certainly a Keras model: built as one on every way, or used as only one is."""
+        key = (expr, context)
+        if key not in self._models:
+            self._models[key] = False
+            self._models[key] = self._is_model(file, expr, context)
+        return self._models[key]
+
+    def _is_model(self, file: File, expr: Expression, context: Context | None) -> bool:
+        origins = [o for o in self.inference.of(file, expr, context) if not o.is_none]
+        unknown = [origin for origin in origins if self.of(origin) != "model"]
+        if not origins:
+            return False
+        if not unknown:
+            return True
+        if not all(self._may_be_anything(origin) for origin in unknown):
+            return False
+        return self.evidence(file, expr, "model") is not None or all(
+            self._evidence_at(origin, "model") is not None for origin in unknown
+        )
+
+    def _may_be_anything(self, origin: Origin) -> bool:
+        """Whether nothing that is known of a value forbids that it is a model."""
+        if self.of(origin) is not None:
+            return False
+        cls = self.inference.instance_class(origin)
+        if cls is not None:  # derived from something that cannot be looked into
+            bases = self.inference.definitions.external_bases(cls) - {"object"}
+            return any(base.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras", "abc") for base in bases)
+        if isinstance(origin.node, cst.Ellipsis):  # `model = ...`, as in a question
+            return True
+        if isinstance(origin.node, cst.Call):
+            name = origin.file.name(origin.node.func)
+            return name is None or name.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras")
+        if isinstance(origin.node, cst.Name | cst.Attribute) and origin.file.name(origin.node) is not None:
+            return not (origin.file.name(origin.node) or "").startswith(("tf.", "keras.", "numpy."))
+        return origin.is_open or bool(origin.parts)
+
+    def _evidence_at(self, origin: Origin, kind: str) -> Evidence | None:
+        node = origin.node
+        name = node.name if isinstance(node, cst.Param) else node
+        if not isinstance(name, cst.Name) or origin.parts:
+            return None
+        return self._uses.evidence(origin.file, name, kind, node)
+
+    def evidence(self, file: File, expr: Expression, kind: str) -> Evidence | None:
+        """The use of a value that only something of a kind allows, in the function that has the expression."""
+        return self._uses.evidence(file, expr, kind, expr)
+
+    def receiver(self, file: File, call: cst.Call, *methods: str) -> Expression | None:
+        """For `m.fit(...)` the expression `m` when it is a Keras model and the method is one of these."""
+        if method_name(call) not in methods or not isinstance(call.func, cst.Attribute):
+            return None
+        return call.func.value if self.is_model(file, call.func.value) else None
+
+    def is_stateful(self, file: File, expr: Expression) -> bool:
+        """Whether a model has, or may have, an RNN whose state goes on from batch to batch."""
+        return any(self._has_stateful(origin) for origin in self.inference.of(file, expr))
+
+    def _has_stateful(self, origin: Origin) -> bool:
+        cls = self.inference.instance_class(origin)
+        if cls is not None:
+            return any(cls.file.tree.within(call, cls.node) for call in self._stateful_calls(cls.file))
+        call, file = origin.call, origin.file
+        if call is None:
+            return bool(self._stateful_calls(file))
+        places = [call]
+        if file.name(call.func) in ("keras.Sequential", "keras.models.Sequential"):
+            places += [c for c in file.method_calls("add") if self._may_be_of(c, file, call)]
+            return any(file.tree.within(one, place) for one in self._stateful_calls(file) for place in places)
+        function = file.tree.function(call)
+        return any(file.tree.function(one) is function for one in self._stateful_calls(file))
+
+    def _may_be_of(self, add: cst.Call, file: File, made: cst.Call) -> bool:
+        """Whether a method is one of what a call makes, and not of another object of the same name."""
+        if not isinstance(add.func, cst.Attribute):
+            return False
+        origins = self.inference.of(file, add.func.value)
+        if any(origin.node is made for origin in origins):
+            return True
+        is_known = bool(origins) and all(origin.call is not None for origin in origins)
+        return not is_known and dotted_name(add.func.value) == file.bound_to(made)
+
+    def _stateful_calls(self, file: File) -> tuple[cst.Call, ...]:
+        if file not in self._stateful:
+            self._stateful[file] = tuple(_stateful_among(file.tree.calls))
+        return self._stateful[file]
+
+    def is_gpu_list(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether `expr` is certainly the list of a machine's GPUs, which may be empty."""
+        return self.inference.surely(file, expr, self._lists_gpus, context)
+
+    def is_one_gpu(self, file: File, expr: Expression) -> bool:
+        """Whether `expr` is certainly what stands at one index of the list of a machine's GPUs."""
+
+        def is_item(origin: Origin) -> bool:
+            parts = origin.parts
+            if len(parts) != 1 or parts[0].kind != "item" or not isinstance(parts[0].key, int):
+                return False
+            return self._lists_gpus(Origin(origin.file, origin.node, origin.context))
+
+        return self.inference.surely(file, expr, is_item)
+
+    def _lists_gpus(self, origin: Origin) -> bool:
+        call = origin.call
+        if call is None or origin.made_by not in GPU_LISTS:
+            return False
+        kind = self.constants.of(origin.file, argument(call, 0, "device_type"), origin.context)
+        return isinstance(kind, str) and kind == "GPU"

@@ -1,0 +1,71 @@
+"""Of which classes of the project a Keras model is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
+
+_SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
+_FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
+_DEPTH_LIMIT = 4
+
+
+class ModelClasses:
+    """Questions about the layers of models, seen from one file."""
+
+    def __init__(self, file: File, inference: Inference, kinds: Kinds) -> None:
+        self.file = file
+        self.inference = inference
+        self.kinds = kinds
+
+    def of_receivers(self, calls: Iterable[cst.Call]) -> frozenset[Node]:
+        """The classes of the models whose methods are called, such as `fit`, and of their layers."""
+        found: dict[Node, Class] = {}
+        for call in calls:
+            if isinstance(call.func, cst.Attribute) and self.kinds.is_model(self.file, call.func.value):
+                self._add(found, self.file, call.func.value, 0)
+        return self._with_parts(found)
+
+    def of_called(self, calls: Iterable[tuple[File, cst.Call]]) -> frozenset[Node]:
+        """The classes of the models and layers that are called, and of their layers."""
+        found: dict[Node, Class] = {}
+        for file, call in calls:
+            if self.kinds.is_surely(file, call.func, "model", "layer"):
+                self._add(found, file, call.func, 0)
+        return self._with_parts(found)
+
+    def _with_parts(self, found: dict[Node, Class]) -> frozenset[Node]:
+        """Some classes, and those from which they are derived, and of what they make."""
+        for cls in (queue := list(found.values())):  # grows meanwhile
+            made = cls.file.calls_below.get(cls.node, ())
+            inner = (self.inference.definitions.class_named(cls.file, call.func) for call in made)
+            for one in (*self.inference.definitions.lineage(cls), *(c for c in inner if c is not None)):
+                if one.node not in found:
+                    found[one.node] = one
+                    queue.append(one)
+        return frozenset(found)
+
+    def _add(self, found: dict[Node, Class], file: File, expr: Expression, depth: int) -> None:
+        """The project's own classes of a layer, a model, and of the layers of which a model is made."""
+        for origin in self.inference.of(file, expr) if depth < _DEPTH_LIMIT else ():
+            cls, home = self.inference.instance_class(origin), origin.file
+            if cls is not None:
+                found[cls.node] = cls
+            elif origin.call is not None and origin.made_by in _SEQUENTIAL:
+                layers = argument(origin.call, 0, "layers")
+                for element in layers.elements if isinstance(layers, cst.List | cst.Tuple) else ():
+                    self._add(found, home, element.value, depth + 1)
+                bound = home.bound_to(origin.call)
+                for call in home.method_calls("add") if bound is not None else ():
+                    if isinstance(call.func, cst.Attribute) and dotted_name(call.func.value) == bound and call.args:
+                        self._add(found, home, call.args[0].value, depth + 1)
+            elif origin.call is not None and origin.made_by in _FUNCTIONAL:
+                for call in home.calls_in.get(home.tree.function(origin.call), ()):
+                    self._add(found, home, call.func, depth + 1)

@@ -1,0 +1,79 @@
+"""Single pictures of a known size, as OpenCV, Pillow, scikit-image and Keras give them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+
+_RESIZING = frozenset(["cv2.resize", "skimage.transform.resize"])
+_LOADING = frozenset(["keras.utils.load_img", "keras.preprocessing.image.load_img"])
+_SAME_PICTURE = frozenset(
+    "numpy.array numpy.asarray numpy.float32 keras.utils.img_to_array keras.preprocessing.image.img_to_array".split()
+)
+_SAME_PICTURE_METHODS = frozenset(["astype", "copy", "numpy"])
+_COLOURED = (3, 4)
+"""Numbers of channels that fill a shape with that many channels once: a grey picture would not fill it at all."""
+
+
+class Pictures:
+    """Questions about arrays that are one picture."""
+
+    def __init__(self, inference: Inference, constants: Constants) -> None:
+        self.inference = inference
+        self.constants = constants
+        self._asked: set[Node] = set()
+
+    def is_one(self, file: File, expr: Expression, shape: list[Expression], context: Context | None = None) -> bool:
+        """Whether an array is one picture whose size is that of `-1, height, width, 3`."""
+        if len(shape) != 4:
+            return False
+        dimensions = [self.constants.of(file, one, context) for one in shape]
+        if dimensions[0] != -1 or dimensions[3] not in _COLOURED:
+            return False
+        size = frozenset(dimensions[1:3])
+        return all(type(one) is int for one in size) and self._size_of(file, expr, context) == size
+
+    def _size_of(self, file: File, expr: Expression, context: Context | None) -> frozenset[object] | None:
+        """The size that a picture has on every way."""
+        if expr in self._asked:  # `picture = picture / 255` in a loop
+            return None
+        self._asked.add(expr)
+        try:
+            sizes = [self._size(origin) for origin in self.inference.of(file, expr, context)]
+        finally:
+            self._asked.discard(expr)
+        return sizes[0] if sizes and all(one == sizes[0] for one in sizes) else None
+
+    def _size(self, origin: Origin) -> frozenset[object] | None:
+        """The height and the width of a picture; which is which differs from library to library."""
+        call, file = origin.call, origin.file
+        if call is None or origin.parts:
+            return self._size_of_scaled(origin)
+        name, method = file.name(call.func), method_name(call)
+        if name in _LOADING:
+            return self._pair(origin, argument(call, -1, "target_size"))
+        if name in _RESIZING or (name is None and method == "resize"):
+            return self._pair(origin, argument(call, 0 if name is None else 1, "size"))
+        if name in _SAME_PICTURE and call.args:
+            return self._size_of(file, call.args[0].value, origin.context)
+        if name is None and method in _SAME_PICTURE_METHODS and isinstance(call.func, cst.Attribute):
+            return self._size_of(file, call.func.value, origin.context)
+        return None
+
+    def _size_of_scaled(self, origin: Origin) -> frozenset[object] | None:
+        """`picture / 255`."""
+        node = origin.node
+        if origin.parts or not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Divide):
+            return None
+        return self._size_of(origin.file, node.left, origin.context)
+
+    def _pair(self, origin: Origin, expr: Expression | None) -> frozenset[object] | None:
+        """The numbers of `(width, height)`, where it has no more of them."""
+        if not isinstance(expr, cst.Tuple | cst.List) or len(expr.elements) != 2:
+            return None
+        return frozenset(self.constants.of(origin.file, element.value, origin.context) for element in expr.elements)

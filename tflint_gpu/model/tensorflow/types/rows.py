@@ -1,0 +1,261 @@
+"""Batches of one row: arrays whose first dimension is visibly one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.value_flow.constants import Constants
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.types.pictures import Pictures
+
+_EXPANDING = frozenset(["numpy.expand_dims", "tf.expand_dims", "keras.ops.expand_dims", "keras.backend.expand_dims"])
+_RESHAPING = frozenset(["numpy.reshape", "tf.reshape", "keras.ops.reshape"])
+_WRAPPING = frozenset(
+    ["numpy.array", "numpy.asarray", "numpy.stack", "tf.constant", "tf.convert_to_tensor", "tf.stack"]
+)
+_JOINING = frozenset(
+    (
+        "numpy.vstack numpy.concatenate numpy.append tf.concat keras.ops.concatenate numpy.stack tf.stack "
+        "keras.ops.stack numpy.repeat tf.repeat"
+    ).split()
+)
+_AXIS_THIRD = frozenset(["numpy.append", "numpy.repeat", "tf.repeat"])
+_PADDING = frozenset(["keras.utils.pad_sequences", "keras.preprocessing.sequence.pad_sequences"])
+_FILLING = frozenset(
+    (
+        "numpy.zeros numpy.ones numpy.empty numpy.full numpy.random.rand numpy.random.randn numpy.random.random "
+        "tf.zeros tf.ones tf.random.normal tf.random.uniform"
+    ).split()
+)
+_DRAWING = frozenset(["numpy.random.normal", "numpy.random.uniform", "numpy.random.randint"])
+_LOADERS = frozenset(["TimeseriesGenerator"])
+_FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
+_SAME_ROWS = frozenset(
+    (
+        "tf.cast tf.convert_to_tensor tf.constant tf.identity tf.image.convert_image_dtype tf.image.resize "
+        "tf.image.grayscale_to_rgb numpy.array numpy.asarray numpy.float32 numpy.copy"
+    ).split()
+)
+_SAME_ROWS_METHODS = frozenset(["astype", "copy", "numpy"])
+_PREPROCESSING = re.compile(r"keras[._]applications\..*\.preprocess_input")
+# Facts of segmentation-models 1.0.1: what it returns scales and shifts what it gets.
+_PREPROCESSORS = re.compile(r"segmentation_models(?:_3D)?\.get_preprocessing")
+_ELEMENTWISE = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+
+
+class Rows:
+    """Questions about how many rows an array has."""
+
+    def __init__(self, inference: Inference, constants: Constants) -> None:
+        self.inference = inference
+        self.constants = constants
+        self._pictures = Pictures(inference, constants)
+        self._asked: set[Node] = set()
+
+    def is_single(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether an array has one row on every way: `x[i:i + 1]`, `x[None]`, `np.expand_dims(x, 0)`."""
+        if isinstance(expr, cst.Subscript) and self._takes_one(file, expr):
+            return True
+        if expr in self._asked:  # `x = np.append(x[:, 1:], y, axis=1)`: what depends on itself adds no row
+            return True
+        self._asked.add(expr)
+        try:
+            return self.inference.surely(file, expr, self._is_single, context)
+        finally:
+            self._asked.discard(expr)
+
+    def is_single_input(self, file: File, expr: Expression, context: Context | None = None) -> bool:
+        """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one.
+
+        One input of one row settles it: Keras refuses inputs of different numbers of rows.
+        """
+
+        def holds(origin: Origin) -> bool:
+            node = origin.node
+            if origin.parts or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
+                return self._is_single(origin)
+            found = any(self.is_single_input(origin.file, one, origin.context) for one in _inputs(node))
+            return found or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
+
+        return self.is_single(file, expr, context) or self.inference.surely(file, expr, holds, context)
+
+    def yields_single(self, file: File, expr: Expression) -> bool:
+        """Whether a generator's batches, or their inputs where they are tuples, have one row each."""
+        origins = self.inference.of(file, expr)
+        yielded = [e for origin in origins for e in self.inference.elements(origin)]
+        inputs = [
+            one
+            for element in yielded
+            for one in (self.inference.item(element, 0) if isinstance(element.node, cst.Tuple) else (element,))
+        ]
+        return bool(inputs) and all(self._is_single(origin) for origin in inputs)
+
+    def size_of_one(self, file: File, expr: Expression) -> tuple[File, cst.Call, Expression] | None:
+        """The `batch_size` of one that a loader of Keras gets, and its call: `TimeseriesGenerator(x, batch_size=1)`."""
+        for origin in self.inference.of(file, expr):
+            call = origin.call
+            if call is None:
+                return None
+            name = origin.file.name(call.func) or ""
+            is_loader = name.rpartition(".")[2] in _LOADERS and name.startswith(("keras.", "tf."))
+            if not is_loader and not (name == "" and method_name(call) in _FLOWS):
+                return None
+            size = argument(call, -1, "batch_size")
+            if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
+                return None
+            return origin.file, call, size
+        return None
+
+    def _is_single(self, origin: Origin) -> bool:
+        node, file = origin.node, origin.file
+        if origin.parts:
+            return False
+        if isinstance(node, cst.Subscript):
+            return self._takes_one(file, node) or (
+                _is_whole(node.slice[0].slice) and self.is_single(file, node.value, origin.context)
+            )
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ELEMENTWISE):
+            return self._is_scaled(origin, node.left, node.right) or self._is_scaled(origin, node.right, node.left)
+        return origin.call is not None and self._gives_one(origin, origin.call)
+
+    def _is_scaled(self, origin: Origin, array: Expression, number: Expression) -> bool:
+        """`x / 255`."""
+        value = self.constants.of(origin.file, number, origin.context)
+        return isinstance(value, int | float) and self.is_single(origin.file, array, origin.context)
+
+    def _gives_one(self, origin: Origin, call: cst.Call) -> bool:
+        file, name, method = origin.file, origin.file.name(call.func), method_name(call)
+        first = call.args[0].value if call.args and not call.args[0].star else None
+        if name is None and isinstance(call.func, cst.Attribute):
+            if method == "reshape" and first is not None:
+                return self._is_reshaped(origin, call.func.value, call.args)
+            if method == "predict" and first is not None:
+                return self.is_single_input(file, first, origin.context)
+            return method in _SAME_ROWS_METHODS and self.is_single(file, call.func.value, origin.context)
+        if name is None and first is not None and self.inference.surely(file, call.func, _preprocesses, origin.context):
+            return self.is_single(file, first, origin.context)
+        if name is None or first is None:
+            return False
+        if name in _EXPANDING:
+            axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
+            return type(axis) is int and (axis == 0 or self.is_single(file, first, origin.context))
+        if name in _RESHAPING:
+            shape = argument(call, 1, "shape") or argument(call, 1, "newshape")
+            if isinstance(shape, cst.Tuple | cst.List):
+                return self._is_reshaped(origin, first, shape.elements)
+            return self._starts_with_one(file, shape, origin)
+        if name in _FILLING or name in _DRAWING:
+            return self._starts_with_one(file, argument(call, 2, "size") if name in _DRAWING else first, origin)
+        if (name in _WRAPPING or name in _PADDING) and isinstance(first, cst.List):
+            return len(first.elements) == 1 and not isinstance(first.elements[0], cst.StarredElement)
+        if name in _JOINING:
+            return self._joins_one(origin, call, name, first)
+        if name in _SAME_ROWS or _PREPROCESSING.fullmatch(name):
+            return self.is_single(file, first, origin.context)
+        return False
+
+    def _is_reshaped(
+        self, origin: Origin, array: Expression, shape: Sequence[cst.Arg] | Sequence[cst.BaseElement]
+    ) -> bool:
+        """`x.reshape(1, 28, 28)`, `x.reshape(-1, *x.shape)`, or `(-1, 28, 28, 3)` of a picture of that size."""
+        if not shape or self._starts_with_one(origin.file, shape[0].value, origin):
+            return bool(shape)
+        if len(shape) == 1 and isinstance(shape[0].value, cst.Tuple | cst.List):
+            return self._is_reshaped(origin, array, shape[0].value.elements)
+        dimensions = [one.value for one in shape]
+        if len(shape) == 2 and _is_starred(shape[1]):
+            return _is_shape_of(origin.file, dimensions[1], array)
+        return self._pictures.is_one(origin.file, array, dimensions, origin.context)
+
+    def _joins_one(self, origin: Origin, call: cst.Call, name: str, first: Expression) -> bool:
+        """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
+        file, context = origin.file, origin.context
+        is_repeated = False
+        if isinstance(first, cst.BinaryOperation) and isinstance(first.operator, cst.Multiply):  # `(x,) * 3`
+            first, is_repeated = first.left, True
+        elements = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
+        if not elements:
+            return False
+        axis = self.constants.of(file, argument(call, 2 if name in _AXIS_THIRD else 1, "axis"), context)
+        joined_elsewhere = name != "numpy.vstack" and type(axis) is int and axis != 0
+        alone = len(elements) == 1 and isinstance(first, cst.List | cst.Tuple) and not is_repeated
+        return (joined_elsewhere or alone) and self.is_single(file, elements[0], context)
+
+    def _starts_with_one(self, file: File, shape: Expression | None, origin: Origin) -> bool:
+        if isinstance(shape, cst.BinaryOperation) and isinstance(shape.operator, cst.Add):  # `(1,) + x.shape`
+            shape = shape.left
+        if isinstance(shape, cst.Tuple | cst.List):
+            shape = shape.elements[0].value if shape.elements else None
+        return _is_one(self.constants.of(file, shape, origin.context))
+
+    def _takes_one(self, file: File, subscript: cst.Subscript) -> bool:
+        """`x[None]`, `x[np.newaxis, ...]`, `x[i:i + 1]`."""
+        first = subscript.slice[0].slice
+        if isinstance(first, cst.Index):
+            return file.is_new_axis(first.value)
+        if not isinstance(first, cst.Slice):
+            return False
+        lower, upper = first.lower, first.upper
+        bounds = [self.constants.of(file, bound) for bound in (lower, upper) if bound is not None]
+        if len(bounds) == 2 and first.step is None and all(type(bound) is int for bound in bounds):
+            return _is_one(bounds[1] - bounds[0])
+        if lower is None or not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
+            return lower is None and first.step is None and _is_one(self.constants.of(file, upper))
+        return _is_one(self.constants.of(file, upper.right)) and upper.left.deep_equals(lower)
+
+
+def _inputs(node: cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation) -> Iterator[Expression]:
+    """The expressions in a display, or in the displays of `[target] + states`."""
+    if isinstance(node, cst.BinaryOperation):
+        for side in (node.left, node.right):
+            if isinstance(node.operator, cst.Add) and isinstance(side, cst.List | cst.Tuple):
+                yield from _inputs(side)
+        return
+    yield from (e.value for e in node.elements if isinstance(e, cst.Element | cst.DictElement))
+
+
+def _is_starred(dimension: cst.Arg | cst.BaseElement) -> bool:
+    return isinstance(dimension, cst.StarredElement) or (isinstance(dimension, cst.Arg) and dimension.star == "*")
+
+
+def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
+    """Whether `shape` is `x.shape`, for an array `x`, `np.array(x)` or `x / 255`."""
+    if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
+        return False
+    while not array.deep_equals(shape.value):
+        if isinstance(array, cst.Call) and file.name(array.func) in _SAME_ROWS and array.args:
+            array = array.args[0].value
+        elif isinstance(array, cst.BinaryOperation) and isinstance(array.operator, cst.Divide):
+            array = array.left
+        else:
+            return False
+    return True
+
+
+def _preprocesses(origin: Origin) -> bool:
+    return not origin.parts and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
+
+
+def _is_whole(index: cst.BaseSlice) -> bool:
+    """The first of `x[:, 1:]`."""
+    return isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None
+
+
+def _is_one(value: object) -> bool:
+    return type(value) is int and value == 1
+
+
+def in_loop(file: File, node: Node) -> bool:
+    """Whether a place is run again and again by a loop of its own function."""
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.For | cst.While):
+            return True
+        if isinstance(parent, cst.FunctionDef):
+            return False
+    return False
