@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from tflint_gpu.verify.results import read_result
-from tflint_gpu.verify.tracebacks import exception_in
-from tflint_gpu.verify.worker import Outcome, Status
+from tflint_gpu.verify.execution.results import read_result
+from tflint_gpu.verify.execution.tracebacks import exception_in
+from tflint_gpu.verify.execution.worker import Outcome, Status
 
 # TensorFlow starts neither threads nor its runtime when it is imported, so a fork of that process is as good as a new one.
 _SERVER = """

@@ -10,10 +10,10 @@ from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.verify.bench import verify
-from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.planning import plan
-from tflint_gpu.verify.verification import Case, Setup, Verification
+from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.planning import plan
+from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
+from tflint_gpu.verify.slicing.extract import Pair, Program
 
 MODEL_AND_DATA = """import tensorflow as tf
 

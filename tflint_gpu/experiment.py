@@ -1,7 +1,8 @@
 """What `verify` is to run for a finding: where the program must get to, what to change in it, and what to look at.
 
 A rule says this in the same terms in which it reports and fixes: syntax nodes and edits on them. The edits call
-functions of `tflint_measure`, the module that `verify` lays beside each program (tflint_gpu/verify/tflint_measure.py).
+functions of `tflint_measure`, the module that `verify` lays beside each program
+(tflint_gpu/verify/harness/tflint_measure.py).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-TABLE = Path(__file__).parents[2] / "tflint_gpu" / "model" / "networks" / "architectures.toml"
+TABLE = Path(__file__).parents[2] / "tflint_gpu" / "model" / "networks" / "shapes" / "architectures.toml"
 LENGTHS = (
     32, 48, 64, 75, 96, 100, 112, 128, 150, 160, 192, 200, 224, 240, 250, 256, 260, 288, 299, 300, 320, 331, 350, 380,
     384, 400, 416, 448, 456, 480, 500, 512, 528, 600, 640, 768, 800, 1024,

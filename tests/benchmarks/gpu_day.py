@@ -36,10 +36,10 @@ from gpu_day_page import page
 
 from tflint_gpu.doctor.cards import Gpu, choose, shown_devices, survey
 from tflint_gpu.text.replacement import replace_file
-from tflint_gpu.verify.extract import HARNESS, Program, beside
-from tflint_gpu.verify.gpu import Watch
-from tflint_gpu.verify.sandbox import Limits, Sandbox, choose_sandbox
-from tflint_gpu.verify.worker import Place, run_program
+from tflint_gpu.verify.execution.gpu import Watch
+from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, choose_sandbox
+from tflint_gpu.verify.execution.worker import Place, run_program
+from tflint_gpu.verify.slicing.extract import HARNESS, Program, beside
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = Path(__file__).with_name("evidence")

@@ -31,9 +31,9 @@ from tflint_gpu.checking.workers import with_large_stack
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.verify.bench import verify
-from tflint_gpu.verify.planning import plan, without_missing_modules
-from tflint_gpu.verify.verification import Case, Setup
+from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.planning import plan, without_missing_modules
+from tflint_gpu.verify.experiments.verification import Case, Setup
 
 NOT_FOR_A_CPU = ("a GPU", "two GPUs")
 NOTHING_TO_SEE = "the old name still works"

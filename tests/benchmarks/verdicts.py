@@ -31,8 +31,8 @@ from verified import cases_of, verified
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment, Workload
-from tflint_gpu.verify.extract import workload_pair
-from tflint_gpu.verify.verification import Case, Verification
+from tflint_gpu.verify.experiments.verification import Case, Verification
+from tflint_gpu.verify.slicing.extract import workload_pair
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 CHOSEN = {

@@ -16,15 +16,17 @@ from click.testing import CliRunner
 from verified import EAGER_STEP, MODEL_AND_DATA
 
 from tflint_gpu.cli.verify import command as verify_command
-from tflint_gpu.verify.extract import beside
+from tflint_gpu.verify.slicing.extract import beside
 
 STEP = MODEL_AND_DATA + EAGER_STEP
 DRIVER = """
 import sys, time
 from pathlib import Path
-from tflint_gpu.verify import bench, scheduling, verification
-from tflint_gpu.verify.outcomes import Run
-from tflint_gpu.verify.statistics import Verdict
+from tflint_gpu.verify.experiments import bench
+from tflint_gpu.verify.experiments import scheduling
+from tflint_gpu.verify.experiments import verification
+from tflint_gpu.verify.statistics.outcomes import Run
+from tflint_gpu.verify.statistics.statistics import Verdict
 from tflint_gpu.cli import consent
 
 def measure(cases, setup, seconds):

@@ -16,7 +16,7 @@ from tflint_gpu.run.reports import Report, words
 from tflint_gpu.run.samples import Place, Sample, Waits
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 DATA = """\
 import tensorflow as tf

@@ -24,7 +24,7 @@ from tflint_gpu.run.costs import Cost, costs
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.reports import FORMATS, Report, renderer
 from tflint_gpu.run.samples import Memory, Place, Sample, Waits
-from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 PROGRAM = """\
 import tensorflow as tf

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location
-from tflint_gpu.verify.archive import kept_folder
+from tflint_gpu.verify.experiments.archive import kept_folder
 
 
 def finding(filename: str, **place: int) -> Diagnostic:

@@ -14,9 +14,9 @@ import pytest
 
 from tflint_gpu.checking.cluster import NoCluster
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.verify.cluster import Cluster
-from tflint_gpu.verify.statistics import Verdict
-from tflint_gpu.verify.verification import Case, Setup, Verification
+from tflint_gpu.verify.experiments.cluster import Cluster
+from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
+from tflint_gpu.verify.statistics.statistics import Verdict
 
 pytestmark = pytest.mark.campaign
 

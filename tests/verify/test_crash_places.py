@@ -9,9 +9,9 @@ from verified import case, program
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.bench import verify
-from tflint_gpu.verify.crash_places import crash_place
-from tflint_gpu.verify.verification import Setup
+from tflint_gpu.verify.execution.crash_places import crash_place
+from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.verification import Setup
 
 CODE = "import numpy\n\n\nwidth = load()\n\nfirst = None\nfirst = None\nmodel(width)\n"
 TRACEBACK = """Traceback (most recent call last):

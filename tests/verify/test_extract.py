@@ -19,8 +19,8 @@ from tflint_gpu.model import Model, Project
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.notebooks import Notebook
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair
-from tflint_gpu.verify.inputs import InputError
+from tflint_gpu.verify.slicing.extract import HARNESS, NotExtractable, Pair, Program, extract, workload_pair
+from tflint_gpu.verify.slicing.inputs import InputError
 
 # As much of the harness as these tests need, without TensorFlow.
 HARNESS_STUB = """

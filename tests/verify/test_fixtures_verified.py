@@ -18,8 +18,8 @@ from forked import ForkedPrograms
 from verified import cases_of, verified
 
 from tflint_gpu.diagnostics import Prediction
-from tflint_gpu.verify.results import read_result
-from tflint_gpu.verify.verification import Case, Setup, obstacle
+from tflint_gpu.verify.execution.results import read_result
+from tflint_gpu.verify.experiments.verification import Case, Setup, obstacle
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TIMED = ("slowdown", "no-effect")

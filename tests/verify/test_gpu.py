@@ -17,8 +17,8 @@ import pytest
 from fake_nvml import GIB, LOST, MISMATCH, NO_DRIVER, NO_LIBRARY, NOT_FOUND, NOT_SUPPORTED, UNKNOWN, FakeNvml, Handle
 
 from tflint_gpu.doctor.cards import Choice, Gpu, Nvml, Survey, choose, load_nvml, survey
-from tflint_gpu.verify.gpu import Recording, Sample, Watch
-from tflint_gpu.verify.processes import Family, descendants, numbers
+from tflint_gpu.verify.execution.gpu import Recording, Sample, Watch
+from tflint_gpu.verify.execution.processes import Family, descendants, numbers
 
 NOBODY = 1 << 30
 """A number that no process here can have: Linux ends at 4,194,304."""
@@ -415,7 +415,7 @@ class TestWatch:
 
     def test_a_call_that_never_returns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A card that hangs in a call: the watch gives up, keeps its samples and leaves NVML alone."""
-        monkeypatch.setattr("tflint_gpu.verify.gpu._PATIENCE", 0.01)
+        monkeypatch.setattr("tflint_gpu.verify.execution.gpu._PATIENCE", 0.01)
         hangs, released = threading.Event(), threading.Event()
 
         def hang(count: int) -> None:

@@ -19,9 +19,9 @@ import pytest
 from fake_nvml import GIB, FakeNvml, Handle
 
 from tflint_gpu.doctor.cards import Survey, survey
-from tflint_gpu.verify import gpu as gpu_module
-from tflint_gpu.verify.processes import descendants
-from tflint_gpu.verify.sandbox import NO_SANDBOX
+from tflint_gpu.verify.execution import gpu as gpu_module
+from tflint_gpu.verify.execution.processes import descendants
+from tflint_gpu.verify.execution.sandbox import NO_SANDBOX
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))

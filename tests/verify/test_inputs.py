@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import model_of
 
-from tflint_gpu.verify.inputs import InputError, stands
+from tflint_gpu.verify.slicing.inputs import InputError, stands
 
 
 def replaced(code: str, folder: Path) -> str:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflint_gpu.verify.extract import Program
-from tflint_gpu.verify.extract import beside as modules_beside
+from tflint_gpu.verify.execution.worker import run_program
+from tflint_gpu.verify.slicing.extract import Program
+from tflint_gpu.verify.slicing.extract import beside as modules_beside
 from tflint_gpu.verify.standins.readers import MODULES
-from tflint_gpu.verify.worker import run_program
 
-BESIDE = Path(__file__).parents[2] / "tflint_gpu" / "verify"
+BESIDE = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
 
 
 class Beside:

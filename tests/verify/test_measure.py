@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from forked import ForkedPrograms
 
-from tflint_gpu.verify.extract import Program, beside
-from tflint_gpu.verify.outcomes import Crash, Run
-from tflint_gpu.verify.ratios import round_ratio
-from tflint_gpu.verify.worker import Outcome
+from tflint_gpu.verify.execution.worker import Outcome
+from tflint_gpu.verify.slicing.extract import Program, beside
+from tflint_gpu.verify.statistics.outcomes import Crash, Run
+from tflint_gpu.verify.statistics.ratios import round_ratio
 
 Measure = Callable[[str], Any]
 

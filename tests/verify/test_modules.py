@@ -6,10 +6,10 @@ import sys
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
-from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.modules import missing_modules, needed_modules
-from tflint_gpu.verify.planning import without_missing_modules
-from tflint_gpu.verify.verification import Case
+from tflint_gpu.verify.experiments.planning import without_missing_modules
+from tflint_gpu.verify.experiments.verification import Case
+from tflint_gpu.verify.slicing.extract import Pair, Program
+from tflint_gpu.verify.slicing.modules import missing_modules, needed_modules
 
 MISSING = "a_module_that_nobody_has"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.pieces import masked, put_in, replacing, tidy, with_opening, without_rows, wrapping
+from tflint_gpu.verify.slicing.pieces import masked, put_in, replacing, tidy, with_opening, without_rows, wrapping
 
 
 def source(text: str) -> SourceFile:

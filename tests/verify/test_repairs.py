@@ -13,14 +13,14 @@ from verified import EAGER_STEP, MODEL_AND_DATA, cases_of
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
-from tflint_gpu.verify.outcomes import Run
-from tflint_gpu.verify.outputs import Outputs
-from tflint_gpu.verify.patches import NotApplicable, Patches
-from tflint_gpu.verify.repairs import Repair, Withheld, repairs
+from tflint_gpu.verify.experiments.verification import Sample, Verification
+from tflint_gpu.verify.repairs.patches import NotApplicable, Patches
+from tflint_gpu.verify.repairs.repairs import Repair, Withheld, repairs
 from tflint_gpu.verify.reports import Report
 from tflint_gpu.verify.reports.commits import message
-from tflint_gpu.verify.statistics import Verdict, VerdictName
-from tflint_gpu.verify.verification import Sample, Verification
+from tflint_gpu.verify.statistics.outcomes import Run
+from tflint_gpu.verify.statistics.outputs import Outputs
+from tflint_gpu.verify.statistics.statistics import Verdict, VerdictName
 
 VALIDATION = """
 accuracy = tf.keras.metrics.MeanSquaredError()

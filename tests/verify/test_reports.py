@@ -17,14 +17,14 @@ from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment
 from tflint_gpu.narrowing.measurements import read_measurements
 from tflint_gpu.reports import View
-from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.gpu import Recording
-from tflint_gpu.verify.gpu import Sample as CardSample
-from tflint_gpu.verify.host import Host
-from tflint_gpu.verify.outcomes import Crash, Run
+from tflint_gpu.verify.execution.gpu import Recording
+from tflint_gpu.verify.execution.gpu import Sample as CardSample
+from tflint_gpu.verify.execution.host import Host
+from tflint_gpu.verify.experiments.verification import Case, Sample, Verification
 from tflint_gpu.verify.reports import FORMATS, Report, renderer
-from tflint_gpu.verify.statistics import Verdict
-from tflint_gpu.verify.verification import Case, Sample, Verification
+from tflint_gpu.verify.slicing.extract import Pair, Program
+from tflint_gpu.verify.statistics.outcomes import Crash, Run
+from tflint_gpu.verify.statistics.statistics import Verdict
 
 CARD = Gpu(0, "NVIDIA Test", "GPU-1", "550.1", 80 << 30, 70 << 30)
 SLOWDOWN = Prediction("slowdown", low=1.5, high=36.0)

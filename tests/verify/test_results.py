@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.verify.results import Result, read_result
+from tflint_gpu.verify.execution.results import Result, read_result
 
 
 @pytest.mark.parametrize(

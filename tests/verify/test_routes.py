@@ -10,7 +10,7 @@ from checks import NEWEST
 
 from tflint_gpu.model import Model, Project
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.routes import find_routes
+from tflint_gpu.verify.slicing.routes import find_routes
 
 
 def opened(folder: Path, **files: str) -> dict[str, Model]:

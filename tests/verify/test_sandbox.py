@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.verify.sandbox import (
+from tflint_gpu.verify.execution.sandbox import (
     Sandbox,
     SandboxUnavailable,
     choose_sandbox,
@@ -16,7 +16,7 @@ from tflint_gpu.verify.sandbox import (
     missing_mechanisms,
     protection_of,
 )
-from tflint_gpu.verify.worker import Place, run_program
+from tflint_gpu.verify.execution.worker import Place, run_program
 
 BWRAP = Sandbox("bwrap", "", "/usr/bin/bwrap")
 AVAILABLE = choose_sandbox("auto")

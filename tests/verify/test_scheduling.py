@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from verified import case, program
 
-from tflint_gpu.verify import scheduling
-from tflint_gpu.verify.scheduling import LOOK, Known, estimate, measure
-from tflint_gpu.verify.statistics import Verdict
-from tflint_gpu.verify.verification import MOST_ROUNDS, Case, Setup, Verification, rounds_for
+from tflint_gpu.verify.experiments import scheduling
+from tflint_gpu.verify.experiments.scheduling import LOOK, Known, estimate, measure
+from tflint_gpu.verify.experiments.verification import MOST_ROUNDS, Case, Setup, Verification, rounds_for
+from tflint_gpu.verify.statistics.statistics import Verdict
 
 
 def last_of(found: list[Known]) -> dict[int, Verification]:

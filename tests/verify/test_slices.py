@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflint_gpu.verify.slices import Way, slice_file
+from tflint_gpu.verify.slicing.slices import Way, slice_file
 
 PLACE = "# place"
 

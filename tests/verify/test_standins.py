@@ -11,7 +11,7 @@ import pytest
 from checks import model_of
 from verified import cases_of
 
-from tflint_gpu.verify.old_keras import signs_of_keras_2
+from tflint_gpu.verify.slicing.old_keras import signs_of_keras_2
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import UnknownName, call_of, left_open, undefined_names
 from tflint_gpu.verify.standins.readers import read_elsewhere, replaced_functions

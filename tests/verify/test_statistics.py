@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflint_gpu.diagnostics import Prediction
-from tflint_gpu.verify.outcomes import Crash, Placement, Round, Run
-from tflint_gpu.verify.outputs import Outputs, compare_outputs
-from tflint_gpu.verify.ratios import Ratio, fixed_interval, paired_ratio, round_ratio, sequential_interval
-from tflint_gpu.verify.statistics import judge
+from tflint_gpu.verify.statistics.outcomes import Crash, Placement, Round, Run
+from tflint_gpu.verify.statistics.outputs import Outputs, compare_outputs
+from tflint_gpu.verify.statistics.ratios import Ratio, fixed_interval, paired_ratio, round_ratio, sequential_interval
+from tflint_gpu.verify.statistics.statistics import judge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 

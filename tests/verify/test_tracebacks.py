@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tflint_gpu.verify.tracebacks import ends_in, exception_in
+from tflint_gpu.verify.execution.tracebacks import ends_in, exception_in
 
 # As TensorFlow 2.21 prints it: the message quotes the traceback of the function inside of the pipeline.
 PY_FUNCTION = """\

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.verify import turns
-from tflint_gpu.verify.rounds import Round
-from tflint_gpu.verify.sandbox import Limits
-from tflint_gpu.verify.turns import run_in_turns
-from tflint_gpu.verify.worker import Running, running
+from tflint_gpu.verify.execution import turns
+from tflint_gpu.verify.execution.rounds import Round
+from tflint_gpu.verify.execution.sandbox import Limits
+from tflint_gpu.verify.execution.turns import run_in_turns
+from tflint_gpu.verify.execution.worker import Running, running
 
 # As tflint_measure does it, without TensorFlow.
 CLIENT = """

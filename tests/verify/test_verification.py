@@ -14,11 +14,11 @@ from verified import case, program
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.doctor.cards import Gpu, choose, survey
-from tflint_gpu.verify import gpu as gpu_module
-from tflint_gpu.verify.bench import Bench, verify
-from tflint_gpu.verify.extract import Pair, Program
-from tflint_gpu.verify.statistics import Verdict
-from tflint_gpu.verify.verification import Case, Setup, Verification
+from tflint_gpu.verify.execution import gpu as gpu_module
+from tflint_gpu.verify.experiments.bench import Bench, verify
+from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
+from tflint_gpu.verify.slicing.extract import Pair, Program
+from tflint_gpu.verify.statistics.statistics import Verdict
 
 
 def verdict(one: Case, setup: Setup | None = None, seconds: float = 60.0) -> Verification:
@@ -93,7 +93,7 @@ def test_the_pipelines_producer_is_measured_first(monkeypatch: pytest.MonkeyPatc
         seen.append(opening)
         return Pair(program(step=0.1), program())
 
-    monkeypatch.setattr("tflint_gpu.verify.bench.pair_of", pair)
+    monkeypatch.setattr("tflint_gpu.verify.experiments.bench.pair_of", pair)
     calibrated = case(program(notes={"producer": 0.025}), program(), calibrates=True)
     assert verdict(calibrated, Setup(runs=3)).verdict.verdict == "confirmed"
     assert seen == ["tflint_measure.CONSUMER_SECONDS = 0.025000"]
@@ -112,14 +112,16 @@ def test_what_keras_3_refuses_runs_with_keras_2(monkeypatch: pytest.MonkeyPatch)
         seen.append(one)
         return Pair(program(step=0.1), program())
 
-    monkeypatch.setattr("tflint_gpu.verify.bench.pair_of", pair)
+    monkeypatch.setattr("tflint_gpu.verify.experiments.bench.pair_of", pair)
     result = verdict(case(FAILS_IN_KERAS, program()), Setup(runs=3))
     assert result.verdict.verdict == "confirmed" and len(result.before) == 3
     assert [one.old_keras for one in seen] == ["what Keras 3 says: ValueError: no such argument"]
 
 
 def test_what_no_keras_runs_is_told_as_keras_3_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflint_gpu.verify.bench.pair_of", lambda *_: Pair(program(line="1 / 0"), program()))
+    monkeypatch.setattr(
+        "tflint_gpu.verify.experiments.bench.pair_of", lambda *_: Pair(program(line="1 / 0"), program())
+    )
     result = verdict(case(FAILS_IN_KERAS, program()), Setup(runs=3))
     assert result.verdict.verdict == "not run" and "no such argument" in result.verdict.reason
     other = verdict(case(program(line="1 / 0"), program()), Setup(runs=3))

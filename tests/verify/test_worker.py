@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.verify.rounds import Round, run_rounds
-from tflint_gpu.verify.sandbox import Limits, Sandbox, choose_sandbox
-from tflint_gpu.verify.worker import Outcome, Place, run_program
+from tflint_gpu.verify.execution.rounds import Round, run_rounds
+from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, choose_sandbox
+from tflint_gpu.verify.execution.worker import Outcome, Place, run_program
 
 WATCHES_MEMORY = Path("/proc/self/statm").exists()
 FINISH = """
@@ -365,9 +365,9 @@ def test_ctrl_c_in_the_middle_of_the_rounds(write: Write, tmp_path: Path, token:
         textwrap.dedent(f"""
             import functools, itertools, sys
             from pathlib import Path
-            from tflint_gpu.verify.sandbox import choose_sandbox
-            from tflint_gpu.verify.rounds import run_rounds
-            from tflint_gpu.verify.worker import Place, run_program
+            from tflint_gpu.verify.execution.sandbox import choose_sandbox
+            from tflint_gpu.verify.execution.rounds import run_rounds
+            from tflint_gpu.verify.execution.worker import Place, run_program
 
             run = functools.partial(run_program, place=Place(sandbox=choose_sandbox({sandbox.kind!r})))
             started = itertools.count(1)
@@ -404,7 +404,7 @@ def test_ctrl_c_in_the_middle_of_the_rounds(write: Write, tmp_path: Path, token:
 def test_verify_itself_is_killed(write: Write, tmp_path: Path, token: str) -> None:
     """Protects the machine when verify cannot clean up: the program dies with it."""
     program = write("import time; time.sleep(60)", f"{token}.py")
-    code = f"from pathlib import Path; from tflint_gpu.verify.worker import run_program as r; r(Path({str(program)!r}))"
+    code = f"from pathlib import Path; from tflint_gpu.verify.execution.worker import run_program as r; r(Path({str(program)!r}))"
     environment = os.environ | {"TMPDIR": str(tmp_path)}  # its folder stays
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, env=environment)
     while not (lives := alive(f"{sys.executable} {program}")) and process.poll() is None:

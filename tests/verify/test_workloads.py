@@ -10,7 +10,7 @@ from forked import ForkedPrograms
 from verified import cases_of
 
 from tflint_gpu.rule import UNREADABLE_FILE, entries, load
-from tflint_gpu.verify.verification import Case
+from tflint_gpu.verify.experiments.verification import Case
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 

@@ -14,7 +14,7 @@ import click
 from tflint_gpu.reports.summary import plural
 
 if TYPE_CHECKING:
-    from tflint_gpu.verify.verification import Case, Setup
+    from tflint_gpu.verify.experiments.verification import Case, Setup
 
 _LONGEST_IMPORT = 300
 
@@ -30,8 +30,8 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
     Raises:
         click.ClickException: nobody agreed.
     """
-    from tflint_gpu.verify.sandbox import protection_of
-    from tflint_gpu.verify.verification import obstacle
+    from tflint_gpu.verify.execution.sandbox import protection_of
+    from tflint_gpu.verify.experiments.verification import obstacle
 
     ready = [case for case in cases if not obstacle(case, setup)]
     if not ready:
@@ -60,7 +60,7 @@ def _named(case: Case, setup: Setup) -> str:
 
 def _dropped(setup: Setup) -> Iterator[str]:
     """The variables that the programs do not get, though they would change what is measured."""
-    from tflint_gpu.verify.sandbox import DROPPED_VARIABLES
+    from tflint_gpu.verify.execution.sandbox import DROPPED_VARIABLES
 
     names = [name for name in DROPPED_VARIABLES if name in os.environ and name not in setup.sandbox.variables]
     if names:
@@ -68,8 +68,8 @@ def _dropped(setup: Setup) -> Iterator[str]:
 
 
 def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
-    from tflint_gpu.verify.scheduling import estimate, fewest_rounds
-    from tflint_gpu.verify.verification import rounds_for
+    from tflint_gpu.verify.experiments.scheduling import estimate, fewest_rounds
+    from tflint_gpu.verify.experiments.verification import rounds_for
 
     limit = f"at most {minutes(budget)}, the budget"
     if len(ready) == 1:

@@ -15,7 +15,7 @@ from tflint_gpu.reports.summary import plural
 if TYPE_CHECKING:
     from tflint_gpu.checking.engine import Engine
     from tflint_gpu.settings.files import FileToCheck
-    from tflint_gpu.verify.patches import Patch
+    from tflint_gpu.verify.repairs.patches import Patch
     from tflint_gpu.verify.reports import Report
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -33,8 +33,8 @@ def show_repairs(
     Returns:
         Whether all files that were to be written were.
     """
-    from tflint_gpu.verify.patches import NotApplicable, Patches
-    from tflint_gpu.verify.repairs import Repair, Withheld, repairs
+    from tflint_gpu.verify.repairs.patches import NotApplicable, Patches
+    from tflint_gpu.verify.repairs.repairs import Repair, Withheld, repairs
     from tflint_gpu.verify.reports import figures
 
     patches = Patches({file.path: file for file in files}, make_engine)

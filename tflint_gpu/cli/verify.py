@@ -25,16 +25,16 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 from tflint_gpu.severity import WORST_FIRST
 from tflint_gpu.text.replacement import replace_file
-from tflint_gpu.verify.interrupts import deferred
+from tflint_gpu.verify.execution.interrupts import deferred
 
 if TYPE_CHECKING:
     from tflint_gpu.cli.flagged import Found
     from tflint_gpu.doctor.cards import Choice
     from tflint_gpu.model import Model
-    from tflint_gpu.verify.cluster import Cluster
+    from tflint_gpu.verify.experiments.cluster import Cluster
+    from tflint_gpu.verify.experiments.scheduling import Known
+    from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
     from tflint_gpu.verify.reports import Render, Report
-    from tflint_gpu.verify.scheduling import Known
-    from tflint_gpu.verify.verification import Case, Setup, Verification
 
 NOTHING_RUN = 3
 RUN_REPORT = "tflint-gpu-run.json"
@@ -123,7 +123,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     if (given["fix"] or given["diff"]) and given["output_format"] != "full" and given["output"] is None:
         raise click.UsageError("patches go to standard output: say with -o FILE where the report goes")
     if given["sandbox"] == "help":
-        from tflint_gpu.verify.sandbox import sandbox_help
+        from tflint_gpu.verify.execution.sandbox import sandbox_help
 
         click.echo(sandbox_help(), nl=False)
         return 0
@@ -190,7 +190,7 @@ class Verify:
 
     def _planned(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> list[Case]:
         from tflint_gpu.checking.stack import with_large_stack
-        from tflint_gpu.verify.planning import plan, without_missing_modules
+        from tflint_gpu.verify.experiments.planning import plan, without_missing_modules
 
         synthetic = self.given["synthetic"]
         cases = with_large_stack(lambda: list(plan(*self._found(resolver, files), synthetic=synthetic)))
@@ -205,7 +205,7 @@ class Verify:
         if self.given["executor"] == "local":
             return None
         from tflint_gpu.checking.cluster import NoCluster
-        from tflint_gpu.verify.cluster import Cluster
+        from tflint_gpu.verify.experiments.cluster import Cluster
 
         if self.given["keep"] is not None:
             raise click.UsageError("--executor ray and --keep exclude each other: the programs lie on other machines")
@@ -262,8 +262,8 @@ class Verify:
         return choice
 
     def _setup(self, choice: Choice) -> Setup:
-        from tflint_gpu.verify.sandbox import Limits, SandboxUnavailable, choose_sandbox
-        from tflint_gpu.verify.verification import Setup
+        from tflint_gpu.verify.execution.sandbox import Limits, SandboxUnavailable, choose_sandbox
+        from tflint_gpu.verify.experiments.verification import Setup
 
         seed = self.given["seed"]
         variables = {**self.given["variables"], **({} if seed is None else {"TFLINT_GPU_SEED": str(seed)})}
@@ -284,7 +284,7 @@ class Verify:
 
     def _try_outputs(self) -> None:
         """Make sure, before anything runs, that what is measured can be written."""
-        from tflint_gpu.verify.archive import must_be_writable
+        from tflint_gpu.verify.experiments.archive import must_be_writable
 
         for option in ("output", "keep"):
             path: Path | None = self.given[option]
@@ -301,10 +301,10 @@ class Verify:
         self, cases: Sequence[Case], setup: Setup, choice: Choice, tensorflow: str, cluster: Cluster | None
     ) -> Report:
         from tflint_gpu.cli.repeating import given_options
-        from tflint_gpu.verify.host import describe, load
+        from tflint_gpu.verify.execution.host import describe, load
+        from tflint_gpu.verify.experiments.scheduling import measure
+        from tflint_gpu.verify.experiments.verification import unmeasured
         from tflint_gpu.verify.reports import Report
-        from tflint_gpu.verify.scheduling import measure
-        from tflint_gpu.verify.verification import unmeasured
 
         began, load_before = time.monotonic(), load()
         results = [unmeasured(case, "it got no turn") for case in cases]
@@ -373,9 +373,9 @@ class Verify:
         if setup.keep is None or result.case.pair is None:
             return
         from tflint_gpu.reports import View
-        from tflint_gpu.verify.archive import kept_folder, write_record
+        from tflint_gpu.verify.execution.sandbox import clean_environment
+        from tflint_gpu.verify.experiments.archive import kept_folder, write_record
         from tflint_gpu.verify.reports.json import document_of
-        from tflint_gpu.verify.sandbox import clean_environment
 
         folder = kept_folder(setup.keep, result.case.diagnostic, result.case.variant)
         environment = clean_environment(Path("scratch"), Path("result.json"), result.device, setup.sandbox.variables)

@@ -14,7 +14,7 @@ from tflint_gpu.run.inspection import Inspection
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.reports import Report
 from tflint_gpu.run.samples import Decoder
-from tflint_gpu.verify.gpu import Watch
+from tflint_gpu.verify.execution.gpu import Watch
 
 NOTHING = Inspection()
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.reports import View
-from tflint_gpu.verify.host import Host
-from tflint_gpu.verify.verification import Verification
+from tflint_gpu.verify.execution.host import Host
+from tflint_gpu.verify.experiments.verification import Verification
 
 __all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
 

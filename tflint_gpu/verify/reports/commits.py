@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from tflint_gpu import __version__
-from tflint_gpu.verify.repairs import Repair
+from tflint_gpu.verify.repairs.repairs import Repair
 from tflint_gpu.verify.reports import Report, figures
 
 _WIDTH = 72

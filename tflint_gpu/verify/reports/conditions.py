@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tflint_gpu.reports.summary import plural
-from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.execution.gpu import Sample as CardSample
+from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
-from tflint_gpu.verify.verification import Sample, Verification
 
 PERCENTILES = (50, 90, 99)
 _NAMES = {"python": "Python", "tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy"}

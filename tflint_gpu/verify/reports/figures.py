@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.summary import plural
+from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report
-from tflint_gpu.verify.verification import Sample, Verification
 
 NOTHING = "-"
 PER = "seconds per "

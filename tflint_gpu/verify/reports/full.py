@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
+from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, figures
-from tflint_gpu.verify.verification import Verification
 
 _GAP = "  "
 _INDENT = "  "

@@ -10,9 +10,9 @@ from tflint_gpu import __version__
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.pages import as_text, drawings, head, page
+from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Line, listings
-from tflint_gpu.verify.verification import Verification
 
 _CLASSES = {"refuted": "good", "inconclusive": "open", "not run": "none"}
 

@@ -10,10 +10,10 @@ from typing import Any
 from tflint_gpu import __version__
 from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
-from tflint_gpu.verify.gpu import Recording
+from tflint_gpu.verify.execution.gpu import Recording
+from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
 from tflint_gpu.verify.reports.conditions import repetition
-from tflint_gpu.verify.verification import Sample, Verification
 
 # Notes come from the checked code: no reader needs more levels than these, and a writer could run out of stack.
 _DEEPEST = 20

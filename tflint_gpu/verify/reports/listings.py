@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from tflint_gpu.experiment import BESIDE
-from tflint_gpu.verify.extract import Pair
+from tflint_gpu.verify.slicing.extract import Pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import portable
 from tflint_gpu.reports.markdown import code_span, prose
 from tflint_gpu.reports.summary import plural
+from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, figures
-from tflint_gpu.verify.verification import Verification
 
 _LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.verify.gpu import Recording
-from tflint_gpu.verify.gpu import Sample as CardSample
+from tflint_gpu.verify.execution.gpu import Recording
+from tflint_gpu.verify.execution.gpu import Sample as CardSample
+from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import conditions, figures
-from tflint_gpu.verify.verification import Sample, Verification
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,9 @@ from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from tflint_gpu.checking.cluster import NoCluster, connected
-from tflint_gpu.verify.bench import verify
-from tflint_gpu.verify.scheduling import INSTALMENT, LOOK, SHORTEST_LOOK, Known, concluded, most_urgent
-from tflint_gpu.verify.verification import Case, Setup, Verification, unmeasured
+from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.scheduling import INSTALMENT, LOOK, SHORTEST_LOOK, Known, concluded, most_urgent
+from tflint_gpu.verify.experiments.verification import Case, Setup, Verification, unmeasured
 
 Plan: TypeAlias = "Callable[[], tuple[Sequence[Case], Setup]]"
 """Finds the cases again, in the same order, and says how a machine runs them. It travels to each machine."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tflint_gpu.doctor.cards import Gpu, GpuState, Nvml, load_nvml, shut_down, slowed_by, state_of
-from tflint_gpu.verify.processes import descendants, is_known, numbers
+from tflint_gpu.verify.execution.processes import descendants, is_known, numbers
 
 Value = TypeVar("Value")
 

@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tflint_gpu.verify.bench import verify
-from tflint_gpu.verify.statistics import MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
-from tflint_gpu.verify.verification import (
+from tflint_gpu.verify.experiments.bench import verify
+from tflint_gpu.verify.experiments.verification import (
     Case,
     Setup,
     Verification,
@@ -21,6 +20,7 @@ from tflint_gpu.verify.verification import (
     takes_turns,
     unmeasured,
 )
+from tflint_gpu.verify.statistics.statistics import MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
 
 LOOK = 3
 # Rounds of one finding, after the look, until it is asked again which one is nearest to a decision.

@@ -10,19 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.archive import kept_folder
-from tflint_gpu.verify.crash_places import crash_place
-from tflint_gpu.verify.extract import MADE_UP, OLD_KERAS, Pair
-from tflint_gpu.verify.gpu import Recording, Watch
-from tflint_gpu.verify.planning import pair_of
-from tflint_gpu.verify.rounds import Round, run_rounds
-from tflint_gpu.verify.samples import EMPTY, aside, remarks_on, remedy, sample_of, windowed, with_stand_ins
-from tflint_gpu.verify.sandbox import Limits
-from tflint_gpu.verify.statistics import EXTRACTION_FAULTS, Verdict, judge
-from tflint_gpu.verify.tracebacks import ends_in
-from tflint_gpu.verify.turns import run_in_turns
-from tflint_gpu.verify.verification import (
+from tflint_gpu.verify.execution.crash_places import crash_place
+from tflint_gpu.verify.execution.gpu import Recording, Watch
+from tflint_gpu.verify.execution.rounds import Round, run_rounds
+from tflint_gpu.verify.execution.sandbox import Limits
+from tflint_gpu.verify.execution.tracebacks import ends_in
+from tflint_gpu.verify.execution.turns import run_in_turns
+from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
+from tflint_gpu.verify.experiments.archive import kept_folder
+from tflint_gpu.verify.experiments.planning import pair_of
+from tflint_gpu.verify.experiments.samples import EMPTY, aside, remarks_on, remedy, sample_of, windowed, with_stand_ins
+from tflint_gpu.verify.experiments.verification import (
     Case,
     Sample,
     Setup,
@@ -33,7 +31,9 @@ from tflint_gpu.verify.verification import (
     rounds_for,
     takes_turns,
 )
-from tflint_gpu.verify.worker import Outcome, Place, Running, run_program, running
+from tflint_gpu.verify.slicing.extract import MADE_UP, OLD_KERAS, Pair
+from tflint_gpu.verify.statistics import outcomes
+from tflint_gpu.verify.statistics.statistics import EXTRACTION_FAULTS, Verdict, judge
 
 OUT_OF_BUDGET = "the budget ended before a round was whole"
 _OUT_OF_MEMORY = {"killed", "out of memory"}

@@ -22,13 +22,14 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.magics import STAND_IN
 from tflint_gpu.text.source import encoded
-from tflint_gpu.verify.imports import imported_files, is_relative, package_root
-from tflint_gpu.verify.inputs import InputError
-from tflint_gpu.verify.old_keras import old_names_of_numpy, signs_of_keras_2
-from tflint_gpu.verify.parts import NotExtractable as NotExtractable
-from tflint_gpu.verify.parts import Part, check_sources
-from tflint_gpu.verify.parts import Readings as Readings
-from tflint_gpu.verify.pieces import (
+from tflint_gpu.verify import harness
+from tflint_gpu.verify.slicing.imports import imported_files, is_relative, package_root
+from tflint_gpu.verify.slicing.inputs import InputError
+from tflint_gpu.verify.slicing.old_keras import old_names_of_numpy, signs_of_keras_2
+from tflint_gpu.verify.slicing.parts import NotExtractable as NotExtractable
+from tflint_gpu.verify.slicing.parts import Part, check_sources
+from tflint_gpu.verify.slicing.parts import Readings as Readings
+from tflint_gpu.verify.slicing.pieces import (
     of_change,
     put_in,
     replacing,
@@ -37,9 +38,9 @@ from tflint_gpu.verify.pieces import (
     without_rows,
     wrapping,
 )
-from tflint_gpu.verify.routes import Route, Stop, find_roots, find_routes
-from tflint_gpu.verify.shortening import shortened_fits, shortened_loops
-from tflint_gpu.verify.slices import Way, slice_file
+from tflint_gpu.verify.slicing.routes import Route, Stop, find_roots, find_routes
+from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
+from tflint_gpu.verify.slicing.slices import Way, slice_file
 from tflint_gpu.verify.standins.hints import hints_of
 from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
 from tflint_gpu.verify.standins.readers import FILES, MODULES
@@ -91,7 +92,7 @@ def beside(*more: str) -> dict[str, str]:
     Arguments:
         more: modules besides those that each program measures with.
     """
-    here = Path(__file__).parent
+    here = Path(harness.__file__).parent
     return {f"{name}.py": (here / f"{name}.py").read_text(encoding="utf-8") for name in (*_MEASURING, *more)}
 
 

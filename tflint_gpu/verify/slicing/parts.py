@@ -13,9 +13,9 @@ import libcst as cst
 from tflint_gpu.experiment import HARNESS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
-from tflint_gpu.verify.effects import Effects
-from tflint_gpu.verify.inputs import Stand, stands
-from tflint_gpu.verify.pieces import masked
+from tflint_gpu.verify.slicing.effects import Effects
+from tflint_gpu.verify.slicing.inputs import Stand, stands
+from tflint_gpu.verify.slicing.pieces import masked
 from tflint_gpu.verify.standins.missing import left_open
 from tflint_gpu.verify.standins.readers import Around, read_elsewhere
 

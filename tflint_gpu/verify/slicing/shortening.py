@@ -10,7 +10,7 @@ from tflint_gpu.experiment import HARNESS
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
-from tflint_gpu.verify.pieces import Piece, wrapping
+from tflint_gpu.verify.slicing.pieces import Piece, wrapping
 
 _UPDATES = ("apply_gradients", "minimize", "train_on_batch")
 

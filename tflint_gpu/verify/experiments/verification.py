@@ -10,11 +10,11 @@ from tflint_gpu.diagnostics import Diagnostic, Prediction
 from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment, Requirement
 from tflint_gpu.model import Model
-from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.extract import Pair
-from tflint_gpu.verify.gpu import Recording
-from tflint_gpu.verify.sandbox import NO_SANDBOX, Limits, Sandbox
-from tflint_gpu.verify.statistics import MINIMUM_REPEATS, Verdict
+from tflint_gpu.verify.execution.gpu import Recording
+from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, Sandbox
+from tflint_gpu.verify.slicing.extract import Pair
+from tflint_gpu.verify.statistics import outcomes
+from tflint_gpu.verify.statistics.statistics import MINIMUM_REPEATS, Verdict
 
 ROUNDS_OF_MEMORY = 5
 MOST_ROUNDS = 40

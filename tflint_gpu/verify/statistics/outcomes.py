@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tflint_gpu.verify.outputs import Outputs
+from tflint_gpu.verify.statistics.outputs import Outputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tflint_gpu.diagnostics import Edit
 from tflint_gpu.settings.files import FileToCheck
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource
-from tflint_gpu.verify.repairs import FileEdits, Repair
+from tflint_gpu.verify.repairs.repairs import FileEdits, Repair
 
 _DEFINED = re.compile(r"\bdef (\w+)\(")
 

@@ -30,11 +30,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from tflint_gpu.verify.interrupts import deferred
-from tflint_gpu.verify.processes import Family
-from tflint_gpu.verify.results import Result, read_result
-from tflint_gpu.verify.sandbox import NO_SANDBOX, RESULT_VARIABLE, Limits, Sandbox, clean_environment, launch_command
-from tflint_gpu.verify.tracebacks import exception_in
+from tflint_gpu.verify.execution.interrupts import deferred
+from tflint_gpu.verify.execution.processes import Family
+from tflint_gpu.verify.execution.results import Result, read_result
+from tflint_gpu.verify.execution.sandbox import (
+    NO_SANDBOX,
+    RESULT_VARIABLE,
+    Limits,
+    Sandbox,
+    clean_environment,
+    launch_command,
+)
+from tflint_gpu.verify.execution.tracebacks import exception_in
 
 Status = Literal["finished", "raised", "timed out", "killed", "out of memory", "no result"]
 

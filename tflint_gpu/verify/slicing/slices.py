@@ -21,7 +21,7 @@ from tflint_gpu.model.python.refactoring.free_names import (
     free_of_head,
     roots,
 )
-from tflint_gpu.verify.effects import Effects
+from tflint_gpu.verify.slicing.effects import Effects
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflint_gpu.verify.sandbox import Limits
-from tflint_gpu.verify.worker import Outcome, run_program
+from tflint_gpu.verify.execution.sandbox import Limits
+from tflint_gpu.verify.execution.worker import Outcome, run_program
 
 
 @dataclass(frozen=True, slots=True)

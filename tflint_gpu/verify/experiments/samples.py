@@ -6,13 +6,13 @@ import dataclasses
 import statistics
 from collections.abc import Collection, Sequence
 
-from tflint_gpu.verify import outcomes
-from tflint_gpu.verify.extract import MADE_UP, Pair
-from tflint_gpu.verify.gpu import Recording
-from tflint_gpu.verify.outputs import Outputs
-from tflint_gpu.verify.statistics import Verdict
-from tflint_gpu.verify.verification import Sample
-from tflint_gpu.verify.worker import Outcome
+from tflint_gpu.verify.execution.gpu import Recording
+from tflint_gpu.verify.execution.worker import Outcome
+from tflint_gpu.verify.experiments.verification import Sample
+from tflint_gpu.verify.slicing.extract import MADE_UP, Pair
+from tflint_gpu.verify.statistics import outcomes
+from tflint_gpu.verify.statistics.outputs import Outputs
+from tflint_gpu.verify.statistics.statistics import Verdict
 
 EMPTY = "EmptyData"
 # What the programs note as `raised_in` (`tflint_measure.examine`).

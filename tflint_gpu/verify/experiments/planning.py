@@ -10,10 +10,10 @@ from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.experiment import Experiment, NoExperiment
 from tflint_gpu.model import Model
 from tflint_gpu.rule import Finding, Rule
-from tflint_gpu.verify.extract import NotExtractable, Pair, Readings, extract, workload_pair
-from tflint_gpu.verify.inputs import InputError
-from tflint_gpu.verify.modules import missing_modules, needed_modules
-from tflint_gpu.verify.verification import Case
+from tflint_gpu.verify.experiments.verification import Case
+from tflint_gpu.verify.slicing.extract import NotExtractable, Pair, Readings, extract, workload_pair
+from tflint_gpu.verify.slicing.inputs import InputError
+from tflint_gpu.verify.slicing.modules import missing_modules, needed_modules
 
 
 def plan(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePosixPath
 
 from tflint_gpu.experiment import BESIDE
-from tflint_gpu.verify.extract import Program
+from tflint_gpu.verify.slicing.extract import Program
 
 _SECONDS = 60
 # Looks for the modules and runs nothing of them.

@@ -19,9 +19,9 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tflint_gpu.verify.rounds import Round
-from tflint_gpu.verify.sandbox import Limits
-from tflint_gpu.verify.worker import Outcome, Running
+from tflint_gpu.verify.execution.rounds import Round
+from tflint_gpu.verify.execution.sandbox import Limits
+from tflint_gpu.verify.execution.worker import Outcome, Running
 
 FEWEST_PAIRS, MOST_PAIRS = 5, 40
 LEAST_SECONDS, MOST_SECONDS = 3.0, 12.0

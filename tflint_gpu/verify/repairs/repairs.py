@@ -10,9 +10,9 @@ from tflint_gpu.checking.placement import placed_edit
 from tflint_gpu.diagnostics import Edit
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.outputs import Difference, compare_outputs
+from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import figures
-from tflint_gpu.verify.verification import Verification
+from tflint_gpu.verify.statistics.outputs import Difference, compare_outputs
 
 
 @dataclass(frozen=True, slots=True)

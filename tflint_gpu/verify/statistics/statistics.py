@@ -34,9 +34,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tflint_gpu.diagnostics import Prediction, PredictionKind
-from tflint_gpu.verify.outcomes import Round, Run, landed_as_asked
-from tflint_gpu.verify.outputs import compare_outputs
-from tflint_gpu.verify.ratios import (
+from tflint_gpu.verify.statistics.outcomes import Round, Run, landed_as_asked
+from tflint_gpu.verify.statistics.outputs import compare_outputs
+from tflint_gpu.verify.statistics.ratios import (
     Interval,
     Ratio,
     fixed_interval,

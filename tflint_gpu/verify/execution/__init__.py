@@ -1,0 +1,1 @@
+"""Processes, the sandbox and what is sampled while they run."""

@@ -1,0 +1,1 @@
+"""Planning, scheduling and carrying out of experiments."""

@@ -1,0 +1,1 @@
+"""Repairs as patches."""

@@ -1,0 +1,1 @@
+"""Program slicing: from a finding to a program that can run."""
