@@ -35,7 +35,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model, Repeated
+    from tflint_gpu.model import Invocation, Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
@@ -98,7 +98,7 @@ class PredictInLoop(Rule):
                 _PREDICTION,
                 help=_help(model, one),
                 notes=(
-                    Note(one.loop_file, one.loop, "the loop that repeats it"),
+                    Note(one.root_file, one.loop, "the loop that repeats it"),
                     *(Note(step.file, step.node, step.text) for step in one.path),
                 ),
             )
@@ -118,19 +118,19 @@ class PredictInLoop(Rule):
             called = f"{made.name}({made.receiver}, {given})"
             definition = (Change(one.file, made.above, made.definition, "above"),)
         yield Experiment(
-            one.loop_file,
+            one.root_file,
             one.loop,
-            probes=measured_loop(model, one.loop_file, one.loop),
+            probes=measured_loop(model, one.root_file, one.loop),
             repair=(*definition, Change(one.file, one.call, f"{called}.numpy()")),
             workload=_WORKLOAD,
         )
 
 
-def _method(one: Repeated) -> cst.CSTNode | None:
+def _method(one: Invocation) -> cst.CSTNode | None:
     return one.call.func.attr if isinstance(one.call.func, cst.Attribute) else None
 
 
-def _is_prediction_of_a_row(model: Model, one: Repeated) -> bool:
+def _is_prediction_of_a_row(model: Model, one: Invocation) -> bool:
     """Whether the call is Keras's own `predict`, of one row that is no whole graph."""
     data, receiver = argument(one.call, 0, "x"), one.call.func
     if data is None or not isinstance(receiver, cst.Attribute):
@@ -144,22 +144,22 @@ def _is_prediction_of_a_row(model: Model, one: Repeated) -> bool:
     return not model.inference.callees(one.file, one.call, one.context) and _is_one_model(model, one, receiver.value)
 
 
-def _is_one_model(model: Model, one: Repeated, receiver: cst.BaseExpression) -> bool:
+def _is_one_model(model: Model, one: Invocation, receiver: cst.BaseExpression) -> bool:
     """Whether all turns ask the same model: not one a fold, nor each of several."""
-    tree, turns = one.loop_file.tree, names_of(one.loop)
+    tree, turns = one.root_file.tree, names_of(one.loop)
     places = [receiver] if not one.path else [arg.value for arg in one.entry.args]
     if any((dotted_name(place) or "").partition(".")[0] in turns and _is_model(model, one, place) for place in places):
         return False
     return not any(tree.within(o.node, one.loop) for o in model.inference.of(one.file, receiver, one.context))
 
 
-def _is_model(model: Model, one: Repeated, expr: cst.BaseExpression) -> bool:
-    return model.once(Kinds).is_model(one.loop_file, expr)
+def _is_model(model: Model, one: Invocation, expr: cst.BaseExpression) -> bool:
+    return model.once(Kinds).is_model(one.root_file, expr)
 
 
-def _is_meant(model: Model, one: Repeated) -> bool:
+def _is_meant(model: Model, one: Invocation) -> bool:
     """Whether the loop does more than predict: it trains between, times each call, or waits for requests."""
-    file, loop = one.loop_file, one.loop
+    file, loop = one.root_file, one.loop
     if model.once(Repetitions).waits(one) or model.once(Guards).is_for_debugging(one.file, one.call):
         return True
     if not model.once(Repetitions).varies(one, [arg.value for arg in one.entry.args]):
@@ -175,7 +175,7 @@ def _is_meant(model: Model, one: Repeated) -> bool:
     )
 
 
-def _help(model: Model, one: Repeated) -> str:
+def _help(model: Model, one: Invocation) -> str:
     if model.once(Repetitions).feeds_itself(one):
         return "each row waits for what came before: call the model in a function under `@tf.function` instead"
     if model.once(Repetitions).stays(one):

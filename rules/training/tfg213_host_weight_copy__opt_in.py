@@ -72,7 +72,7 @@ class HostWeightCopy(Rule):
         for copy in model.once(WeightCopies).in_steps():
             one = copy.repeated
             assert isinstance(one.call.func, cst.Attribute)
-            notes = [Note(one.loop_file, one.loop, "the loop of training steps")]
+            notes = [Note(one.root_file, one.loop, "the loop of training steps")]
             notes += [Note(step.file, step.node, step.text) for step in one.path]
             if copy.source is None:
                 notes.append(Note(one.file, copy.read, "the weights are read here"))
@@ -101,9 +101,9 @@ class HostWeightCopy(Rule):
         mine, other = one.file.code(one.call.func.value), one.file.code(copy.source)
         text = f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
         yield Experiment(
-            one.loop_file,
+            one.root_file,
             one.loop,
-            probes=measured_loop(model, one.loop_file, one.loop),
+            probes=measured_loop(model, one.root_file, one.loop),
             repair=(Change(one.file, one.call, text),),
             workload=_WORKLOAD,
         )

@@ -14,7 +14,7 @@ from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.tracing.execution import Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 

@@ -14,7 +14,7 @@ from tflint_gpu.model.python.prefilter.sketches import UNNAMED, Sketch, Sketched
 from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
 from tflint_gpu.model.tensorflow.api.devices import device_problem
 from tflint_gpu.model.tensorflow.dtypes.precision import CASTS, FLOATX, POLICY_SETTERS, SPELLINGS, WEIGHTED
-from tflint_gpu.model.tensorflow.training.program import TRAINING_WORDS
+from tflint_gpu.model.tensorflow.execution.program import TRAINING_WORDS
 
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
