@@ -14,6 +14,7 @@ from tflint_gpu.model import (
     Analysis,
     Batches,
     Class,
+    Construction,
     EagerLoops,
     File,
     ForwardPasses,
@@ -85,6 +86,7 @@ class InferenceSteps(Analysis):
         self.training = model.once(Training)
         self.loops = model.once(EagerLoops)
         self.invocations = model.once(Invocations)
+        self.construction = model.once(Construction)
         self.data = model.once(LoopData)
         self.forwards = model.once(ForwardPasses)
         self.repetitions = model.once(Repetitions)
@@ -227,7 +229,7 @@ class InferenceSteps(Analysis):
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
-        if self.repetitions.waits(run) or _builds(file, loop):
+        if self.repetitions.waits(run) or self.construction.builds(file, loop):
             return True
         if self.training.runs_epochs(file, loop):
             return True
@@ -300,9 +302,3 @@ def _is_no_number(node: Node) -> bool:
     if isinstance(node, cst.Attribute):
         return node.attr.value in ("shape", "dtype", "ndim", "name")
     return isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot)
-
-
-def _builds(file: File, loop: LoopNode) -> bool:
-    """Whether the loop makes models: `keras.Model(inputs, outputs)`."""
-    names = ("keras.Input", "keras.layers.Input", "keras.Model", "keras.models.Model")
-    return any(file.name(call.func) in names for call in file.calls_below.get(loop, ()))

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.project.functions import Class, Function, may_be_re
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tapes import is_read
+from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
@@ -23,7 +23,7 @@ from tflint_gpu.model.tensorflow.loops.batches import FEW, Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, TAPES, Training
+from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training, is_under_tape
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.rows import Rows
 
@@ -62,6 +62,7 @@ class ForwardPasses(Analysis):
         self.steps = model.once(TrainingSteps)
         self.data = model.once(LoopData)
         self.rows = model.once(Rows)
+        self.construction = model.once(Construction)
 
     @cached_property
     def eager(self) -> list[EagerForward]:
@@ -75,6 +76,8 @@ class ForwardPasses(Analysis):
             if self.loops.is_no_place(file, loop) or self._leaves_early(file, loop):
                 continue
             if self._is_part_of_model(file, loop, batches) or self.trains_eagerly(file, loop):
+                continue
+            if self.construction.builds(file, loop):
                 continue
             for run in self.invocations.eager(file, loop, batches):
                 if self._is_forward(run, file, loop, batches) and self.loops.is_eager(run):
@@ -124,13 +127,13 @@ class ForwardPasses(Analysis):
             return False
         if not batches.is_certain and not (run.path or self.data.is_direct(file, loop, call.args[0].value)):
             return False
-        return not self._is_occasional(run, file, loop)
+        return not self._is_occasional(run, file, loop) and not self.construction.is_symbolic(run, call.args[0].value)
 
     def is_model_call(self, run: Invocation) -> bool:
         """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""
         if self.runtime.is_graph_code(run.file, run.call) or not self._is_callable_model(run):
             return False
-        if any(self._is_under_tape(file, place) for file, place in run.places) or self._refreshes(run):
+        if any(is_under_tape(file, place) for file, place in run.places) or self._refreshes(run):
             return False
         return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
 
@@ -154,17 +157,6 @@ class ForwardPasses(Analysis):
         """Whether a class is wholly the project's own, and its instances can be called."""
         definitions = self.inference.definitions
         return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
-
-    def _is_under_tape(self, file: File, place: Node) -> bool:
-        for parent in file.tree.ancestors(place):
-            if isinstance(parent, cst.With) and any(
-                isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
-                for item in parent.items
-            ):
-                return True
-            if isinstance(parent, cst.FunctionDef):
-                return False
-        return False
 
     def _is_occasional(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether the model runs only in some turns: `if step % 100 == 0`."""

@@ -22,7 +22,7 @@ from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES
+from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, is_under_tape
 
 _GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 
@@ -79,7 +79,9 @@ class TrainingSteps(Analysis):
         return [step for step in self.eager if step.loop is loop]
 
     def _is_step(self, run: Invocation, file: File, loop: LoopNode) -> bool:
-        """Whether the tape's gradients are taken, and weights are updated beside it."""
+        """Whether weights are updated with the gradients of the tape, which lies in the block of no other."""
+        if any(is_under_tape(frame.file, frame.node) for frame in run.path):
+            return False
         function = run.file.tree.function(run.call)
         around = [(run.file, call) for call in run.file.calls_in.get(function, ())] if run.functions else []
         for one in run.functions:

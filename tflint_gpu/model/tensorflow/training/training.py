@@ -14,6 +14,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.api.tapes import is_read
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LoopKind = Literal["train", "validate", "other"]
@@ -131,3 +132,16 @@ def takes_next(file: File, call: cst.Call) -> bool:
 def iterator_of(call: cst.Call) -> cst.BaseExpression:
     """The iterator of which `takes_next` tells that a call takes an element."""
     return call.args[0].value if call.args else call.func.value  # type: ignore[attr-defined]
+
+
+def is_under_tape(file: File, node: Node) -> bool:
+    """Whether a place is in the block of a gradient tape whose gradients are taken."""
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.With) and any(
+            isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
+            for item in parent.items
+        ):
+            return True
+        if isinstance(parent, cst.FunctionDef):
+            return False
+    return False
