@@ -11,6 +11,7 @@ import libcst as cst
 from tflint_gpu.model import (
     Guards,
     Kinds,
+    Repeated,
     Repetitions,
     Rows,
     Training,
@@ -35,7 +36,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model, Repeated
+    from tflint_gpu.model import Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
@@ -101,11 +102,12 @@ class PredictInLoop(Rule):
                     Note(one.loop_file, one.loop, "the loop that repeats it"),
                     *(Note(step.file, step.node, step.text) for step in one.path),
                 ),
+                subject=one,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with `predict` and with the model under `tf.function`."""
-        one = next(r for r in model.once(Repetitions).of_methods("predict") if _method(r) is finding.node)
+        one = finding.subject_as(Repeated)
         data = argument(one.call, 0, "x")
         assert data is not None and isinstance(one.call.func, cst.Attribute)
         if isinstance(one.loop, cst.BaseComp) and not one.path:
@@ -124,10 +126,6 @@ class PredictInLoop(Rule):
             repair=(*definition, Change(one.file, one.call, f"{called}.numpy()")),
             workload=_WORKLOAD,
         )
-
-
-def _method(one: Repeated) -> cst.CSTNode | None:
-    return one.call.func.attr if isinstance(one.call.func, cst.Attribute) else None
 
 
 def _is_prediction_of_a_row(model: Model, one: Repeated) -> bool:

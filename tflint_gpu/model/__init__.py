@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
     from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
-    from tflint_gpu.model.tensorflow.eager.forward_passes import ForwardPasses
+    from tflint_gpu.model.tensorflow.eager.forward_passes import EagerForward, ForwardPasses
     from tflint_gpu.model.tensorflow.eager.host_reads import HostReads, is_conditional
     from tflint_gpu.model.tensorflow.eager.traceability import Traceability
     from tflint_gpu.model.tensorflow.eager.training_steps import EagerStep, TrainingSteps
@@ -170,7 +170,7 @@ _NAMES = {
     "tensorflow.dtypes.mixed_precision": "MixedPrecision",
     "tensorflow.dtypes.precision": "Double DoubleKind Precision",
     "tensorflow.eager.eager_loops": "EagerLoops Run",
-    "tensorflow.eager.forward_passes": "ForwardPasses",
+    "tensorflow.eager.forward_passes": "EagerForward ForwardPasses",
     "tensorflow.eager.host_reads": "HostReads is_conditional",
     "tensorflow.eager.traceability": "Traceability",
     "tensorflow.eager.training_steps": "EagerStep TrainingSteps",
