@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
-    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall, HostFunctions
+    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
@@ -178,7 +178,7 @@ _NAMES = {
     "tensorflow.effects.frozen_values": "CLOCKS FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Obstacle",
-    "tensorflow.effects.host_functions": "GradientKind HostCall HostFunctions",
+    "tensorflow.effects.host_functions": "GradientKind HostCall HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
