@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, Obstacle, Traceability, TracedCode, TrainingSteps, outline, takes_gradients_again
+from tflint_gpu.model import (
+    UPDATES,
+    EagerStep,
+    Obstacle,
+    Traceability,
+    TracedCode,
+    TrainingSteps,
+    outline,
+    takes_gradients_again,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -24,7 +33,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, LoopNode, Model
+    from tflint_gpu.model import LoopNode, Model
 
 
 class EagerTrainStep(Rule):
@@ -109,11 +118,12 @@ class EagerTrainStep(Rule):
                     *_stands_in_the_way(step, repair),
                 ),
                 fix=repair if isinstance(repair, Fix) else None,
+                subject=step,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the step as it is and under `tf.function`."""
-        step = next(step for step in model.once(TrainingSteps).eager if step.tape is finding.node)
+        step = finding.subject_as(EagerStep)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
         repair = fix_changes(finding) or _repair(step)

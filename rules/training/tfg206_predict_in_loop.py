@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model import (
     Guards,
+    Invocation,
     Kinds,
     Repetitions,
     Rows,
@@ -101,11 +102,12 @@ class PredictInLoop(Rule):
                     Note(one.root_file, one.loop, "the loop that repeats it"),
                     *(Note(step.file, step.node, step.text) for step in one.path),
                 ),
+                subject=one,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with `predict` and with the model under `tf.function`."""
-        one = next(r for r in model.once(Repetitions).of_methods("predict") if _method(r) is finding.node)
+        one = finding.subject_as(Invocation)
         data = argument(one.call, 0, "x")
         assert data is not None and isinstance(one.call.func, cst.Attribute)
         if isinstance(one.loop, cst.BaseComp) and not one.path:
@@ -124,10 +126,6 @@ class PredictInLoop(Rule):
             repair=(*definition, Change(one.file, one.call, f"{called}.numpy()")),
             workload=_WORKLOAD,
         )
-
-
-def _method(one: Invocation) -> cst.CSTNode | None:
-    return one.call.func.attr if isinstance(one.call.func, cst.Attribute) else None
 
 
 def _is_prediction_of_a_row(model: Model, one: Invocation) -> bool:

@@ -12,8 +12,6 @@ from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule,
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
-    from .weight_copies import WeightCopy
-
 
 class HostWeightCopy(Rule):
     """A training loop copies a model's weights through NumPy in every step.
@@ -87,13 +85,14 @@ class HostWeightCopy(Rule):
                 ),
                 help="`assign` each variable from the other's in a function under `@tf.function`",
                 notes=tuple(notes),
+                subject=copy,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, as it is and with assignments; a workload for what is computed in between."""
-        from .weight_copies import WeightCopies
+        from .weight_copies import WeightCopy
 
-        copy = next(one for one in model.once(WeightCopies).in_steps() if _method(one) is finding.node)
+        copy = finding.subject_as(WeightCopy)
         one = copy.repeated
         if copy.source is None or not isinstance(one.call.func, cst.Attribute):
             yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)
@@ -107,11 +106,6 @@ class HostWeightCopy(Rule):
             repair=(Change(one.file, one.call, text),),
             workload=_WORKLOAD,
         )
-
-
-def _method(copy: WeightCopy) -> cst.CSTNode | None:
-    func = copy.repeated.call.func
-    return func.attr if isinstance(func, cst.Attribute) else None
 
 
 _WORKLOAD = Workload(

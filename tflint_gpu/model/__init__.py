@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
-    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall, HostFunctions
+    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
-    from tflint_gpu.model.tensorflow.execution.forward_passes import ForwardPasses
+    from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -171,13 +171,13 @@ _NAMES = {
     "tensorflow.effects.frozen_values": "CLOCKS FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Obstacle",
-    "tensorflow.effects.host_functions": "GradientKind HostCall HostFunctions",
+    "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
     "tensorflow.execution.eager_loops": "EagerLoops",
-    "tensorflow.execution.forward_passes": "ForwardPasses",
+    "tensorflow.execution.forward_passes": "EagerForward ForwardPasses",
     "tensorflow.execution.function_objects": "FunctionObjects",
     "tensorflow.execution.host_reads": "HostReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
