@@ -47,7 +47,7 @@ class LateVisibleDevices(Rule):
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the assignments to the variable that something surely precedes which initialises the GPUs."""
+        """Yield the assignments to the variable before which something always initialises the GPUs."""
         for late in model.visibility.late():
             before = late.initialiser
             if model.runtime.is_graph_code(before.file, before.node):
@@ -62,7 +62,7 @@ class LateVisibleDevices(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The variable that hides all GPUs, behind an operation and before it: is one used?"""
+        """The variable that hides all GPUs, after an operation and before it: is one used?"""
         yield Experiment(
             finding.file,
             finding.node,
