@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model, Operation, State
 
 _AUTOTUNE_SINCE = (2, 4)
-_SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked
+_SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not tried
 _BASIS = "random augmentation on two CPU cores, 1.5 to 1.8 times with 2.15 and 2.21; more cores, more"
 _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2.4; the factor is that of random maps"
 
@@ -34,15 +34,14 @@ _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2
 class SequentialMap(Rule):
     """A `map` with work for several cores runs on one, and TensorFlow does not change that by itself.
 
-    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow
-    (2.6 to 2.21 were tried) run a map in parallel by themselves where the function has no state; older ones
-    (1.15 and 2.4 were tried) run none. The newer ones leave a function alone that draws random numbers
-    (`tf.image.random_*`, `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python:
-    the usual augmentation of images. Not reported with them: functions without state (`tf.random.stateless_*`
-    and assertions have none), functions that only move a few numbers, for which threads cost more than they
-    bring, Python functions that nothing takes out of Python's global lock (of their loops another rule speaks:
-    threads would wait), random branches that a flag switches off, `flat_map`, and `interleave`, which gained
-    nothing on local files.
+    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow (2.6 to
+    2.21 were tried) run a map in parallel by themselves where the function has no state; older ones (1.15 and 2.4 were
+    tried) run none. The newer ones leave a function alone that draws random numbers (`tf.image.random_*`,
+    `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python: the usual augmentation of
+    images. Not reported with them: functions without state (`tf.random.stateless_*` and assertions have none),
+    functions that only move a few numbers, for which threads cost more than they bring, Python functions that hold
+    Python's global lock (threads would wait; another rule reports their loops), random branches that a flag switches
+    off, `flat_map`, and `interleave`, which gained nothing on local files.
 
     Measured: {evidence}
 
@@ -92,7 +91,7 @@ class SequentialMap(Rule):
                     yield found
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's batches, read without a consumer, as they are and with `num_parallel_calls`."""
+        """The user's batches, read without a consumer: as they are, and with `num_parallel_calls`."""
         operation, state, behind = finding.subject_as(_Sequential)
         if finding.fix is None:
             raise NoExperiment("TensorFlow's name is not known where the map stands")
@@ -110,7 +109,7 @@ class SequentialMap(Rule):
 
 
 class _Sequential(NamedTuple):
-    """A map, what keeps its function sequential, and the operations after it."""
+    """The operation of a map, and those after it."""
 
     operation: Operation
     state: State | None

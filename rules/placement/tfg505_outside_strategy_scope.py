@@ -18,11 +18,11 @@ class OutsideStrategyScope(Rule):
     """A model is trained under a `tf.distribute` strategy, and a part of it is made outside of `strategy.scope()`.
 
     Why: a strategy copies only those variables to its devices that are made in its scope. Where a model's weights are
-    made outside and `compile` or `fit` stands inside, training fails as soon as it starts. With Keras 3 the
+    made outside and `compile` or `fit` is called inside, training fails as soon as it starts. With Keras 3 the
     optimizer must be made in the scope, too: as an object, and by `compile(optimizer="adam")`, which makes it where
-    `compile` stands (plain SGD, which has no variables for each weight, works). With Keras 2 `compile` may
-    stand outside, and metric objects must be made inside. A program with the scope around one part only of what it
-    trains is reported; one that never enters the scope for it trains without the strategy and is not.
+    `compile` is called (plain SGD, which has no variables for each weight, works). With Keras 2 `compile` may be called
+    outside, and metric objects must be made inside. A program is reported if the scope is around only one part of what
+    it trains. A program that never enters the scope trains without the strategy and is not reported.
     `tf.distribute.get_strategy()`, the default, has no such demands.
 
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or

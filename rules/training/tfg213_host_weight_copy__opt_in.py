@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class HostWeightCopy(Rule):
     """A training loop copies a model's weights through NumPy in every step.
 
-    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes a variable's value of each
-    again. On a GPU every weight goes to the host's memory and back, and Python waits for it; `assign` copies
-    from variable to variable where they are, and under `@tf.function` all of them at once. So it is with a target
-    network, a moving average, and weights that are saved and restored around an update. Not reported: copies
-    once an epoch, an episode or every n steps, copies from layer to layer, and loops without an update of weights.
+    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes each the value of a variable again.
+    On a GPU every weight goes to the host's memory and back, and Python waits for it; `assign` copies from variable to
+    variable where they are, and under `@tf.function` all of them at once. This applies to a target network, a moving
+    average, and weights that are saved and restored around an update. Not reported: copies once per epoch, per episode
+    or every n steps, copies from layer to layer, and loops without an update of weights.
 
     Measured: {evidence} These are the copies alone, on a CPU; how much of a step they are was not measured on a
     GPU, so this rule runs only where it is selected by its code.
@@ -89,7 +89,7 @@ class HostWeightCopy(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop, as it is and with assignments; a workload for what is computed in between."""
+        """The user's loop: as it is, and with assignments; a workload where something is computed in between."""
         from .weight_copies import WeightCopy
 
         copy = finding.subject_as(WeightCopy)
