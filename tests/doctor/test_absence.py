@@ -8,8 +8,8 @@ import pytest
 
 from tflint_gpu.doctor import absence
 from tflint_gpu.doctor.absence import in_a_sentence, why_unused
-from tflint_gpu.doctor.cards import Gpu, Survey
 from tflint_gpu.doctor.facts import Facts, Installation, Setting, Surroundings, TensorFlow
+from tflint_gpu.gpu.cards import Gpu, Survey
 
 CARD = Survey("ready", (Gpu(0, "NVIDIA H100", "GPU-aaa", "580.65.06", 80 << 30, 79 << 30),))
 NONE = Survey("no library", note="NVML does not start")

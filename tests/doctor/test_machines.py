@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tflint_gpu.doctor.cards import Gpu, Survey
 from tflint_gpu.doctor.compatibility import builds
 from tflint_gpu.doctor.diagnosis import known
 from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Surroundings, TensorFlow
 from tflint_gpu.doctor.opinion import opinion
 from tflint_gpu.doctor.reports import as_text
+from tflint_gpu.gpu.cards import Gpu, Survey
 
 GIB = 1 << 30
 CARD = Gpu(0, "NVIDIA H100", "GPU-aaa", "580.65.06", 80 * GIB, 79 * GIB, False, (9, 0), True, 0)

@@ -17,14 +17,14 @@ import pytest
 
 from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
-from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.narrowing.measurements import MeasurementError, read_run, with_measurements
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost, costs
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.reports import FORMATS, Report, renderer
 from tflint_gpu.run.samples import Memory, Place, Sample, Waits
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 PROGRAM = """\
 import tensorflow as tf

@@ -22,8 +22,8 @@ from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.replacement import replace_file
 
 if TYPE_CHECKING:
-    from tflint_gpu.doctor.cards import Nvml
     from tflint_gpu.doctor.opinion import Opinion
+    from tflint_gpu.gpu.nvml import Nvml
     from tflint_gpu.run.inspection import Inspection
     from tflint_gpu.run.recording import Recording
 

@@ -29,7 +29,7 @@ from tflint_gpu.verify.execution.interrupts import deferred
 
 if TYPE_CHECKING:
     from tflint_gpu.cli.flagged import Found
-    from tflint_gpu.doctor.cards import Choice
+    from tflint_gpu.gpu.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.verify.experiments.cluster import Cluster
     from tflint_gpu.verify.experiments.scheduling import Known
@@ -249,7 +249,7 @@ class Verify:
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
 
     def _choose_device(self) -> Choice:
-        from tflint_gpu.doctor.cards import choose, shown_devices, survey
+        from tflint_gpu.gpu.cards import choose, shown_devices, survey
 
         wanted = self.given["device"]
         try:

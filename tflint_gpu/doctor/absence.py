@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflint_gpu.doctor import surroundings
-from tflint_gpu.doctor.cards import Survey
 from tflint_gpu.doctor.examination import examine
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.machine import has_card
 from tflint_gpu.doctor.opinion import Opinion, opinion
+from tflint_gpu.gpu.cards import Survey
 
 
 def why_unused(survey: Survey, python: str | Path, settings: Sequence[Setting] = ()) -> Opinion:

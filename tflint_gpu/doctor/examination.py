@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.doctor import surroundings
-from tflint_gpu.doctor.cards import Gpu, Survey
 from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Status, TensorFlow
+from tflint_gpu.gpu.cards import Gpu, Survey
 
 _PROBES = Path(__file__).parent / "probes"
 _LOG_LIMIT = 20_000

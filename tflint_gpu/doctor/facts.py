@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tflint_gpu.doctor.cards import Survey
+from tflint_gpu.gpu.cards import Survey
 
 Status = Literal["answered", "failed", "out of time"]
 

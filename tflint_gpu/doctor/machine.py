@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.doctor.compatibility import is_older, least_driver, newest_for_card, runs_on
 from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.doctor.facts import Facts
+from tflint_gpu.gpu.cards import Gpu
 
 _MOSTLY = 0.9
 # What `cuInit` returns where NVML works (CUDA's driver API, `CUresult`), and the command that helps.

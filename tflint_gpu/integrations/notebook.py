@@ -25,8 +25,8 @@ from typing import Any
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.doctor.absence import why_unused
-from tflint_gpu.doctor.cards import Nvml
 from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.reports import View
 from tflint_gpu.run.program import INTERVAL, read_samples
 from tflint_gpu.run.recording import Recording

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started
 from tflint_gpu.run.timeline import Timeline
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 LOW = 10
 """A card that is used less than this, in percent, is as good as idle."""

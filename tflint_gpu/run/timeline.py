@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.run.samples import Place, Stack
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 MOST_BINS = 512
 _FIRST_WIDTH = 0.125

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.drawing.plots import MissingLibrary, require_matplotlib
+from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Dataset
 from tflint_gpu.run.ledger import Ledger
-from tflint_gpu.verify.reports import MissingLibrary
 
 __all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
 
@@ -75,7 +74,7 @@ def renderer(output_format: str) -> Render:
     Raises:
         MissingLibrary: the format draws plots, and matplotlib is not installed.
     """
-    if output_format == "html" and importlib.util.find_spec("matplotlib") is None:
-        raise MissingLibrary('the HTML report needs matplotlib: pip install "tflint-gpu[report]"')
+    if output_format == "html":
+        require_matplotlib()
     render: Render = importlib.import_module(f"{__name__}.{output_format}").render
     return render

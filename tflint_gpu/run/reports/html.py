@@ -6,19 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tflint_gpu import __version__
+from tflint_gpu.drawing.pages import as_text, drawings, head, page, style_sheet
 from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import place as placed
-from tflint_gpu.reports.pages import as_text, drawings, head, page
 from tflint_gpu.run.reports import Report, plots, words
-from tflint_gpu.verify import reports as verify_reports
 
 _MOST_LINES, _MOST_DRAWN = 25, 5
 
 
 def render(report: Report, view: View) -> str:
     """The page, also for a program that ended at once."""
-    sheets = (Path(verify_reports.__file__).with_name("page.css"), Path(__file__).with_name("page.css"))
-    css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    own = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     body = [
         *head(words.verdict(report), words.remarks(report), _facts(report)),
         *_timeline(report, view),
@@ -26,7 +24,7 @@ def render(report: Report, view: View) -> str:
         *_lines(report, view),
         *_phases(report),
     ]
-    return page(f"tflint-gpu run: {report.program}", css, body)
+    return page(f"tflint-gpu run: {report.program}", f"{style_sheet()}\n{own}", body)
 
 
 def _facts(report: Report) -> dict[str, str]:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tflint_gpu.drawing.plots import svg
 from tflint_gpu.run.ledger import Line
 from tflint_gpu.run.reports import Report, words
 from tflint_gpu.run.timeline import Bin
-from tflint_gpu.verify.reports.plots import GRID, INK, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#112201", "#112202", "#112203", "#112204", "#112205", "#112206", "#112207", "#112208")
 """Stand-ins of the page's colours `--c1` and so on."""
-_CSS = {
-    INK: "currentColor",
-    GRID: "var(--grid)",
-    **{colour: f"var(--c{number})" for number, colour in enumerate(COLOURS, 1)},
-}
+_CSS = {colour: f"var(--c{number})" for number, colour in enumerate(COLOURS, 1)}
 _MIBIBYTE = 1 << 20
 
 
