@@ -13,7 +13,8 @@ from tflint_gpu.reports import View
 from tflint_gpu.run.costs import costs
 from tflint_gpu.run.inspection import Inspection, inspect
 from tflint_gpu.run.ledger import Doing, Ledger, Line
-from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place, Sample, Waits
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery

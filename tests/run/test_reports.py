@@ -23,7 +23,8 @@ from tflint_gpu.narrowing.measurements import MeasurementError, read_run, with_m
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost, costs
 from tflint_gpu.run.ledger import Ledger
-from tflint_gpu.run.reports import FORMATS, Report, renderer
+from tflint_gpu.run.reports import FORMATS, renderer
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Memory, Place, Sample, Waits
 
 PROGRAM = """\

@@ -272,7 +272,7 @@ def _head_of(text: str) -> str:
 def test_without_the_plotting_library_the_remedy_is_told() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from tflint_gpu.verify.reports import MissingLibrary, renderer\n"
+        "from tflint_gpu.drawing.plots import MissingLibrary\nfrom tflint_gpu.verify.reports import renderer\n"
         "try:\n    renderer('html')\nexcept MissingLibrary as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)

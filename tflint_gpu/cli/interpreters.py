@@ -49,4 +49,4 @@ def why_unused(python: str, programs: Sequence[Path] = ()) -> str:
     from tflint_gpu.gpu.cards import survey
 
     settings = [setting for one in programs if one.is_file() for setting in read_settings(one, Path.cwd())]
-    return absence.in_a_sentence(absence.why_unused(survey(), python, settings))
+    return absence.why_unused(survey(), python, settings).sentence

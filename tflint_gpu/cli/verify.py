@@ -140,7 +140,8 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
-        from tflint_gpu.verify.reports import MissingLibrary, renderer
+        from tflint_gpu.drawing.plots import MissingLibrary
+        from tflint_gpu.verify.reports import renderer
 
         try:
             render = renderer(self.given["output_format"])

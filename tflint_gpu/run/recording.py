@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from tflint_gpu.doctor.opinion import Opinion
 from tflint_gpu.gpu.cards import Choice, Survey, first_card, shown_devices, survey
 from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.gpu.watch import Watch
@@ -14,7 +13,7 @@ from tflint_gpu.reports import View
 from tflint_gpu.run.costs import costs
 from tflint_gpu.run.inspection import Inspection
 from tflint_gpu.run.ledger import Ledger
-from tflint_gpu.run.reports import Report
+from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Decoder
 
 NOTHING = Inspection()
@@ -66,7 +65,7 @@ class Recording:
         view: View,
         *,
         inspection: Inspection = NOTHING,
-        unused: Opinion | None = None,
+        unused: NoGpu | None = None,
         code: int | None = None,
         end: str = "",
         command: str = "",

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.reports.locations import place as placed
-from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.result import Report
 
 _MOST_LINES, _MOST_FINDINGS, _MOST_OTHERS = 10, 10, 3
 _NARROWEST = 40

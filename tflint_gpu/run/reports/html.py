@@ -9,7 +9,8 @@ from tflint_gpu import __version__
 from tflint_gpu.drawing.pages import as_text, drawings, head, page, style_sheet
 from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import place as placed
-from tflint_gpu.run.reports import Report, plots, words
+from tflint_gpu.run.reports import plots, words
+from tflint_gpu.run.result import Report
 
 _MOST_LINES, _MOST_DRAWN = 25, 5
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.drawing.plots import svg
 from tflint_gpu.run.ledger import Line
-from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.timeline import Bin
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from tflint_gpu.doctor.absence import in_a_sentence
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Step
 from tflint_gpu.run.ledger import LOW, Doing, Line
-from tflint_gpu.run.reports import Report
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place
 
 WORTH_TELLING = 0.005
@@ -137,7 +136,7 @@ def remarks(report: Report) -> Iterator[str]:
     elif report.note:
         yield f"{report.note}."
     if report.unused is not None:
-        yield f"TensorFlow used no GPU: {in_a_sentence(report.unused).removesuffix('.')}."
+        yield f"TensorFlow used no GPU: {report.unused.sentence.removesuffix('.')}."
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
     elif (unseen := report.share(report.seconds - report.seen)) > _UNSEEN:

@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflint_gpu.drawing.plots import MissingLibrary, require_matplotlib
+from tflint_gpu.drawing.plots import require_matplotlib
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.reports import View
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Verification
-
-__all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
 
 FORMATS = ("full", "json", "html", "markdown")
 

@@ -12,6 +12,7 @@ from tflint_gpu.reports.display import printable
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Line, listings
+from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 _CLASSES = {"refuted": "good", "inconclusive": "open", "not run": "none"}
 
@@ -62,7 +63,7 @@ def _table(report: Report) -> Iterator[str]:
 
 def _verdict(result: Verification) -> str:
     name = result.verdict.verdict
-    known = name in figures.CONFIRMED
+    known = name in CONFIRMED
     style = ("good" if result.case.prediction.kind == "no-effect" else "bad") if known else _CLASSES[name]
     return f'<span class="verdict {style}">{as_text(figures.verdict(result))}</span>'
 
