@@ -172,7 +172,9 @@ def measured_loop(
 
     if isinstance(loop, cst.BaseComp):
         raise NoExperiment("a comprehension cannot be measured turn by turn")
-    sources = (wrap(*source, "endless") for source in model.consumers.iterated_by_next(file, loop))
+    from tflint_gpu.model import Consumers
+
+    sources = (wrap(*source, "endless") for source in model.once(Consumers).iterated_by_next(file, loop))
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):
         return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)

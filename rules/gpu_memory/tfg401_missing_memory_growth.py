@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax.syntax import method_name
-from tflint_gpu.model.tensorflow.prefilter.first_looks import trains_when_run
+from tflint_gpu.model import Program, Runtime, method_name, trains_when_run
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
@@ -59,13 +58,13 @@ class MissingMemoryGrowth(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first place at which a program trains, when nothing sets up its GPUs."""
-        if model.runtime.is_graph_program(model.file):
+        if model.once(Runtime).is_graph_program(model.file):
             return
-        if not model.program.imports_tensorflow or model.program.uses_tpu:
+        if not model.once(Program).imports_tensorflow or model.once(Program).uses_tpu:
             return
-        if model.runtime.sets_memory():
+        if model.once(Runtime).sets_memory():
             return
-        first = model.program.first_training
+        first = model.once(Program).first_training
         if first is None:
             return
         yield Finding(

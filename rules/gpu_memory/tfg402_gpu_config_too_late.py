@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE
+from tflint_gpu.model import GROWTH, LOGICAL, VISIBLE, Kinds, Runtime, argument, dotted_name
 from tflint_gpu.rule import Change, Experiment, Finding, NoExperiment, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.tensorflow.runtime.runtime import Initialiser
+    from tflint_gpu.model import File, Initialiser, Model
 
 _WHAT = {
     **dict.fromkeys(GROWTH, "Physical"),
@@ -62,8 +59,8 @@ class GpuConfigTooLate(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the configuring calls that something surely precedes which makes them fail."""
-        for file, call in model.runtime.device_settings():
-            before = model.runtime.initialiser_before(file, call)
+        for file, call in model.once(Runtime).device_settings():
+            before = model.once(Runtime).initialiser_before(file, call)
             changed_on = _machine(model, file, call)
             if before is not None and changed_on is not None:
                 yield _too_late(file, call, before, changed_on)
@@ -111,9 +108,9 @@ def _machine(model: Model, file: File, call: cst.Call) -> str | None:
     devices = argument(call, 0, "devices")
     if file.name(call.func) not in VISIBLE or devices is None:
         return "a machine with a GPU"
-    if isinstance(devices, cst.Subscript) and model.kinds.is_gpu_list(file, devices.value):
+    if isinstance(devices, cst.Subscript) and model.once(Kinds).is_gpu_list(file, devices.value):
         return "a machine with two or more GPUs"
-    return None if model.kinds.is_gpu_list(file, devices) else "a machine with a GPU"
+    return None if model.once(Kinds).is_gpu_list(file, devices) else "a machine with a GPU"
 
 
 def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> Finding:

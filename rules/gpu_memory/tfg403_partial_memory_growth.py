@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH
+from tflint_gpu.model import GROWTH, Guards, Kinds, Runtime, argument
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Prediction, Rule, Workload, fix_changes
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model import File, Model
 
 
 class PartialMemoryGrowth(Rule):
@@ -51,10 +49,12 @@ class PartialMemoryGrowth(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the growth calls on one element of the list of GPUs, where no other element gets it."""
-        if model.runtime.narrows_visibility():
+        if model.once(Runtime).narrows_visibility():
             return
         for file, call, device in _calls(model):
-            if not any(model.guards.compares_count(file, test) for test in model.guards.conditions(file, call)):
+            if not any(
+                model.once(Guards).compares_count(file, test) for test in model.once(Guards).conditions(file, call)
+            ):
                 yield _finding(file, call, device)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -117,7 +117,7 @@ def _single_gpu(model: Model, file: File, call: cst.Call) -> cst.BaseExpression 
     device, enable = argument(call, 0, "device"), argument(call, 1, "enable")
     if device is None or model.constants.of(file, enable) is not True:
         return None
-    return device if model.kinds.is_one_gpu(file, device) else None
+    return device if model.once(Kinds).is_one_gpu(file, device) else None
 
 
 def _fix(file: File, call: cst.Call, device: cst.BaseExpression) -> Fix | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.networks.shapes.sizes import as_bytes
+from tflint_gpu.model import Runtime, as_bytes
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.networks.shapes.sizes import Estimate
+    from tflint_gpu.model import Estimate, Model
     from tflint_gpu.rule import Experiment
 
 
@@ -76,12 +75,14 @@ class ModelExceedsMemory(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that train a model which does not fit."""
+        from tflint_gpu.model import Trainings
+
         memory = model.target.gpu_memory
-        if memory is None or model.runtime.hides_gpus():
+        if memory is None or model.once(Runtime).hides_gpus():
             return
-        for estimate in model.trainings.estimates:
+        for estimate in model.once(Trainings).estimates:
             sizes, call = estimate.sizes, estimate.call
-            if sizes.least <= memory or model.runtime.is_on_cpu(estimate.file, call):
+            if sizes.least <= memory or model.once(Runtime).is_on_cpu(estimate.file, call):
                 continue
             yield Finding(
                 estimate.file,

@@ -77,7 +77,9 @@ class TensorAccumulation(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield where a list gets a tensor of every step."""
-        for kept in model.kept_results.all:
+        from .kept_results import KeptResults
+
+        for kept in model.once(KeptResults).all:
             yield Finding(
                 model.file,
                 kept.node,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import Consumers, Training, has_datasets
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
-    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
+    from tflint_gpu.model import Consumption, Model, Operation
 
 _INJECTED_SINCE = (2, 11)
 
@@ -58,7 +56,7 @@ class MissingPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last operation of each training pipeline that lacks a prefetch and needs one."""
-        if model.training.distributes(model.file):
+        if model.once(Training).distributes(model.file):
             return
         for item in _unprefetched(model):
             reason = _reason(model, item)
@@ -68,7 +66,7 @@ class MissingPrefetch(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time, as it is and with a prefetch at its end."""
         item = next(i for i in _unprefetched(model) if i.chain.work and i.chain.work.place is finding.node)
-        data_file, data = model.consumers.dataset_of(item)
+        data_file, data = model.once(Consumers).dataset_of(item)
         yield Experiment(
             data_file,
             data,
@@ -98,7 +96,7 @@ _WORKLOAD = Workload(
 
 def _unprefetched(model: Model) -> Iterator[Consumption]:
     """The training pipelines that end without a prefetch."""
-    for item in model.consumers.consumptions:
+    for item in model.once(Consumers).consumptions:
         if item.kind == "train" and not item.chain.is_prefetched and item.chain.work is not None:
             yield item
 

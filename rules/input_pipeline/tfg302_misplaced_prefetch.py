@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import Consumers, has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -21,9 +21,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
-    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
+    from tflint_gpu.model import Consumption, Model, Operation
 
 _INJECTED_SINCE = (2, 11)
 
@@ -72,7 +70,7 @@ class MisplacedPrefetch(Rule):
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time, as it is and with the prefetch moved to its end."""
         item, prefetch, _ = next(found for found in _misplaced(model) if found[1].place is finding.node)
-        data_file, data = model.consumers.dataset_of(item)
+        data_file, data = model.once(Consumers).dataset_of(item)
         repair = fix_changes(finding)
         if not repair and prefetch.receiver is not None:
             repair = (
@@ -122,7 +120,7 @@ def _workload(optimized: bool) -> Workload:
 
 def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation]]:
     """Each consumed chain with its last prefetch and the first work behind it."""
-    items = model.consumers.consumptions
+    items = model.once(Consumers).consumptions
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
     misplaced = {(item.chain.misplaced_prefetch[0], item.node) for item in items if item.chain.misplaced_prefetch}
     for item in items:

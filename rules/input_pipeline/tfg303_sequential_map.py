@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.api.datasets import BATCHING
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import BATCHING, MappedFunctions, PythonLoops, ReadPipelines, argument, has_datasets
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -27,9 +25,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
-    from tflint_gpu.model.tensorflow.tf_data.mapped_functions import State
+    from tflint_gpu.model import Model, Operation, State
 
 _AUTOTUNE_SINCE = (2, 4)
 _SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked
@@ -88,7 +84,7 @@ class SequentialMap(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the maps of pipelines that run one element after the other and need not."""
         seen: set[object] = set()
-        for chain in model.read_pipelines.chains:
+        for chain in model.once(ReadPipelines).chains:
             for index, operation in enumerate(chain.operations):
                 if operation.call in seen or any(o.name == "cache" for o in chain.operations[index:]):
                     continue
@@ -103,7 +99,7 @@ class SequentialMap(Rule):
         if call is None or finding.fix is None:
             raise NoExperiment("TensorFlow's name is not known where the map stands")
         operation, behind = _with_what_follows(model, call)
-        state = None if operation is None else model.mapped_functions.state(operation)
+        state = None if operation is None else model.once(MappedFunctions).state(operation)
         batch = next((o for o in behind if o.name in BATCHING and o.file is finding.file), None)
         data = batch.call if batch is not None else call  # an element at a time, reading costs more than most maps
         yield Experiment(
@@ -119,7 +115,7 @@ class SequentialMap(Rule):
 
 def _with_what_follows(model: Model, call: cst.Call) -> tuple[Operation | None, tuple[Operation, ...]]:
     """The operation of a map, and those behind it."""
-    for chain in model.read_pipelines.chains:
+    for chain in model.once(ReadPipelines).chains:
         for index, operation in enumerate(chain.operations):
             if operation.call is call:
                 return operation, chain.operations[index + 1 :]
@@ -152,14 +148,14 @@ _WORKLOAD = Workload(
 def _finding(model: Model, operation: Operation) -> Finding | None:
     if any(arg.star or _is_parallel(arg.keyword) for arg in operation.call.args):
         return None
-    functions = model.mapped_functions
+    functions = model.once(MappedFunctions)
     if operation.name != "map" or len(operation.call.args) > 1 or functions.is_element_wise(operation):
         return None
     version = f"TensorFlow {model.target.tensorflow[0]}.{model.target.tensorflow[1]}"
     state = functions.state(operation)
     if state is None and model.target.tensorflow <= _SEQUENTIAL_UP_TO and functions.does_work(operation):
         return _reported(model, operation, f"one element after the other: {version} runs no map in parallel by itself")
-    if state is None or model.python_loops.of(operation) is not None:
+    if state is None or model.once(PythonLoops).of(operation) is not None:
         return None
     if functions.runs_unlocked(state) if state.is_python else functions.does_work(operation):
         text = f"one element after the other: this function {state.text}, so {version} does not run it in parallel"

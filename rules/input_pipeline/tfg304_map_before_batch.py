@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.api.datasets import BATCH_NEUTRAL, BATCHING
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import (
+    BATCH_NEUTRAL,
+    BATCHING,
+    Consumers,
+    Lengths,
+    MappedFunctions,
+    Pipelines,
+    argument,
+    has_datasets,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -27,8 +34,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+    from tflint_gpu.model import Chain, Model, Operation
 
 _BETWEEN = frozenset(["shuffle", "take", "skip", "repeat"])
 _READING = frozenset(["flat_map", "interleave", "unbatch", "shard"])
@@ -140,14 +146,14 @@ def _places(model: Model) -> list[_Place]:
 
 def _chains(model: Model) -> Iterator[Chain]:
     """What is consumed, and what is batched: where nobody is seen to consume it, a caller elsewhere does."""
-    read = [item for item in model.consumers.consumptions if item.kind != "unused"]
-    long = [i.chain for i in read if not i.is_glance and not model.lengths.is_demonstration(i.chain)]
+    read = [item for item in model.once(Consumers).consumptions if item.kind != "unused"]
+    long = [i.chain for i in read if not i.is_glance and not model.once(Lengths).is_demonstration(i.chain)]
     yield from long
     shown = {o.call for i in read for o in i.chain.operations} - {o.call for chain in long for o in chain.operations}
     for call in model.file.method_calls("cache", "batch"):
-        for chain in model.pipelines.chains(model.file, call) if call not in shown else ():
+        for chain in model.once(Pipelines).chains(model.file, call) if call not in shown else ():
             is_batched = chain.certain and any(o.name in BATCHING for o in chain.operations)
-            if is_batched and not model.lengths.is_demonstration(chain):
+            if is_batched and not model.once(Lengths).is_demonstration(chain):
                 yield chain
 
 
@@ -162,7 +168,7 @@ def _place(model: Model, chain: Chain) -> _Place | None:
     while start > 0 and operations[start - 1].name in (*_BETWEEN, "map"):
         operation = operations[start - 1]
         if operation.name == "map":
-            if not model.mapped_functions.is_element_wise(operation):
+            if not model.once(MappedFunctions).is_element_wise(operation):
                 break
             maps.append(operation)
         start -= 1
@@ -178,9 +184,9 @@ def _movable(model: Model, chain: Chain) -> Iterator[cst.Call]:
     operations = chain.operations
     end = next((i for i, o in enumerate(operations) if o.name in BATCHING), 0)
     for operation in reversed(operations[:end]):
-        if operation.name == "map" and model.mapped_functions.is_element_wise(operation, keeps_rank=True):
+        if operation.name == "map" and model.once(MappedFunctions).is_element_wise(operation, keeps_rank=True):
             yield operation.call
-        elif operation.name not in _BETWEEN and not model.mapped_functions.only_flips(operation):
+        elif operation.name not in _BETWEEN and not model.once(MappedFunctions).only_flips(operation):
             return
 
 
@@ -195,7 +201,7 @@ def _has_rows(chain: Chain) -> bool:
 
 def _leaves_rows_small(model: Model, operation: Operation) -> bool:
     if operation.name == "map":
-        return not model.mapped_functions.may_take_long(operation)
+        return not model.once(MappedFunctions).may_take_long(operation)
     return operation.name in BATCH_NEUTRAL or operation.name in _READING
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.prefilter.first_looks import calls_python_functions, has_datasets
+from tflint_gpu.model import PythonLoops, ReadPipelines, argument, calls_python_functions, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Operation
-    from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop
+    from tflint_gpu.model import Model, Operation, PythonLoop
 
 
 class PythonFunctionInPipeline(Rule):
@@ -73,14 +70,14 @@ class PythonFunctionInPipeline(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python functions with a loop that a pipeline runs for every element."""
         seen: set[object] = set()
-        for chain in model.read_pipelines.chains:
+        for chain in model.once(ReadPipelines).chains:
             for index, operation in enumerate(chain.operations):
                 if operation.name not in ("map", "filter") or operation.call in seen:
                     continue
                 if any(later.name == "cache" for later in chain.operations[index:]):
                     continue
                 seen.add(operation.call)
-                found = model.python_loops.of(operation)
+                found = model.once(PythonLoops).of(operation)
                 if found is not None and found.call not in seen:
                     seen.add(found.call)
                     yield _finding(operation, found)

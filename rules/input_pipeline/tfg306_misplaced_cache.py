@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument, method_name
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.tensorflow.api.datasets import SHUFFLING_LOADERS
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
-from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+from tflint_gpu.model import SHUFFLING_LOADERS, UNKNOWN, Consumers, Operation, argument, has_datasets, method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.tensorflow.tf_data.chains import Chain
-    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
+    from tflint_gpu.model import Chain, Consumption, File, Model
 
 
 class MisplacedCache(Rule):
@@ -63,7 +56,7 @@ class MisplacedCache(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield each cache of a training pipeline of several epochs that freezes what should change."""
         reported: set[cst.CSTNode] = set()
-        for item in model.consumers.consumptions:
+        for item in model.once(Consumers).consumptions:
             for cache, before, behind in (
                 _caches(item.chain) if item.kind == "train" and not item.chain.is_short else ()
             ):
@@ -125,9 +118,11 @@ def _frozen(
     model: Model, chain: Chain, before: tuple[Operation, ...], behind: tuple[Operation, ...]
 ) -> tuple[Operation, Note] | None:
     """What a cache freezes: a random map before it, else the shuffle that no other follows, of a loader too."""
+    from .randomness import Randomness
+
     makes_data = chain.source is None or chain.source.endswith((".range", ".from_tensors", ".random"))
     for operation in before if not makes_data else ():
-        draw = model.randomness.draw(operation) if operation.name == "map" else None
+        draw = model.once(Randomness).draw(operation) if operation.name == "map" else None
         if draw is not None:
             return operation, Note(draw.file, draw.call, "drawn once for each sample")
     if any("shuffle" in operation.name or operation.name == "apply" for operation in behind):

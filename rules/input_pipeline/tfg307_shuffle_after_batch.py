@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.api.datasets import BATCH_NEUTRAL, BATCHING
-from tflint_gpu.model.tensorflow.api.marks import shuffles
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, Consumers, has_datasets, shuffles
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
-    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
+    from tflint_gpu.model import Chain, Consumption, Model, Operation
 
 
 class ShuffleAfterBatch(Rule):
@@ -56,7 +52,7 @@ class ShuffleAfterBatch(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first shuffle behind the batches of each training pipeline."""
         reported: set[cst.CSTNode] = set()
-        for item in model.consumers.consumptions:
+        for item in model.once(Consumers).consumptions:
             found = _shuffled_batches(item.chain) if item.kind == "train" else None
             if found is not None and found[1].place not in reported:
                 reported.add(found[1].place)

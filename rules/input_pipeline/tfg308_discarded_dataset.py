@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import method_name
-from tflint_gpu.model.tensorflow.api.datasets import MARKERS, TRANSFORMATIONS
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import DATASET_SUBSTRINGS, TRANSFORMATIONS, Pipelines, has_datasets, method_name
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -54,7 +52,7 @@ class DiscardedDataset(Rule):
     code = "TFG308"
     name = "discarded-dataset"
     markers = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
-    near_markers = MARKERS
+    near_markers = DATASET_SUBSTRINGS
     questions = (has_datasets,)
     skips_tests = True
     fixable = "unsafe"
@@ -65,7 +63,7 @@ class DiscardedDataset(Rule):
             call = statement.value
             if not isinstance(call, cst.Call) or method_name(call) not in TRANSFORMATIONS:
                 continue
-            chains = model.pipelines.chains(model.file, call)
+            chains = model.once(Pipelines).chains(model.file, call)
             if not all(chain.certain and chain.operations for chain in chains):
                 continue
             assert isinstance(call.func, cst.Attribute)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.api.counterparts import alternatives
-from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, drawn_in_graph
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.effects.mapped_code import Misplaced, Misuse
+    from tflint_gpu.model import Misplaced, Misuse, Model
 
 
 class TracedPythonInMap(Rule):
@@ -61,7 +58,7 @@ class TracedPythonInMap(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls in functions given to datasets that run once, or need values."""
-        for one in model.mapped_code.misplaced:
+        for one in model.once(MappedCode).misplaced:
             yield _finding(one)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

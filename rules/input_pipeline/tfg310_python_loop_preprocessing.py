@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import prepares_elements
+from tflint_gpu.model import prepares_elements
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.preparations import Preparation
+
+    from .preparations import Preparation
 
 
 class PythonLoopPreprocessing(Rule):
@@ -57,7 +58,9 @@ class PythonLoopPreprocessing(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the outermost loops over elements that training runs again and again."""
-        for found in model.preparations.repeated:
+        from .preparations import Preparations
+
+        for found in model.once(Preparations).repeated:
             inner = found.inner
             yield Finding(
                 inner.file,

@@ -11,7 +11,8 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.generator_inputs import GeneratorInput
+
+    from .generator_inputs import GeneratorInput
 
 
 class GeneratorOfRows(Rule):
@@ -59,7 +60,9 @@ class GeneratorOfRows(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of `from_generator` over rows of arrays."""
-        for one in model.generator_inputs.of_arrays:
+        from .generator_inputs import GeneratorInputs
+
+        for one in model.once(GeneratorInputs).of_arrays:
             yield _finding(model, one)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.networks.shapes.sizes import as_bytes
-from tflint_gpu.model.tensorflow.prefilter.first_looks import makes_arrays
-from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
+from tflint_gpu.model import TRACING_SUBSTRINGS, as_bytes, makes_arrays
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray
+    from tflint_gpu.model import EmbeddedArray, Model
 
 
 class EmbeddedArrayInGraph(Rule):
@@ -53,7 +50,7 @@ class EmbeddedArrayInGraph(Rule):
 
     code = "TFG314"
     name = "embedded-array"
-    markers = ((*MARKERS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
+    markers = ((*TRACING_SUBSTRINGS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
     near_markers = (b"load_data", b".zeros(", b".ones(", b".full(", b".empty(", b".arange(", b"random", b"rng.")
     questions = (makes_arrays,)
     skips_tests = True
@@ -61,7 +58,9 @@ class EmbeddedArrayInGraph(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the large arrays that become constants where TensorFlow traces."""
-        for one in model.embedded_arrays.large:
+        from tflint_gpu.model import EmbeddedArrays
+
+        for one in model.once(EmbeddedArrays).large:
             yield _finding(one)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.prefilter.first_looks import gives_batch_size, has_datasets
+from tflint_gpu.model import Feeds, argument, gives_batch_size, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.chains import Chain
-    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed
+    from tflint_gpu.model import Chain, Feed, Model
 
 _IGNORED_SINCE = (2, 2)
 
@@ -62,8 +59,8 @@ class BatchSizeIgnored(Rule):
         """Yield each batch size that a Keras call gets beside a dataset."""
         if model.target.tensorflow < _IGNORED_SINCE:  # it raised an exception
             return
-        for feed in model.feeds.all:
-            arg = model.feeds.ignored_size(feed)
+        for feed in model.once(Feeds).all:
+            arg = model.once(Feeds).ignored_size(feed)
             if arg is not None:
                 yield _finding(feed, arg, f"Keras {model.target.keras}")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import Feeds, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed
+    from tflint_gpu.model import Feed, Model
 
 
 class UnbatchedDataset(Rule):
@@ -55,10 +54,12 @@ class UnbatchedDataset(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the data of each `fit` whose dataset has single samples as elements on every way."""
-        for feed in model.feeds.all:
-            if feed.method != "fit" or model.feeds.ignored_size(feed) is not None:
+        from .samples import Samples
+
+        for feed in model.once(Feeds).all:
+            if feed.method != "fit" or model.once(Feeds).ignored_size(feed) is not None:
                 continue
-            if all(model.samples.are_elements(chain) for chain in feed.chains):
+            if all(model.once(Samples).are_elements(chain) for chain in feed.chains):
                 yield _finding(feed)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

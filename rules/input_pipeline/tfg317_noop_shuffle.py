@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.api.datasets import MARKERS
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import DATASET_SUBSTRINGS, Pipelines, argument, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ class NoopShuffle(Rule):
     code = "TFG317"
     name = "noop-shuffle"
     markers = ((b".shuffle(",),)
-    near_markers = MARKERS
+    near_markers = DATASET_SUBSTRINGS
     questions = (has_datasets,)
     skips_tests = True
 
@@ -48,7 +46,7 @@ class NoopShuffle(Rule):
             size = model.value(argument(call, 0, "buffer_size"))
             if type(size) is not int or size != 1:
                 continue
-            chains = model.pipelines.chains(model.file, call)
+            chains = model.once(Pipelines).chains(model.file, call)
             if not all(chain.certain and chain.operations for chain in chains):
                 continue
             yield Finding(

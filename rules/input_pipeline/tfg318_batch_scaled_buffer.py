@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import spelling
-from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.model.tensorflow.api.datasets import BATCH_NEUTRAL, BATCHING, MARKERS
-from tflint_gpu.model.tensorflow.prefilter.first_looks import has_datasets
+from tflint_gpu.model import BATCH_NEUTRAL, BATCHING, DATASET_SUBSTRINGS, Pipelines, argument, has_datasets, spelling
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.python.syntax.syntax import Expression
-    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+    from tflint_gpu.model import Chain, Expression, File, Model, Operation
 
 _MANY = 32
 
@@ -48,7 +42,7 @@ class BatchScaledBuffer(Rule):
     name = "batch-scaled-buffer"
     severity = "advice"
     markers = ((b".prefetch(",),)
-    near_markers = MARKERS
+    near_markers = DATASET_SUBSTRINGS
     questions = (has_datasets,)
     skips_tests = True
 
@@ -56,7 +50,7 @@ class BatchScaledBuffer(Rule):
         """Yield each prefetch of many batches."""
         for call in model.method_calls("prefetch"):
             size = argument(call, 0, "buffer_size")
-            chains = model.pipelines.chains(model.file, call)
+            chains = model.once(Pipelines).chains(model.file, call)
             if size is None or not all(chain.certain and chain.operations for chain in chains):
                 continue
             batches = [_batches(chain) for chain in chains]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import Program, Runtime
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.recurrent import GenericRecurrent
+
+    from .recurrent import GenericRecurrent
 
 
 class NonCudnnRnn(Rule):
@@ -49,12 +51,14 @@ class NonCudnnRnn(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the recurrent layers of this file that run on the generic implementation."""
-        if model.program.uses_tpu:
+        from .recurrent import Recurrent
+
+        if model.once(Program).uses_tpu:
             return
         if any(word in model.source.text for word in ("jit_compile=True", "tf.lite", "TFLite")):
             return
-        for layer in model.recurrent.generic():
-            if model.runtime.is_on_cpu(layer.file, layer.call):
+        for layer in model.once(Recurrent).generic():
+            if model.once(Runtime).is_on_cpu(layer.file, layer.call):
                 continue
             yield Finding(
                 layer.file,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.first_looks import chooses_doubles
+from tflint_gpu.model import Precision, chooses_doubles
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind
+    from tflint_gpu.model import Double, DoubleKind, Model
 
 
 class Float64Compute(Rule):
@@ -50,7 +49,7 @@ class Float64Compute(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the places of this file that choose float64."""
-        for double in model.precision.doubles():
+        for double in model.once(Precision).doubles():
             yield Finding(
                 double.file,
                 double.place,

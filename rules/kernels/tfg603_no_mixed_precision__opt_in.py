@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax.syntax import method_name
+from tflint_gpu.model import Program, Runtime, method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -67,13 +67,17 @@ class NoMixedPrecision(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first place where a program trains, when nothing in it chooses a precision."""
-        if model.target.tensorflow < (2, 4) or model.program.uses_tpu or not model.program.imports_tensorflow:
+        if (
+            model.target.tensorflow < (2, 4)
+            or model.once(Program).uses_tpu
+            or not model.once(Program).imports_tensorflow
+        ):
             return
-        if model.runtime.is_graph_program(model.file) or model.runtime.mentions(_CHOICES):
+        if model.once(Runtime).is_graph_program(model.file) or model.once(Runtime).mentions(_CHOICES):
             return
-        if not model.runtime.mentions(_GPUS) or not model.runtime.mentions(_PRODUCTS):
+        if not model.once(Runtime).mentions(_GPUS) or not model.once(Runtime).mentions(_PRODUCTS):
             return
-        first = model.program.first_training
+        first = model.once(Program).first_training
         call = first.file.call_at(first.node) if first is not None else None
         if first is None or call is None or method_name(call) in _ONLY_FORWARD:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import MixedPrecision, Runtime
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ class HalfPrecisionOutput(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last layers of trained models that give float16 probabilities to a cross-entropy."""
-        if model.target.keras < 3 or model.runtime.is_graph_program(model.file):
+        if model.target.keras < 3 or model.once(Runtime).is_graph_program(model.file):
             return
-        for one in model.mixed_precision.half_outputs():
+        for one in model.once(MixedPrecision).half_outputs():
             yield Finding(
                 one.file,
                 one.layer,

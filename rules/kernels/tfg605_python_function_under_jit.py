@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import HostFunctions
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class PythonFunctionUnderJit(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that run Python in what XLA compiles."""
-        for one in model.host_functions.compiled:
+        for one in model.once(HostFunctions).compiled:
             name = one.host.name.removeprefix("tf.compat.v1.").removeprefix("tf.")
             notes = [Note(one.file, one.place, "compiled with XLA here")]
             notes += [Note(step.file, step.node, step.text) for step in one.host.traced.steps]

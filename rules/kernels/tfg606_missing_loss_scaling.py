@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import MixedPrecision, Runtime
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.loss_scaling import UnscaledStep
+
+    from .loss_scaling import UnscaledStep
 
 
 class MissingLossScaling(Rule):
@@ -69,12 +71,14 @@ class MissingLossScaling(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that run under mixed_float16 without a scaled loss."""
-        if model.runtime.is_graph_program(model.file):
+        from .loss_scaling import LossScaling
+
+        if model.once(Runtime).is_graph_program(model.file):
             return
-        for step in model.loss_scaling.unscaled():
+        for step in model.once(LossScaling).unscaled():
             if step.is_divided and model.target.keras < 3:
                 continue
-            policy = model.mixed_precision.policy
+            policy = model.once(MixedPrecision).policy
             yield Finding(
                 step.file,
                 step.tape,

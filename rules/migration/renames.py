@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.prefilter.first_looks import uses_contrib
+from tflint_gpu.model import Guards, Kinds, Runtime, is_for_tensorflow_1, uses_contrib
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -27,8 +27,7 @@ from .statements import growth_of_all, in_scope
 from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, shown
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.mentions import Mention
+    from tflint_gpu.model import Mention, Model
     from tflint_gpu.rule import (
         NameChange,
     )
@@ -70,13 +69,13 @@ class Renamed(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the old names of the file; nothing in programs for TensorFlow 1, or that ask which version there is."""
-        if model.is_for_tensorflow_1:
+        if model.once(is_for_tensorflow_1):
             return
         for use in (*self._names(model), *self._methods(model), *self._attributes(model)):
             state = use.rename.state(model)
-            if state is None or model.guards.depends_on_version(model.file, use.place):
+            if state is None or model.once(Guards).depends_on_version(model.file, use.place):
                 continue
-            if state == "removed" or not model.runtime.is_graph_code(model.file, use.place):
+            if state == "removed" or not model.once(Runtime).is_graph_code(model.file, use.place):
                 yield self._finding(model, use, state)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -107,7 +106,7 @@ class Renamed(Rule):
                     continue
                 if model.inference.called(model.file, call) is not None:
                     continue  # a method of the project's own
-                if model.kinds.receiver(model.file, call, rename.method) is None:
+                if model.once(Kinds).receiver(model.file, call, rename.method) is None:
                     continue
                 if not gone:
                     yield Use(rename, call, call.func.attr, rename.method, "AttributeError", _method_fix(rename, call))

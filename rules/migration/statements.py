@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.syntax import argument
+from tflint_gpu.model import Runtime, argument
 from tflint_gpu.rule import Edit
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _may_be_too_late(model: Model, line: cst.SimpleStatementLine) -> bool:
     earlier = [call for call in file.calls_in.get(file.tree.function(line), []) if order[call] < order[line]]
     if any(model.inference.callees(file, c) or model.inference.class_called(file, c) for c in earlier):
         return True
-    return model.runtime.initialiser_before(file, line) is not None
+    return model.once(Runtime).initialiser_before(file, line) is not None
 
 
 def _only_configured(model: Model, line: cst.SimpleStatementLine, config: str) -> bool:

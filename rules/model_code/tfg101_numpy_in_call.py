@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.api.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
-from tflint_gpu.model.tensorflow.prefilter.traced_looks import gives_numpy_tensors
-from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
+from tflint_gpu.model import (
+    COUNTERPARTS,
+    RAISES,
+    RAISES_EAGERLY,
+    TRACING_SUBSTRINGS,
+    Execution,
+    Guards,
+    MappedCode,
+    Runtime,
+    Tracing,
+    alternatives,
+    gives_numpy_tensors,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -27,9 +37,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.tensorflow.tracing.execution import Trace
+    from tflint_gpu.model import File, Model, Trace
 
 
 class NumpyInCall(Rule):
@@ -68,7 +76,7 @@ class NumpyInCall(Rule):
     code = "TFG101"
     name = "numpy-in-call"
     severity = "error"
-    markers = ((*MARKERS, b"Input("),)
+    markers = ((*TRACING_SUBSTRINGS, b"Input("),)
     near_markers = (b"numpy",)
     questions = (gives_numpy_tensors,)
     fixable = "safe"
@@ -125,15 +133,15 @@ def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
     """The NumPy calls on tensors that raise when TensorFlow traces them, each with its function's trace."""
     if not _numpy_in_functions(model):
         return
-    for trace in model.execution.traces:
+    for trace in model.once(Execution).traces:
         own = trace.file
         for call in trace.function.calls:
             name = own.name(call.func)
-            if name not in RAISES or model.guards.keeps_tensors_out(own, call):
+            if name not in RAISES or model.once(Guards).keeps_tensors_out(own, call):
                 continue
-            if not trace.holds_tensor(*_arrays(call)) or model.mapped_code.tells_of(call):
+            if not trace.holds_tensor(*_arrays(call)) or model.once(MappedCode).tells_of(call):
                 continue
-            if not model.runtime.has_numpy_behaviour():
+            if not model.once(Runtime).has_numpy_behaviour():
                 yield trace, call, name
 
 
@@ -150,11 +158,11 @@ def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:
     for name in sorted(RAISES):
         for call in model.calls(name):
             function = model.file.tree.function(call)
-            if function is not None and model.tracing.is_traced(model.file, function):
+            if function is not None and model.once(Tracing).is_traced(model.file, function):
                 continue
-            if model.guards.keeps_tensors_out(model.file, call):
+            if model.once(Guards).keeps_tensors_out(model.file, call):
                 continue
-            if model.execution.symbolic.holds_tensor(model.file, _arrays(call), None):
+            if model.once(Execution).symbolic.holds_tensor(model.file, _arrays(call), None):
                 yield call, name
 
 

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, drawn_in_graph
-from tflint_gpu.model.tensorflow.prefilter.traced_looks import draws_while_traced
-from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
+from tflint_gpu.model import (
+    CLOCKS,
+    TRACING_SUBSTRINGS,
+    FrozenValues,
+    MappedCode,
+    TracedCode,
+    drawn_in_graph,
+    draws_while_traced,
+)
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
+    from tflint_gpu.model import Model, Traced
 
 
 class FrozenRandomness(Rule):
@@ -53,19 +58,19 @@ class FrozenRandomness(Rule):
     code = "TFG102"
     name = "frozen-randomness"
     severity = "error"
-    markers = (MARKERS,)
+    markers = (TRACING_SUBSTRINGS,)
     near_markers = (b"random", b"time", b"uuid")
     questions = (draws_while_traced,)
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the draws and the clocks in what TensorFlow traces from this file."""
-        for traced in model.traced_code.functions:
+        for traced in model.once(TracedCode).functions:
             for call in traced.function.calls:
-                name = model.frozen_values.name_of(traced, call)
-                if name is None or model.traced_code.runs_once(traced.file, call):
+                name = model.once(FrozenValues).name_of(traced, call)
+                if name is None or model.once(TracedCode).runs_once(traced.file, call):
                     continue
-                if not model.mapped_code.tells_of(call):
+                if not model.once(MappedCode).tells_of(call):
                     yield _finding(traced, call, name)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.traced_looks import has_effects_while_traced
-from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
+from tflint_gpu.model import TRACING_SUBSTRINGS, SideEffects, has_effects_while_traced, is_for_tensorflow_1
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect
+    from tflint_gpu.model import EffectKind, Model, SideEffect
 
 
 class TracedSideEffect(Rule):
@@ -60,7 +58,7 @@ class TracedSideEffect(Rule):
     name = "traced-side-effect"
     severity = "warning"
     least_tensorflow = (2, 0)
-    markers = (MARKERS,)
+    markers = (TRACING_SUBSTRINGS,)
     near_markers = (
         *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
         *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove("),
@@ -72,8 +70,8 @@ class TracedSideEffect(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first effect of each kind in each traced function; the others are notes."""
-        for first, *others in model.side_effects.all:
-            if model.is_for_tensorflow_1:
+        for first, *others in model.once(SideEffects).all:
+            if model.once(is_for_tensorflow_1):
                 return
             yield _finding(first, others)
 

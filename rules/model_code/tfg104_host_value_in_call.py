@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.traced_looks import asks_values_while_traced
-from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
+from tflint_gpu.model import TRACING_SUBSTRINGS, HostValues, TracedCode, asks_values_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.effects.host_values import HostValue, ValueUse
+    from tflint_gpu.model import HostValue, Model, ValueUse
 
 
 class HostValueInCall(Rule):
@@ -51,7 +49,7 @@ class HostValueInCall(Rule):
     code = "TFG104"
     name = "host-value-in-call"
     severity = "error"
-    markers = (MARKERS,)
+    markers = (TRACING_SUBSTRINGS,)
     near_markers = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b"tf.function")
     questions = (asks_values_while_traced,)
     skips_tests = True
@@ -60,14 +58,14 @@ class HostValueInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the places that ask a symbolic tensor for its value."""
-        if model.traced_code.may_run_eagerly:
+        if model.once(TracedCode).may_run_eagerly:
             return
-        for found in model.host_values.asked(converts=model.target.keras < 3):
+        for found in model.once(HostValues).asked(converts=model.target.keras < 3):
             yield _finding(found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The same question to a tensor of the rule's own: no tensor has a value while it is traced."""
-        found = model.host_values.asked(converts=model.target.keras < 3)
+        found = model.once(HostValues).asked(converts=model.target.keras < 3)
         use = next(one.use for one in found if one.place is finding.node)
         yield Experiment(
             finding.file, finding.node, exceptions=(_RAISES[use],), workload=_WORKLOADS[use], only_workload=True

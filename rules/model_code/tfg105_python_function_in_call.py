@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.tracing.execution import MARKERS
+from tflint_gpu.model import TRACING_SUBSTRINGS, HostFunctions
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall
+    from tflint_gpu.model import GradientKind, HostCall, Model
 
 
 class PythonFunctionInCall(Rule):
@@ -47,7 +46,7 @@ class PythonFunctionInCall(Rule):
 
     code = "TFG105"
     name = "python-function-in-call"
-    markers = ((*MARKERS, b"GradientTape"),)
+    markers = ((*TRACING_SUBSTRINGS, b"GradientTape"),)
     near_markers = (b"py_func", b"numpy_function")
     skips_tests = True
     skips_graphs = True
@@ -55,12 +54,12 @@ class PythonFunctionInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that run Python on the way of a gradient."""
-        for host, kind in model.host_functions.on_gradients:
+        for host, kind in model.once(HostFunctions).on_gradients:
             yield _finding(model, host, kind)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rule's own workload: what becomes of the gradient does not depend on the function's numbers."""
-        kind = next(kind for host, kind in model.host_functions.on_gradients if host.call.func is finding.node)
+        kind = next(kind for host, kind in model.once(HostFunctions).on_gradients if host.call.func is finding.node)
         yield Experiment(
             finding.file,
             finding.node,

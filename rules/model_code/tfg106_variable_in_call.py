@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.traced_looks import creates_while_traced
-from tflint_gpu.model.tensorflow.tracing.execution import FUNCTIONAL_API, MARKERS
+from tflint_gpu.model import FUNCTIONAL_API, TRACING_SUBSTRINGS, CreatedState, creates_while_traced, is_for_tensorflow_1
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.effects.created_state import Created
+    from tflint_gpu.model import Created, Model
 
 
 class VariableInCall(Rule):
@@ -55,7 +53,7 @@ class VariableInCall(Rule):
     name = "variable-in-call"
     severity = "error"
     least_tensorflow = (2, 0)
-    markers = (MARKERS,)
+    markers = (TRACING_SUBSTRINGS,)
     near_markers = (b"Variable(", b"layers", b"optimizers", b"metrics", b"Generator", b"add_weight", b"applications")
     questions = (creates_while_traced,)
     skips_tests = True
@@ -64,8 +62,8 @@ class VariableInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first creation in each traced function; the others are notes."""
-        for first, *others in model.created_state.in_every_call:
-            if model.is_for_tensorflow_1:
+        for first, *others in model.once(CreatedState).in_every_call:
+            if model.once(is_for_tensorflow_1):
                 return
             yield _finding(model, first, others)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.traced_looks import grows_list_while_traced
+from tflint_gpu.model import GraphLists, grows_list_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.effects.graph_lists import Leak
+    from tflint_gpu.model import Leak, Model
 
 
 class ListInGraphLoop(Rule):
@@ -62,7 +61,7 @@ class ListInGraphLoop(Rule):
         """Yield the calls that put a tensor of the loop's own graph into a list."""
         if "_eagerly" in model.source.text or model.reaches(b"_eagerly"):
             return
-        for leak in model.graph_lists.leaks():
+        for leak in model.once(GraphLists).leaks():
             yield _finding(leak)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

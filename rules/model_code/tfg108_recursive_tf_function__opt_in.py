@@ -11,7 +11,8 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.recursion import Recursion
+
+    from .recursion import Recursion
 
 
 class RecursiveTfFunction(Rule):
@@ -59,7 +60,9 @@ class RecursiveTfFunction(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the recursive functions of this file."""
-        for recursion in model.recursions.all:
+        from .recursion import Recursions
+
+        for recursion in model.once(Recursions).all:
             yield _finding(recursion)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.first_looks import maps_rows
+from tflint_gpu.model import maps_rows
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.row_functions import RowMap
+
+    from .row_functions import RowMap
 
 
 class NeedlessMapFn(Rule):
@@ -51,7 +52,9 @@ class NeedlessMapFn(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of `map_fn` whose function works on all rows."""
-        for found in model.row_functions.needless():
+        from .row_functions import RowFunctions
+
+        for found in model.once(RowFunctions).needless():
             name = f"{model.file.code(found.call.func)}"
             yield Finding(
                 model.file,

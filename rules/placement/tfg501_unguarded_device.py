@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.api.devices import parse_device
+from tflint_gpu.model import Guards, Runtime, imports_tensorflow_1, parse_device
 from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ class UnguardedDevice(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that stand under no question about GPUs."""
-        strict = model.runtime.places_strictly()
-        for call, device in model.runtime.device_strings(
+        strict = model.once(Runtime).places_strictly()
+        for call, device in model.once(Runtime).device_strings(
             "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
         ):
             text = _gpu(model, device)
             if text is None or "job:" in text:
                 continue
-            if model.runtime.is_graph_code(model.file, call) or model.imports_tensorflow_1:
+            if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
-            if not model.guards.depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
+            if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
                 yield _finding(model, device, text, strict)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -110,7 +110,7 @@ def _gpu(model: Model, device: cst.BaseExpression) -> str | None:
 def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     """`device = "/GPU:0" if gpus else "/CPU:0"`, or a name bound under such a condition."""
     return any(
-        not origin.is_open and model.guards.depends_on_gpus(origin.file, origin.node)
+        not origin.is_open and model.once(Guards).depends_on_gpus(origin.file, origin.node)
         for origin in model.inference.of(model.file, device)
     )
 

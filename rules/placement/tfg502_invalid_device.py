@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.api.devices import device_problem
-from tflint_gpu.model.tensorflow.prefilter.first_looks import names_bad_device
+from tflint_gpu.model import Guards, Runtime, device_problem, names_bad_device
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -47,10 +46,10 @@ class InvalidDevice(Rule):
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the device strings that do not parse."""
         names = ("tf.device", "tf.compat.v1.device", "keras.device", "tf.distribute.OneDeviceStrategy")
-        for call, device in model.runtime.device_strings(*names):
+        for call, device in model.once(Runtime).device_strings(*names):
             texts = [text for text in model.constants.possible(model.file, device) if isinstance(text, str)]
             problem = next(filter(None, map(device_problem, texts)), None)
-            if problem is None or model.guards.in_try(model.file, call):
+            if problem is None or model.once(Guards).in_try(model.file, call):
                 continue
             text, reason = problem
             yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.python.syntax.syntax import method_name
+from tflint_gpu.model import Program, Runtime, Visibility, method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class CpuPinnedTraining(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the place that hides all GPUs of a program which trains and is written for them."""
-        hidden = model.visibility.hidden() if not model.runtime.is_graph_program(model.file) else None
-        first = model.program.first_training if hidden is not None else None
+        hidden = model.once(Visibility).hidden() if not model.once(Runtime).is_graph_program(model.file) else None
+        first = model.once(Program).first_training if hidden is not None else None
         if hidden is None or first is None:
             return
         call = first.file.call_at(first.node)

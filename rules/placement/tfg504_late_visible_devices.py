@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import Runtime, Visibility
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class LateVisibleDevices(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the assignments to the variable that something surely precedes which initialises the GPUs."""
-        for late in model.visibility.late():
+        for late in model.once(Visibility).late():
             before = late.initialiser
-            if model.runtime.is_graph_code(before.file, before.node):
+            if model.once(Runtime).is_graph_code(before.file, before.node):
                 continue
             yield Finding(
                 late.file,

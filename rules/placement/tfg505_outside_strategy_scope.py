@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.model import Runtime
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.distributed_training import Misplaced
+
+    from .distributed_training import Misplaced
 
 
 class OutsideStrategyScope(Rule):
@@ -55,9 +57,11 @@ class OutsideStrategyScope(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the models, optimizers and metrics that are made outside of the scope in which they are needed."""
-        if model.target.tensorflow < (2, 2) or model.runtime.is_graph_program(model.file):
+        from .distributed_training import DistributedTraining
+
+        if model.target.tensorflow < (2, 2) or model.once(Runtime).is_graph_program(model.file):
             return
-        for one in model.distributed_training.misplaced():
+        for one in model.once(DistributedTraining).misplaced():
             yield Finding(
                 one.file,
                 one.node,
@@ -72,8 +76,10 @@ class OutsideStrategyScope(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A small model of the rule's own: which scope a part is made in does not depend on the user's data."""
+        from .distributed_training import DistributedTraining
+
         exceptions = ("RuntimeError", "ValueError", "AssertionError", "AttributeError")
-        part = next(one.part for one in model.distributed_training.misplaced() if one.node is finding.node)
+        part = next(one.part for one in model.once(DistributedTraining).misplaced() if one.node is finding.node)
         yield Experiment(
             finding.file, finding.node, exceptions=exceptions, workload=_WORKLOADS[part], only_workload=True
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import children
+from tflint_gpu.model import Guards, Kinds, children
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, NoExperiment, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _is_unguarded(model: Model, subscript: cst.Subscript) -> bool:
     return (
         isinstance(index, cst.Index)
         and isinstance(model.value(index.value), int)
-        and model.kinds.is_gpu_list(model.file, subscript.value)
-        and not model.guards.protects_index(model.file, subscript)
+        and model.once(Kinds).is_gpu_list(model.file, subscript.value)
+        and not model.once(Guards).protects_index(model.file, subscript)
     )
 
 

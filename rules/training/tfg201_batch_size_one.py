@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import names_in
-from tflint_gpu.model.python.syntax.syntax import argument, method_name
-from tflint_gpu.model.tensorflow.types.rows import in_loop
+from tflint_gpu.model import (
+    Consumers,
+    Kinds,
+    Pipelines,
+    Rows,
+    Runtime,
+    Training,
+    argument,
+    in_loop,
+    method_name,
+    names_in,
+)
 from tflint_gpu.rule import (
     Change,
     Experiment,
@@ -25,9 +34,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
+    from tflint_gpu.model import Consumption, File, Model
 
 _USUAL = 32
 _PREDICTION = Prediction(
@@ -154,8 +161,8 @@ def _fit_arguments(model: Model) -> Iterator[_Case]:
         size = model.constants.keyword(model.file, call, "batch_size") if by_name else model.value(value)
         if value is None or type(size) is not int or size != 1:
             continue
-        receiver = model.kinds.receiver(model.file, call, "fit")
-        if receiver is None or model.kinds.is_stateful(model.file, receiver) or _is_dataset(model, call):
+        receiver = model.once(Kinds).receiver(model.file, call, "fit")
+        if receiver is None or model.once(Kinds).is_stateful(model.file, receiver) or _is_dataset(model, call):
             continue
         if _is_agent(model, call):
             continue
@@ -166,7 +173,7 @@ def _fit_arguments(model: Model) -> Iterator[_Case]:
 
 
 def _pipelines(model: Model) -> Iterator[_Case]:
-    for item in model.consumers.consumptions if model.consumers.may_batch_one else ():
+    for item in model.once(Consumers).consumptions if model.once(Consumers).may_batch_one else ():
         if item.kind != "train" or item.chain.is_short or _trains_stateful(model, item):
             continue
         operation, consumer = item.chain.batching, (item.file, item.node)
@@ -190,20 +197,23 @@ def _single_rows(model: Model) -> Iterator[_Case]:
     for call in model.method_calls("train_on_batch", "fit", "fit_generator"):
         method = method_name(call)
         data = argument(call, 0, "generator" if method == "fit_generator" else "x")
-        if data is None or model.kinds.receiver(model.file, call, "train_on_batch", "fit", "fit_generator") is None:
+        if (
+            data is None
+            or model.once(Kinds).receiver(model.file, call, "train_on_batch", "fit", "fit_generator") is None
+        ):
             continue
         if _is_agent(model, call):
             continue
         by_turn = _names_turn(model.file, call, data) if method == "fit" else in_loop(model.file, call)
-        if method != "fit_generator" and by_turn and model.rows.is_single(model.file, data):
+        if method != "fit_generator" and by_turn and model.once(Rows).is_single(model.file, data):
             text = f"`{method}` gets one row in every turn of a loop"
             yield _Case(model.file, data, text, call, data, "")
         elif method == "train_on_batch":
             continue
-        elif (loader := model.rows.size_of_one(model.file, data)) is not None:
+        elif (loader := model.once(Rows).size_of_one(model.file, data)) is not None:
             file, made, size = loader
             yield _Case(file, size, _AS_ARGUMENT, made, size, str(_USUAL), (model.file, call))
-        elif model.rows.yields_single(model.file, data):
+        elif model.once(Rows).yields_single(model.file, data):
             text = f"`{method}` gets a generator whose batches have one row"
             yield _Case(model.file, data, text, call, data, "")
 
@@ -218,7 +228,7 @@ def _names_turn(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
 
 def _is_agent(model: Model, call: cst.Call) -> bool:
     """Whether a program for TensorFlow 1 trains on one sample again and again: an agent on each transition it makes."""
-    if not model.runtime.is_graph_code(model.file, call):
+    if not model.once(Runtime).is_graph_code(model.file, call):
         return False
     function = model.file.tree.function(call)
     if in_loop(model.file, call) or not isinstance(function, cst.FunctionDef):
@@ -230,16 +240,18 @@ def _is_agent(model: Model, call: cst.Call) -> bool:
 def _trains_stateful(model: Model, item: Consumption) -> bool:
     """Whether a stateful RNN is trained, whose batch size is part of its shape."""
     if isinstance(item.node, cst.Call) and isinstance(item.node.func, cst.Attribute) and item.loop is None:
-        return model.kinds.is_stateful(item.file, item.node.func.value)
+        return model.once(Kinds).is_stateful(item.file, item.node.func.value)
     calls = item.file.calls_below.get(item.loop, ()) if item.loop is not None else ()
-    return any(model.kinds.is_stateful(item.file, c.func) for c in calls if model.kinds.is_model(item.file, c.func))
+    return any(
+        model.once(Kinds).is_stateful(item.file, c.func) for c in calls if model.once(Kinds).is_model(item.file, c.func)
+    )
 
 
 def _measured(model: Model, file: File, consumer: cst.CSTNode, samples: int) -> tuple[Change, ...]:
     """Time a training per sample: a call of `fit`, or the loop that takes the batches."""
     if isinstance(consumer, cst.Call) and method_name(consumer) == "fit":
         return wrap(file, consumer.func, "fit", f"samples={samples}")
-    loop = model.training.loop_of(file, consumer)
+    loop = model.once(Training).loop_of(file, consumer)
     if loop is None:
         raise NoExperiment("the training is neither `fit` nor a loop over the batches")
     return measured_loop(model, file, loop, samples, reads=True)
@@ -248,4 +260,4 @@ def _measured(model: Model, file: File, consumer: cst.CSTNode, samples: int) -> 
 def _is_dataset(model: Model, call: cst.Call) -> bool:
     """`fit(dataset, batch_size=1)`: Keras ignores the size there, so it makes no batch of one."""
     data = argument(call, 0, "x")
-    return data is not None and model.pipelines.is_dataset(model.file, data)
+    return data is not None and model.once(Pipelines).is_dataset(model.file, data)

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.refactoring.outlines import outline
-from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import takes_gradients_again
-from tflint_gpu.model.tensorflow.training.training import UPDATES
+from tflint_gpu.model import UPDATES, Obstacle, Traceability, TracedCode, TrainingSteps, outline, takes_gradients_again
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -27,9 +24,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.syntax.syntax import LoopNode
-    from tflint_gpu.model.tensorflow.eager.training_steps import EagerStep
+    from tflint_gpu.model import EagerStep, LoopNode, Model
 
 
 class EagerTrainStep(Rule):
@@ -93,7 +88,7 @@ class EagerTrainStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that a loop of this file runs eagerly."""
-        for step in model.training_steps.eager:
+        for step in model.once(TrainingSteps).eager:
             repair = _found_repair(model, step)
             yield Finding(
                 step.file,
@@ -118,7 +113,7 @@ class EagerTrainStep(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the step as it is and under `tf.function`."""
-        step = next(step for step in model.training_steps.eager if step.tape is finding.node)
+        step = next(step for step in model.once(TrainingSteps).eager if step.tape is finding.node)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
         repair = fix_changes(finding) or _repair(step)
@@ -131,10 +126,10 @@ class EagerTrainStep(Rule):
 def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
     """The decorator on the outermost function of the step that may have it, or what keeps the step's own from it."""
     obstacle = None
-    if step.host_reads or model.traced_code.functions_run_eagerly:
+    if step.host_reads or model.once(TracedCode).functions_run_eagerly:
         return None
     for function in step.functions:
-        obstacle = model.traceability.obstacle(function)
+        obstacle = model.once(Traceability).obstacle(function)
         if obstacle is None:
             spelled = function.file.names.spelled("tf.function", function.node)
             if spelled is None:

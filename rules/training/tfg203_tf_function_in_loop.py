@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import makes_functions_again
+from tflint_gpu.model import FunctionObjects, makes_functions_again
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class TfFunctionInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the decorators and calls that make a `tf.function` in every turn of a loop."""
-        for made in model.function_objects.short_lived():
+        for made in model.once(FunctionObjects).short_lived():
             notes = [Note(made.loop_file, made.loop, "in every turn of this loop")]
             notes += [Note(step.file, step.node, step.text) for step in made.path]
             yield Finding(

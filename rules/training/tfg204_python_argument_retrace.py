@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.syntax.children import names_in
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import hands_values_to_functions
+from tflint_gpu.model import Guards, TracedCode, hands_values_to_functions, names_in
 from tflint_gpu.rule import (
     Edit,
     Experiment,
@@ -26,10 +25,11 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.retracing import ChangingArgument
     from tflint_gpu.rule import (
         Change,
     )
+
+    from .retracing import ChangingArgument
 
 
 class PythonArgumentRetrace(Rule):
@@ -84,9 +84,13 @@ class PythonArgumentRetrace(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that a loop changes."""
-        for found in model.retracing.changing_arguments():
+        from .retracing import Retracing
+
+        for found in model.once(Retracing).changing_arguments():
             loop = found.turning
-            if model.traced_code.functions_run_eagerly or model.guards.is_for_debugging(found.file, found.call):
+            if model.once(TracedCode).functions_run_eagerly or model.once(Guards).is_for_debugging(
+                found.file, found.call
+            ):
                 continue
             text = " ".join(found.file.code(found.value).split())
             yield Finding(
@@ -105,7 +109,9 @@ class PythonArgumentRetrace(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop with the number as it is and as a tensor, where its turns can go on with new numbers."""
-        found = next(one for one in model.retracing.changing_arguments() if one.value is finding.node)
+        from .retracing import Retracing
+
+        found = next(one for one in model.once(Retracing).changing_arguments() if one.value is finding.node)
         probes, repair = _timed(model, found), fix_changes(finding)
         yield Experiment(
             found.turning.file,

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.tensorflow.eager_modes import MARKERS
+from tflint_gpu.model import Kinds
 from tflint_gpu.rule import Change, Experiment, Finding, Prediction, Rule, Workload, wrap
+
+from .eager_modes import MARKERS
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.eager_modes import EagerMode
+
+    from .eager_modes import EagerMode
 
 
 class EagerModeLeftOn(Rule):
@@ -50,13 +53,17 @@ class EagerModeLeftOn(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments, attributes and calls that switch eager execution on for good."""
-        for mode in model.eager_modes.left_on:
+        from .eager_modes import EagerModes
+
+        for mode in model.once(EagerModes).left_on:
             yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what])
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's own `fit`, with the switch off; the rule's workload where there is none."""
-        mode = next(one for one in model.eager_modes.left_on if one.node is finding.node)
-        fits = [call for call in model.method_calls("fit") if model.kinds.receiver(model.file, call, "fit")]
+        from .eager_modes import EagerModes
+
+        mode = next(one for one in model.once(EagerModes).left_on if one.node is finding.node)
+        fits = [call for call in model.method_calls("fit") if model.once(Kinds).receiver(model.file, call, "fit")]
         if not fits:
             yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
             return

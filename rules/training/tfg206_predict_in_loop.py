@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model.python.refactoring.outlines import call_outline
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import argument, dotted_name
-from tflint_gpu.model.tensorflow.loops.repetitions import names_of
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import predicts_again
+from tflint_gpu.model import (
+    Guards,
+    Kinds,
+    Repetitions,
+    Rows,
+    Training,
+    argument,
+    call_outline,
+    dotted_name,
+    names_of,
+    predicts_again,
+    walk,
+)
 from tflint_gpu.rule import (
     HARNESS,
     Change,
@@ -27,8 +35,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.loops.repetitions import Repeated
+    from tflint_gpu.model import Model, Repeated
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
@@ -80,7 +87,7 @@ class PredictInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of Keras's `predict` that a loop runs on one row each."""
-        for one in model.repetitions.of_methods("predict"):
+        for one in model.once(Repetitions).of_methods("predict"):
             if not _is_prediction_of_a_row(model, one) or _is_meant(model, one):
                 continue
             assert isinstance(one.call.func, cst.Attribute)
@@ -98,7 +105,7 @@ class PredictInLoop(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with `predict` and with the model under `tf.function`."""
-        one = next(r for r in model.repetitions.of_methods("predict") if _method(r) is finding.node)
+        one = next(r for r in model.once(Repetitions).of_methods("predict") if _method(r) is finding.node)
         data = argument(one.call, 0, "x")
         assert data is not None and isinstance(one.call.func, cst.Attribute)
         if isinstance(one.loop, cst.BaseComp) and not one.path:
@@ -130,9 +137,9 @@ def _is_prediction_of_a_row(model: Model, one: Repeated) -> bool:
         return False
     if any(_GRAPHS.search(n.value) for n in walk(data) if isinstance(n, cst.Name)):
         return False
-    if not model.rows.is_single_input(one.file, data, one.context):
+    if not model.once(Rows).is_single_input(one.file, data, one.context):
         return False
-    if not model.kinds.is_model(one.file, receiver.value, one.context):
+    if not model.once(Kinds).is_model(one.file, receiver.value, one.context):
         return False
     return not model.inference.callees(one.file, one.call, one.context) and _is_one_model(model, one, receiver.value)
 
@@ -147,31 +154,31 @@ def _is_one_model(model: Model, one: Repeated, receiver: cst.BaseExpression) -> 
 
 
 def _is_model(model: Model, one: Repeated, expr: cst.BaseExpression) -> bool:
-    return model.kinds.is_model(one.loop_file, expr)
+    return model.once(Kinds).is_model(one.loop_file, expr)
 
 
 def _is_meant(model: Model, one: Repeated) -> bool:
     """Whether the loop does more than predict: it trains between, times each call, or waits for requests."""
     file, loop = one.loop_file, one.loop
-    if model.repetitions.waits(one) or model.guards.is_for_debugging(one.file, one.call):
+    if model.once(Repetitions).waits(one) or model.once(Guards).is_for_debugging(one.file, one.call):
         return True
-    if not model.repetitions.varies(one, [arg.value for arg in one.entry.args]):
-        return model.training.runs_training(file, loop) or any(
+    if not model.once(Repetitions).varies(one, [arg.value for arg in one.entry.args]):
+        return model.once(Training).runs_training(file, loop) or any(
             file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ())
         )
     if any("epoch" in name for name in names_of(loop)):
-        return model.training.runs_training(file, loop)
+        return model.once(Training).runs_training(file, loop)
     return any(
-        not model.rows.is_single_input(file, data)
+        not model.once(Rows).is_single_input(file, data)
         for call in file.method_calls("fit", "train_on_batch")
         if file.tree.within(call, loop) and (data := argument(call, 0, "x")) is not None
     )
 
 
 def _help(model: Model, one: Repeated) -> str:
-    if model.repetitions.feeds_itself(one):
+    if model.once(Repetitions).feeds_itself(one):
         return "each row waits for what came before: call the model in a function under `@tf.function` instead"
-    if model.repetitions.stays(one):
+    if model.once(Repetitions).stays(one):
         return "its row is the same in all turns: make one `predict`, of copies where the answers differ"
     if isinstance(one.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"

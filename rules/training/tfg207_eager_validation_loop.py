@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.api.datasets import MARKERS
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import runs_models_again
+from tflint_gpu.model import DATASET_SUBSTRINGS, ForwardPasses, runs_models_again
 from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class EagerValidationLoop(Rule):
     code = "TFG207"
     name = "eager-validation-loop"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while ", *MARKERS),)
-    near_markers = (*MARKERS, b"__iter__", b"__next__", b"__getitem__", b"yield", b"next(", b"training=")
+    markers = ((b"for ", b"while ", *DATASET_SUBSTRINGS),)
+    near_markers = (*DATASET_SUBSTRINGS, b"__iter__", b"__next__", b"__getitem__", b"yield", b"next(", b"training=")
     questions = (runs_models_again,)
     skips_tests = True
     skips_graphs = True
@@ -55,7 +54,7 @@ class EagerValidationLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the model calls that a loop over a dataset runs eagerly."""
-        for forward in model.forward_passes.eager:
+        for forward in model.once(ForwardPasses).eager:
             notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
             notes += [Note(step.file, step.node, step.text) for step in forward.path]
             if forward.evidence is not None:
@@ -77,7 +76,7 @@ class EagerValidationLoop(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the model as it is and under `tf.function`."""
-        forward = next(one for one in model.forward_passes.eager if one.call.func is finding.node)
+        forward = next(one for one in model.once(ForwardPasses).eager if one.call.func is finding.node)
         yield eager_against_traced(model, forward.loop_file, forward.loop, forward.file, forward.call, _WORKLOAD)
 
 

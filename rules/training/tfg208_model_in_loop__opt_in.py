@@ -64,7 +64,9 @@ class ModelInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield each `fit` of a model that is new in every turn."""
-        for found in model.fitted_models.dropped():
+        from .fitted_models import FittedModels
+
+        for found in model.once(FittedModels).dropped():
             one = found.repeated
             assert isinstance(one.call.func, cst.Attribute)
             notes = [

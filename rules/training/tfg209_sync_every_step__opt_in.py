@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tflint_gpu.model import Guards, HostReads, Runtime
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class SyncEveryStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first value that each loop of training steps reads in every turn; the others are notes."""
-        for found in model.host_reads.in_steps:
+        for found in model.once(HostReads).in_steps:
             if _is_meant(model, found.loop):
                 continue
             first, *others = found.reads
@@ -111,7 +112,7 @@ def _is_meant(model: Model, loop: cst.For | cst.While) -> bool:
     file = model.file
     return (
         any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
-        or model.runtime.is_on_cpu(file, loop)
-        or model.runtime.is_graph_code(file, loop)
-        or model.guards.is_for_debugging(file, loop)
+        or model.once(Runtime).is_on_cpu(file, loop)
+        or model.once(Runtime).is_graph_code(file, loop)
+        or model.once(Guards).is_for_debugging(file, loop)
     )

@@ -9,7 +9,8 @@ from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workloa
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.frozen_globals import FrozenGlobal
+
+    from .frozen_globals import FrozenGlobal
 
 
 class PythonGlobalInTfFunction(Rule):
@@ -66,7 +67,9 @@ class PythonGlobalInTfFunction(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first read of each such global in each traced function of this file."""
-        for frozen in model.frozen_globals.all:
+        from .frozen_globals import FrozenGlobals
+
+        for frozen in model.once(FrozenGlobals).all:
             yield _finding(frozen)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

@@ -54,9 +54,11 @@ class ValidationBatchSize(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the batch sizes of `fit` that validation arrays get as well."""
+        from .validations import Validations
+
         if model.target.tensorflow < _SINCE:
             return
-        for one in model.validations.with_training_size:
+        for one in model.once(Validations).with_training_size:
             if not 1 < one.size < _LARGE:
                 continue
             yield Finding(

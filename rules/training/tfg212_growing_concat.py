@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.api.marks import may_grow
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import joins_again
+from tflint_gpu.model import joins_again, may_grow
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model
-    from tflint_gpu.model.python.syntax.syntax import Node
-    from tflint_gpu.model.tensorflow.growth import Growth
+    from tflint_gpu.model import Model, Node
+
+    from .growth import Growth
 
 
 class GrowingConcat(Rule):
@@ -82,8 +81,10 @@ class GrowingConcat(Rule):
 
 def _by_loop(model: Model) -> Iterator[tuple[Growth, list[Growth]]]:
     """The growing places of each outermost of their loops: one mistake, to be mended at once."""
+    from .growth import Growths
+
     groups: list[list[Growth]] = []
-    for growth in model.growths.in_loops:
+    for growth in model.once(Growths).in_loops:
         for group in groups:
             if any(_are_one(growth, other) for other in group):
                 group.append(growth)

@@ -11,7 +11,8 @@ from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule,
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.tensorflow.weight_copies import WeightCopy
+
+    from .weight_copies import WeightCopy
 
 
 class HostWeightCopy(Rule):
@@ -66,7 +67,9 @@ class HostWeightCopy(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the `set_weights` that every step of training runs."""
-        for copy in model.weight_copies.in_steps():
+        from .weight_copies import WeightCopies
+
+        for copy in model.once(WeightCopies).in_steps():
             one = copy.repeated
             assert isinstance(one.call.func, cst.Attribute)
             notes = [Note(one.loop_file, one.loop, "the loop of training steps")]
@@ -88,7 +91,9 @@ class HostWeightCopy(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, as it is and with assignments; a workload for what is computed in between."""
-        copy = next(one for one in model.weight_copies.in_steps() if _method(one) is finding.node)
+        from .weight_copies import WeightCopies
+
+        copy = next(one for one in model.once(WeightCopies).in_steps() if _method(one) is finding.node)
         one = copy.repeated
         if copy.source is None or not isinstance(one.call.func, cst.Attribute):
             yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model.tensorflow.prefilter.loop_looks import runs_models_again
+from tflint_gpu.model import runs_models_again
 from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class EagerInferenceLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first model call of each loop that runs it eagerly again and again."""
-        for step in model.inference_steps.eager:
+        from .inference_steps import InferenceSteps
+
+        for step in model.once(InferenceSteps).eager:
             notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
             notes += [Note(one.file, one.node, one.text) for one in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
@@ -91,7 +93,9 @@ class EagerInferenceLoop(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop, with the model as it is and under `tf.function`."""
-        step = next(one for one in model.inference_steps.eager if one.call.func is finding.node)
+        from .inference_steps import InferenceSteps
+
+        step = next(one for one in model.once(InferenceSteps).eager if one.call.func is finding.node)
         yield eager_against_traced(model, step.loop_file, step.loop, step.file, step.call, _WORKLOAD)
 
 

@@ -87,9 +87,11 @@ def read(code: str, batch: int) -> tuple[int, int]:
     """The activations that the source shows, and those that the rule counts on, in bytes."""
     from checks import model_of
 
+    from tflint_gpu.model import Trainings
+
     with tempfile.TemporaryDirectory() as folder:
         text = f"{code}model.fit(x, y, batch_size={batch})\n"
-        (estimate,) = model_of(text, Path(folder)).trainings.estimates
+        (estimate,) = model_of(text, Path(folder)).once(Trainings).estimates
     sizes = estimate.sizes
     return sizes.activations.size, round(sum(one.at(batch).size * one.least for one in sizes.outputs))
 

@@ -17,6 +17,8 @@ from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.tensorflow.eager.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.rule import Finding, Prediction, Rule, load
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
@@ -57,8 +59,8 @@ def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, ma
 
     def ask(_: Rule, model: Any) -> Iterator[Finding]:
         for call in model.method_calls("fit"):
-            assert model.pipelines.is_dataset(model.file, call.args[0].value) and not broken
-            yield from model.training_steps.eager
+            assert model.once(Pipelines).is_dataset(model.file, call.args[0].value) and not broken
+            yield from model.once(TrainingSteps).eager
 
     program = "def make(n=1):\n    return tf.data.Dataset.range(n)\n\nfor i in range(9):\n    model.fit(make(n=i))\n"
     (tmp_path / "a.py").write_text(TF + program, encoding="utf-8")

@@ -10,6 +10,9 @@ from checks import findings, model_of
 
 from tflint_gpu.model.python.names.flow import Flow
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
+from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
 HEAD = "import tensorflow as tf\n"
 STEP = "def step(x):\n    return float(tf.reduce_sum(x))\n"
@@ -26,15 +29,15 @@ STEP = "def step(x):\n    return float(tf.reduce_sum(x))\n"
 )
 def test_names_for_tf_function(code: str, tmp_path: Path) -> None:
     model = model_of(HEAD + STEP + code, tmp_path)
-    traced = {node.name.value for node in model.tracing.wrapped(model.file)}  # type: ignore[union-attr]
+    traced = {node.name.value for node in model.once(Tracing).wrapped(model.file)}  # type: ignore[union-attr]
     assert traced == ({"step"} if "v60" in code else set())
 
 
 def test_a_dataset_joined_with_itself_again_and_again(tmp_path: Path) -> None:
     code = "ds = tf.data.Dataset.range(9)\n" + "ds = tf.data.Dataset.zip((ds, ds))\n" * 50 + "for x in ds:\n    f(x)\n"
     model = model_of(HEAD + code, tmp_path)
-    (chain,) = model.pipelines.chains(model.file, model.file.tree.module.body[-1].iter)
-    assert chain.width <= 64 and not model.lengths.is_demonstration(chain)
+    (chain,) = model.once(Pipelines).chains(model.file, model.file.tree.module.body[-1].iter)
+    assert chain.width <= 64 and not model.once(Lengths).is_demonstration(chain)
     assert findings(HEAD + code, tmp_path) == []
 
 

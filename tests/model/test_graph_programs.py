@@ -10,6 +10,8 @@ from checks import model_of
 from tflint_gpu.model.python.parsing.parsing import python_tree
 from tflint_gpu.model.python.prefilter.sketches import Sketch
 from tflint_gpu.model.tensorflow.runtime.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
+from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
+from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import is_for_tensorflow_1
 
 HEAD = "import tensorflow as tf\n"
 GRAPHS = {
@@ -44,7 +46,7 @@ UNSURE = {
 def test_programs_for_graphs_are_known_from_their_text(code: str, tmp_path: Path) -> None:
     assert _surely(code)
     model = model_of(code, tmp_path)
-    assert model.runtime.is_graph_program(model.file)
+    assert model.once(Runtime).is_graph_program(model.file)
 
 
 @pytest.mark.parametrize("code", UNSURE.values(), ids=UNSURE)
@@ -54,7 +56,7 @@ def test_others_are_parsed(code: str) -> None:
 
 def test_a_program_that_takes_a_graph_over_runs_eagerly(tmp_path: Path) -> None:
     model = model_of(UNSURE["a graph that is taken over"], tmp_path)
-    assert not model.runtime.is_graph_program(model.file)
+    assert not model.once(Runtime).is_graph_program(model.file)
 
 
 LEFT_OUT = {
@@ -89,15 +91,15 @@ KEPT = {
 @pytest.mark.parametrize("code", LEFT_OUT.values(), ids=LEFT_OUT)
 def test_what_a_test_keeps_from_tensorflow_2_says_nothing_of_the_file(code: str, tmp_path: Path) -> None:
     model = model_of(code, tmp_path)
-    assert not model.runtime.is_graph_program(model.file)
-    assert not model.is_for_tensorflow_1
+    assert not model.once(Runtime).is_graph_program(model.file)
+    assert not model.once(is_for_tensorflow_1)
     assert not _surely(code)
 
 
 @pytest.mark.parametrize("code", KEPT.values(), ids=KEPT)
 def test_other_tests_leave_a_program_for_graphs_one(code: str, tmp_path: Path) -> None:
     model = model_of(code, tmp_path)
-    assert model.runtime.is_graph_program(model.file)
+    assert model.once(Runtime).is_graph_program(model.file)
 
 
 def _surely(code: str) -> bool:

@@ -9,6 +9,8 @@ from checks import model_of
 
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
+from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LOCAL = {
     "binding that reaches": ("x = a()\nx = b()\nreveal(x)", "b()"),
@@ -232,7 +234,7 @@ def test_a_base_class_under_another_name(tmp_path: Path) -> None:
     (tmp_path / "lib.py").write_text("import tensorflow\nimport models\nModel = models.Model\n")
     model = model_of("import lib\nclass Net(lib.Model):\n    pass\nnet = Net()\nreveal(net)\n", tmp_path)
     call = model.file.tree.calls[-1]
-    assert model.kinds.is_model(model.file, call.args[0].value)
+    assert model.once(Kinds).is_model(model.file, call.args[0].value)
 
 
 def test_call_sites_in_other_files(tmp_path: Path) -> None:
@@ -320,7 +322,7 @@ def test_texts_that_python_refuses(tmp_path: Path) -> None:
     """Protects strings with null bytes, which libcst reads and Python does not, as keys and as arguments."""
     model = model_of('d = {"\0": make()}\nreveal(d["\0"])\nmodel.compile(**{"run_eagerly\0": True})\n', tmp_path)
     assert revealed(model) == {"make()"}
-    assert model.traced_code.runs_eagerly, "what the mapping holds is not known"
+    assert model.once(TracedCode).runs_eagerly, "what the mapping holds is not known"
 
 
 def revealed(model: Model) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 from checks import model_of
 from network_programs import HEAD, PROGRAMS
 
-from tflint_gpu.model import networks
+from tflint_gpu.model import Trainings, networks
 from tflint_gpu.model.networks.shapes.sizes import Estimate
 from tflint_gpu.text.toml import loads
 
@@ -21,7 +21,7 @@ PARTLY_REPORTED = {"transformer block as a layer"}  # Keras reports what the blo
 
 def read(code: str, folder: Path) -> list[Estimate]:
     """What is read from a program."""
-    return model_of(code, folder).trainings.estimates
+    return model_of(code, folder).once(Trainings).estimates
 
 
 def built(code: str) -> Any:
@@ -87,7 +87,7 @@ def script() -> Any:
 
 def table() -> dict[str, Any]:
     """The table as it is shipped."""
-    path = Path(networks.__file__).parent / "architectures.toml"
+    path = Path(networks.__file__).parent / "shapes" / "architectures.toml"
     return dict(loads(path.read_text("utf-8")))
 
 

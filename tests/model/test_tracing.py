@@ -8,6 +8,8 @@ import libcst as cst
 import pytest
 from checks import model_of
 
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+
 HEAD = "import tensorflow as tf\n\ndef helper(x):\n    return x + 1\n\ndef run(f, x):\n    return tf.map_fn(f, x)\n\n"
 ROOT = "@tf.function\ndef step(x, f=None):\n"
 TRACED = {
@@ -33,7 +35,7 @@ EAGER = {
 def is_traced(code: str, folder: Path) -> bool:
     model = model_of(HEAD + code, folder)
     [helper] = [f for f in model.file.tree.functions if isinstance(f, cst.FunctionDef) and f.name.value == "helper"]
-    return model.tracing.is_traced(model.file, helper)
+    return model.once(Tracing).is_traced(model.file, helper)
 
 
 @pytest.mark.parametrize("code", TRACED.values(), ids=TRACED)

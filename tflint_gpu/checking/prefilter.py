@@ -53,7 +53,9 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
 
 def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     """The rules whose words hold for a program, as far as that is the same question for many of them."""
-    if model.runtime.uses_another_backend:
+    from tflint_gpu.model import Runtime
+
+    if model.once(Runtime).uses_another_backend:
         return [rule for rule in rules if not rule.skips_other_backends]
     return list(rules)
 

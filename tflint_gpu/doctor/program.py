@@ -10,7 +10,7 @@ import libcst as cst
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.doctor.facts import Setting
-from tflint_gpu.model import Model
+from tflint_gpu.model import Model, Runtime
 from tflint_gpu.settings.config import Options, SettingsResolver
 from tflint_gpu.settings.files import Discovery
 
@@ -83,7 +83,7 @@ def _devices(model: Model) -> Iterator[tuple[cst.CSTNode, Setting]]:
         is_empty = isinstance(first, cst.List | cst.Tuple) and not first.elements
         if kind != "GPU" or not is_empty or not _surely_runs(model, call):
             continue
-        if model.runtime.initialiser_before(model.file, call) is None:
+        if model.once(Runtime).initialiser_before(model.file, call) is None:
             yield call, _setting(model, call, "tf.config.set_visible_devices", "[]")
 
 

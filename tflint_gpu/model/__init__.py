@@ -1,6 +1,234 @@
-"""What the code means: the model that rules ask. The only place that walks a libcst tree."""
+"""What the code means: the public face of the model, all that a rule may ask of it.
 
-from tflint_gpu.model.model import Model
-from tflint_gpu.model.python.project.project import Project, Sources
+A rule gets the `Model` of the file that is checked, and asks its analyses: `model.once(Pipelines)`. A name is imported
+when it is first used, so that a rule costs what it uses.
+"""
 
-__all__ = ["Model", "Project", "Sources"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu.model.model import Analysis, Model
+
+if TYPE_CHECKING:
+    from tflint_gpu.model.model import Analysis, Model
+    from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
+    from tflint_gpu.model.networks.construction.trainings import Trainings
+    from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
+    from tflint_gpu.model.python.project.file import File
+    from tflint_gpu.model.python.project.functions import Class, Function, is_decorated, may_be_replaced
+    from tflint_gpu.model.python.project.mentions import Mention
+    from tflint_gpu.model.python.project.project import Project, Sources
+    from tflint_gpu.model.python.refactoring.outlines import call_outline, outline
+    from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
+    from tflint_gpu.model.python.syntax.scopes import Binding
+    from tflint_gpu.model.python.syntax.syntax import (
+        Expression,
+        FunctionNode,
+        LoopNode,
+        Node,
+        argument,
+        asks_for_main,
+        displayed,
+        dotted_name,
+        iterable,
+        method_name,
+    )
+    from tflint_gpu.model.python.value_flow.calls import Callee
+    from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
+    from tflint_gpu.model.python.value_flow.inference import Inference
+    from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
+    from tflint_gpu.model.tensorflow.api.counterparts import COUNTERPARTS, RAISES, RAISES_EAGERLY, alternatives
+    from tflint_gpu.model.tensorflow.api.datasets import (
+        BATCH_NEUTRAL,
+        BATCHING,
+        DATASET_SUBSTRINGS,
+        MAPPING_METHODS,
+        SHUFFLING_LOADERS,
+        TRANSFORMATIONS,
+    )
+    from tflint_gpu.model.tensorflow.api.devices import device_problem, parse_device
+    from tflint_gpu.model.tensorflow.api.marks import CONCATENATIONS, may_grow, shuffles
+    from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
+    from tflint_gpu.model.tensorflow.api.tapes import taken
+    from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
+    from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
+    from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
+    from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
+    from tflint_gpu.model.tensorflow.eager.forward_passes import ForwardPasses
+    from tflint_gpu.model.tensorflow.eager.host_reads import HostReads, is_conditional
+    from tflint_gpu.model.tensorflow.eager.traceability import Traceability
+    from tflint_gpu.model.tensorflow.eager.training_steps import EagerStep, TrainingSteps
+    from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
+    from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, FrozenValues, drawn_in_graph
+    from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
+    from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
+    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall, HostFunctions
+    from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
+    from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
+    from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
+    from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+    from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
+    from tflint_gpu.model.tensorflow.loops.function_objects import FunctionObjects
+    from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers, Turning
+    from tflint_gpu.model.tensorflow.loops.repetitions import (
+        FEW,
+        Repeated,
+        Repetitions,
+        TurnFlow,
+        changed_in,
+        is_occasional,
+        names_of,
+    )
+    from tflint_gpu.model.tensorflow.prefilter.first_looks import (
+        calls_python_functions,
+        chooses_doubles,
+        gives_batch_size,
+        has_datasets,
+        makes_arrays,
+        maps_rows,
+        names_bad_device,
+        trains_when_run,
+        uses_contrib,
+    )
+    from tflint_gpu.model.tensorflow.prefilter.loop_looks import (
+        hands_values_to_functions,
+        joins_again,
+        makes_functions_again,
+        predicts_again,
+        prepares_elements,
+        runs_models_again,
+        takes_gradients_again,
+    )
+    from tflint_gpu.model.tensorflow.prefilter.traced_looks import (
+        asks_values_while_traced,
+        creates_while_traced,
+        draws_while_traced,
+        gives_numpy_tensors,
+        grows_list_while_traced,
+        has_effects_while_traced,
+    )
+    from tflint_gpu.model.tensorflow.runtime.runtime import GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
+    from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import imports_tensorflow_1, is_for_tensorflow_1
+    from tflint_gpu.model.tensorflow.runtime.visibility import Visibility
+    from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+    from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
+    from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
+    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed, Feeds
+    from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
+    from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions, State
+    from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
+    from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
+    from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
+    from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
+    from tflint_gpu.model.tensorflow.tracing.execution import (
+        FUNCTIONAL_API,
+        TRACED_METHODS,
+        TRACING_SUBSTRINGS,
+        Execution,
+        Step,
+        Trace,
+    )
+    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+    from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+    from tflint_gpu.model.tensorflow.training.compilations import Compilations
+    from tflint_gpu.model.tensorflow.training.program import Program
+    from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
+    from tflint_gpu.model.tensorflow.types.guards import Guards
+    from tflint_gpu.model.tensorflow.types.kinds import Kinds
+    from tflint_gpu.model.tensorflow.types.rows import Rows, in_loop
+
+_NAMES = {
+    "model": "Analysis Model",
+    "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
+    "networks.construction.trainings": "Trainings",
+    "networks.shapes.sizes": "Estimate as_bytes",
+    "python.project.file": "File",
+    "python.project.functions": "Class Function is_decorated may_be_replaced",
+    "python.project.mentions": "Mention",
+    "python.project.project": "Project Sources",
+    "python.refactoring.outlines": "call_outline outline",
+    "python.syntax.children": "children names_in spelling walk",
+    "python.syntax.scopes": "Binding",
+    "python.syntax.syntax": (
+        "Expression FunctionNode LoopNode Node argument asks_for_main displayed dotted_name iterable method_name"
+    ),
+    "python.value_flow.calls": "Callee",
+    "python.value_flow.constants": "Constants UNKNOWN",
+    "python.value_flow.inference": "Inference",
+    "python.value_flow.origins": "Context ELEMENT Origin Origins",
+    "tensorflow.api.counterparts": "COUNTERPARTS RAISES RAISES_EAGERLY alternatives",
+    "tensorflow.api.datasets": (
+        "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS"
+    ),
+    "tensorflow.api.devices": "device_problem parse_device",
+    "tensorflow.api.marks": "CONCATENATIONS may_grow shuffles",
+    "tensorflow.api.passing": "TF_FUNCTIONS",
+    "tensorflow.api.tapes": "taken",
+    "tensorflow.api.tensor_functions": "STATIC_ATTRIBUTES",
+    "tensorflow.dtypes.mixed_precision": "MixedPrecision",
+    "tensorflow.dtypes.precision": "Double DoubleKind Precision",
+    "tensorflow.eager.eager_loops": "EagerLoops Run",
+    "tensorflow.eager.forward_passes": "ForwardPasses",
+    "tensorflow.eager.host_reads": "HostReads is_conditional",
+    "tensorflow.eager.traceability": "Traceability",
+    "tensorflow.eager.training_steps": "EagerStep TrainingSteps",
+    "tensorflow.effects.created_state": "Created CreatedState",
+    "tensorflow.effects.frozen_values": "CLOCKS FrozenValues drawn_in_graph",
+    "tensorflow.effects.graph_lists": "GraphLists Leak",
+    "tensorflow.effects.host_effects": "Obstacle",
+    "tensorflow.effects.host_functions": "GradientKind HostCall HostFunctions",
+    "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
+    "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
+    "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
+    "tensorflow.loops.batches": "Batches LoopData",
+    "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
+    "tensorflow.loops.function_objects": "FunctionObjects",
+    "tensorflow.loops.loop_numbers": "LoopNumbers Turning",
+    "tensorflow.loops.repetitions": "FEW Repeated Repetitions TurnFlow changed_in is_occasional names_of",
+    "tensorflow.prefilter.first_looks": (
+        "calls_python_functions chooses_doubles gives_batch_size has_datasets "
+        "makes_arrays maps_rows names_bad_device trains_when_run uses_contrib"
+    ),
+    "tensorflow.prefilter.loop_looks": (
+        "hands_values_to_functions joins_again makes_functions_again "
+        "predicts_again prepares_elements runs_models_again takes_gradients_again"
+    ),
+    "tensorflow.prefilter.traced_looks": (
+        "asks_values_while_traced creates_while_traced draws_while_traced "
+        "gives_numpy_tensors grows_list_while_traced has_effects_while_traced"
+    ),
+    "tensorflow.runtime.runtime": "GROWTH Initialiser LOGICAL Runtime VISIBLE",
+    "tensorflow.runtime.tensorflow_1": "imports_tensorflow_1 is_for_tensorflow_1",
+    "tensorflow.runtime.visibility": "Visibility",
+    "tensorflow.tf_data.chains": "Chain Operation",
+    "tensorflow.tf_data.consumers": "Consumers Consumption",
+    "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY filled operands",
+    "tensorflow.tf_data.feeds": "Feed Feeds",
+    "tensorflow.tf_data.lengths": "Lengths",
+    "tensorflow.tf_data.mapped_functions": "MappedFunctions State",
+    "tensorflow.tf_data.pipelines": "Pipelines",
+    "tensorflow.tf_data.plain_code": "is_plain",
+    "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
+    "tensorflow.tf_data.read_pipelines": "ReadPipelines",
+    "tensorflow.tracing.execution": "Execution FUNCTIONAL_API Step TRACED_METHODS TRACING_SUBSTRINGS Trace",
+    "tensorflow.tracing.traced_code": "Traced TracedCode",
+    "tensorflow.tracing.tracing": "Tracing",
+    "tensorflow.training.compilations": "Compilations",
+    "tensorflow.training.program": "Program",
+    "tensorflow.training.training": "TAPES Training UPDATES",
+    "tensorflow.types.guards": "Guards",
+    "tensorflow.types.kinds": "Kinds",
+    "tensorflow.types.rows": "Rows in_loop",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = ["Analysis", "Model", *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"tflint_gpu.model exports no {name!r}")
+    exported = globals()[name] = getattr(import_module(f"tflint_gpu.model.{_MODULES[name]}"), name)
+    return exported

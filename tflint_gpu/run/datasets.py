@@ -15,7 +15,7 @@ from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
-from tflint_gpu.model.tensorflow.tf_data.consumers import Consumption
+from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
 from tflint_gpu.run.ledger import Doing
 from tflint_gpu.run.samples import VALIDATING
 from tflint_gpu.text.source import SourceFile
@@ -70,7 +70,7 @@ class Dataset:
 
 def datasets(model: Model, name_of: NameOf) -> list[Dataset]:
     """All whose consumers are seen from a file."""
-    found = (_dataset(item, name_of) for item in model.consumers.consumptions)
+    found = (_dataset(item, name_of) for item in model.once(Consumers).consumptions)
     return [one for one in found if one is not None]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tflint_gpu.model import Model
+from tflint_gpu.model import Consumers, Model
 from tflint_gpu.rule import Finding, Prediction, Rule
 
 
@@ -34,7 +34,7 @@ class NoopTake(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the takes of everything."""
-        for item in model.consumers.consumptions:
+        for item in model.once(Consumers).consumptions:
             for operation in item.chain.operations:
                 if operation.name == "take" and operation.argument(0, "count") == -1:
                     yield Finding(

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 import libcst as cst
 
 from tflint_gpu.experiment import HARNESS
-from tflint_gpu.model import Model
+from tflint_gpu.model import Kinds, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.verify.slicing.pieces import Piece, wrapping
@@ -18,7 +18,7 @@ _UPDATES = ("apply_gradients", "minimize", "train_on_batch")
 def shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterator[Piece]:
     """Calls of `fit`, but for those that are measured or repaired."""
     for call in file.method_calls("fit"):
-        if call.func not in changed and entry.kinds.receiver(file, call, "fit") is not None:
+        if call.func not in changed and entry.once(Kinds).receiver(file, call, "fit") is not None:
             yield from wrapping(*file.span(call.func), f"{HARNESS}.brief(", ")")
 
 

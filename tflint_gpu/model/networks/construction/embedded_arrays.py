@@ -8,12 +8,11 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.numpy_arrays import NumpyArray, NumpyArrays
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, displayed
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
@@ -43,22 +42,15 @@ class EmbeddedArray:
         return self.traced.file
 
 
-class EmbeddedArrays:
+class EmbeddedArrays(Analysis):
     """The large arrays in what TensorFlow traces from one file."""
 
-    def __init__(
-        self,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        traced_code: TracedCode,
-        mapped_code: MappedCode,
-    ) -> None:
-        self.inference = inference
-        self.kinds = kinds
-        self.traced_code = traced_code
-        self.mapped_code = mapped_code
-        self.arrays = NumpyArrays(inference, constants)
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.traced_code = model.once(TracedCode)
+        self.mapped_code = model.once(MappedCode)
+        self.arrays = NumpyArrays(self.inference, self.constants)
 
     @cached_property
     def large(self) -> list[EmbeddedArray]:

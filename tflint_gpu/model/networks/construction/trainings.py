@@ -9,25 +9,24 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.interpreter.interpreter import Interpreter
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.arrays import rows
 from tflint_gpu.model.networks.construction.keras import Keras, Training
 from tflint_gpu.model.networks.shapes.sizes import Estimate
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 
 _USUAL = 32  # what Keras takes where `fit` is given arrays and no size
 
 
-class Trainings:
+class Trainings(Analysis):
     """The calls of `fit` and `train_on_batch` that are met when a file is run as a program."""
 
-    def __init__(self, file: File, inference: Inference, pipelines: Pipelines) -> None:
-        self.file = file
-        self.inference = inference
-        self.pipelines = pipelines
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.pipelines = model.once(Pipelines)
 
     @cached_property
     def estimates(self) -> list[Estimate]:

@@ -69,7 +69,7 @@ BATCH_NEUTRAL = frozenset(
 # Without other uses among libraries that TensorFlow code commonly imports.
 _ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])
 _ONLY_TENSORFLOW_KEYWORDS = frozenset(["num_parallel_calls", "drop_remainder", "reshuffle_each_iteration"])
-MARKERS = tuple(
+DATASET_SUBSTRINGS = tuple(
     b"data.Dataset Dataset. RecordDataset LineDataset CsvDataset tensorflow_datasets _dataset_from make_csv_dataset "
     b"make_batched AUTOTUNE num_parallel_calls drop_remainder padded_batch ragged_batch with_options".split()
 )

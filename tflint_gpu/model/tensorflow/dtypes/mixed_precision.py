@@ -8,10 +8,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.dtypes.precision import POLICIES, POLICY_SETTERS
 from tflint_gpu.model.tensorflow.training.compilations import Compilations
@@ -59,15 +58,14 @@ class HalfOutput:
     loss: cst.Call
 
 
-class MixedPrecision:
+class MixedPrecision(Analysis):
     """Questions about the mixed_float16 policy of the program that is checked."""
 
-    def __init__(self, inference: Inference, constants: Constants, guards: Guards, compilations: Compilations) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.guards = guards
-        self.compilations = compilations
-        self.outputs = ModelOutputs(inference)
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.guards = model.once(Guards)
+        self.compilations = model.once(Compilations)
+        self.outputs = ModelOutputs(self.inference)
 
     # The policy.
 

@@ -8,12 +8,11 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tracing.execution import Execution, Trace
 from tflint_gpu.model.tensorflow.types.guards import Guards
@@ -86,24 +85,14 @@ class Double:
     notes: tuple[tuple[File, Node, str], ...] = ()
 
 
-class Precision:
+class Precision(Analysis):
     """The places of one file that choose float64."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        guards: Guards,
-        execution: Execution,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.guards = guards
-        self.execution = execution
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+        self.execution = model.once(Execution)
 
     def doubles(self) -> Iterator[Double]:
         """What certainly computes in float64, where the code does not show that it has to."""

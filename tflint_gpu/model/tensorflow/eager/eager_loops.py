@@ -8,12 +8,12 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
@@ -44,26 +44,16 @@ class Run:
     held: frozenset[str]
 
 
-class EagerLoops:
+class EagerLoops(Analysis):
     """The loops that are seen from one file."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        guards: Guards,
-        tracing: Tracing,
-        training: Training,
-        runtime: Runtime,
-        data: LoopData,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.guards = guards
-        self.tracing = tracing
-        self.training = training
-        self.runtime = runtime
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.guards = model.once(Guards)
+        self.tracing = model.once(Tracing)
+        self.training = model.once(Training)
+        self.runtime = model.once(Runtime)
+        self.data = model.once(LoopData)
 
     @cached_property
     def seen(self) -> list[tuple[File, LoopNode]]:

@@ -8,12 +8,11 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tapes import is_read
 from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
@@ -48,32 +47,19 @@ class EagerForward:
     path: tuple[Step, ...] = ()
 
 
-class ForwardPasses:
+class ForwardPasses(Analysis):
     """The forward passes of the loops that are seen from one file."""
 
-    def __init__(
-        self,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        tracing: Tracing,
-        training: Training,
-        runtime: Runtime,
-        loops: EagerLoops,
-        steps: TrainingSteps,
-        data: LoopData,
-        rows: Rows,
-    ) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.tracing = tracing
-        self.training = training
-        self.runtime = runtime
-        self.loops = loops
-        self.steps = steps
-        self.data = data
-        self.rows = rows
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.tracing = model.once(Tracing)
+        self.training = model.once(Training)
+        self.runtime = model.once(Runtime)
+        self.loops = model.once(EagerLoops)
+        self.steps = model.once(TrainingSteps)
+        self.data = model.once(LoopData)
+        self.rows = model.once(Rows)
 
     @cached_property
     def eager(self) -> list[EagerForward]:

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.repetitions import FEW, TurnFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -32,22 +32,19 @@ class StepReads:
     reads: tuple[Expression, ...]
 
 
-class HostReads:
+class HostReads(Analysis):
     """The training loops of a file that read results of their steps.
 
     Arguments:
         file: the one that is checked; the steps themselves may be in others.
     """
 
-    def __init__(
-        self, file: File, inference: Inference, kinds: Kinds, training: Training, tracing: Tracing, data: LoopData
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.training = training
-        self.tracing = tracing
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.training = model.once(Training)
+        self.tracing = model.once(Tracing)
+        self.data = model.once(LoopData)
 
     @cached_property
     def in_steps(self) -> list[StepReads]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
@@ -34,47 +33,17 @@ _EFFECTS: dict[EffectKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Assumed:
-    """What the model would say of a file if one of its functions were under `tf.function`."""
+class Traceability(Analysis):
+    """Questions about the functions of one file."""
 
-    execution: Execution
-    traced_code: TracedCode
-    side_effects: SideEffects
-    created_state: CreatedState
-    host_values: HostValues
-    graph_lists: GraphLists
-    frozen_values: FrozenValues
-
-
-class Traceability:
-    """Questions about the functions of one file.
-
-    Arguments:
-        if_traced: the model with one more function under `tf.function`.
-        converts: whether Keras has AutoGraph convert what its layers do.
-    """
-
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        kinds: Kinds,
-        data: LoopData,
-        numbers: LoopNumbers,
-        effects: HostEffects,
-        if_traced: Callable[[Function], Assumed],
-        *,
-        converts: bool,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.data = data
-        self.numbers = numbers
-        self.effects = effects
-        self.if_traced = if_traced
-        self.converts = converts
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.data = model.once(LoopData)
+        self.numbers = model.once(LoopNumbers)
+        self.effects = model.once(HostEffects)
+        self.model = model
+        self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
 
     def obstacle(self, function: Function) -> Obstacle | None:
         """What keeps a function from being put under `tf.function` as it is; None where nothing does.
@@ -83,10 +52,10 @@ class Traceability:
         """
         if not self._may_be_decorated(function):
             return Obstacle(function.file, function.node)
-        assumed = self.if_traced(function)
+        assumed = self.model.assuming(function)
         found = [
             *self._told(assumed, function),
-            *self.effects.of(function, assumed.execution),
+            *self.effects.of(function, assumed.once(Execution)),
             *self._arguments(assumed, function),
         ]
         named = [one for one in found if one.text]
@@ -109,39 +78,39 @@ class Traceability:
         sites = self.inference.call_sites(self.inference.definitions.function(file, around))
         return not any(_loops_around(where, call) for where, call in sites)
 
-    def _told(self, assumed: Assumed, function: Function) -> Iterator[Obstacle]:
+    def _told(self, assumed: Model, function: Function) -> Iterator[Obstacle]:
         """What would be wrong in it for sure."""
         entries = frozenset([function.node])
 
         def is_own(traced: Traced) -> bool:
             return entry(traced)[1] in entries
 
-        for effect in (one for group in assumed.side_effects.all for one in group):
+        for effect in (one for group in assumed.once(SideEffects).all for one in group):
             if is_own(effect.traced) and effect.kind != "shape":
                 text = _EFFECTS[effect.kind].format(target=effect.target)
                 yield Obstacle(effect.traced.file, effect.node, text)
-        for created in (one for group in assumed.created_state.in_every_call for one in group):
+        for created in (one for group in assumed.once(CreatedState).in_every_call for one in group):
             if is_own(created.traced):
                 file = created.traced.file
                 yield Obstacle(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
-        for asked in assumed.host_values.asked(converts=self.converts):
+        for asked in assumed.once(HostValues).asked(converts=self.converts):
             if is_own(asked.traced):
                 yield Obstacle(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
-        for leak in assumed.graph_lists.leaks():
+        for leak in assumed.once(GraphLists).leaks():
             if is_own(leak.traced):
                 text = "a list in it gets tensors in a loop of the graph"
                 yield Obstacle(leak.traced.file, leak.append.func, text)
-        for traced in assumed.traced_code.reached_from(entries):
+        for traced in assumed.once(TracedCode).reached_from(entries):
             for call in traced.function.calls:
-                if assumed.frozen_values.name_of(traced, call) is not None:
+                if assumed.once(FrozenValues).name_of(traced, call) is not None:
                     text = f"`{traced.file.code(call.func)}` in it would be drawn once"
                     yield Obstacle(traced.file, call.func, text)
 
-    def _arguments(self, assumed: Assumed, function: Function) -> Iterator[Obstacle]:
+    def _arguments(self, assumed: Model, function: Function) -> Iterator[Obstacle]:
         """The arguments that are no tensors and may be others from call to call."""
         seeds = {
             parameter
-            for trace in assumed.execution.traces
+            for trace in assumed.once(Execution).traces
             if trace.function.node is function.node and not trace.path
             for parameter in trace.tensors.seeds
         }

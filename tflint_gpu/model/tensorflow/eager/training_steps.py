@@ -9,12 +9,12 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import outline, step_region
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read
 from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
@@ -45,14 +45,14 @@ class EagerStep:
     functions: tuple[Function, ...] = ()
 
 
-class TrainingSteps:
+class TrainingSteps(Analysis):
     """The training steps of the loops that are seen from one file."""
 
-    def __init__(self, inference: Inference, tracing: Tracing, loops: EagerLoops, data: LoopData) -> None:
-        self.inference = inference
-        self.tracing = tracing
-        self.loops = loops
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.tracing = model.once(Tracing)
+        self.loops = model.once(EagerLoops)
+        self.data = model.once(LoopData)
 
     @cached_property
     def eager(self) -> list[EagerStep]:

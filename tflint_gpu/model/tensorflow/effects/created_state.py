@@ -8,11 +8,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -70,18 +69,13 @@ class Created:
     mode: str = ""
 
 
-class CreatedState:
+class CreatedState(Analysis):
     """Questions about the variables, layers and optimizers that traced code creates."""
 
-    def __init__(
-        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, code: TracedCode, target: Target
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.code = code
-        self.target = target
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.code = model.once(TracedCode)
         self._prepared: dict[Node, bool] = {}
 
     @cached_property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
 _NUMPY_DRAWS = """
@@ -53,11 +53,8 @@ _INSTEAD = {
 }
 
 
-class FrozenValues:
+class FrozenValues(Analysis):
     """Questions about calls in traced code whose value every later step sees again."""
-
-    def __init__(self, inference: Inference) -> None:
-        self.inference = inference
 
     def name_of(self, traced: Traced, call: cst.Call) -> str | None:
         """The name of the draw or clock that a call is, where each step is meant to have its own value."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import is_decorated
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
@@ -37,20 +37,13 @@ class Leak:
     use: Node
 
 
-class GraphLists:
+class GraphLists(Analysis):
     """Questions about the lists in traced code, seen from one file."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        tracing: Tracing,
-        traced_code: TracedCode,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.tracing = tracing
-        self.traced_code = traced_code
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.tracing = model.once(Tracing)
+        self.traced_code = model.once(TracedCode)
 
     def leaks(self) -> Iterator[Leak]:
         """The lists that a loop of the graph fills, and that are used behind it."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.execution import Execution, Trace
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -70,12 +70,12 @@ class Obstacle:
     text: str = ""
 
 
-class HostEffects:
+class HostEffects(Analysis):
     """Questions about the effects that a function, and all that it calls, may have on the host."""
 
-    def __init__(self, inference: Inference, kinds: Kinds) -> None:
-        self.inference = inference
-        self.kinds = kinds
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
         self._written: dict[File, frozenset[str]] = {}
 
     def of(self, function: Function, execution: Execution) -> Iterator[Obstacle]:

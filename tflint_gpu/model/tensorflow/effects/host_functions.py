@@ -9,15 +9,15 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
-from tflint_gpu.model.tensorflow.tracing.tracing import TF_FUNCTIONS, Tracing
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
@@ -77,28 +77,16 @@ class Compiled:
     place: Node
 
 
-class HostFunctions:
+class HostFunctions(Analysis):
     """Questions about the Python functions that run in traced code, seen from one file."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        guards: Guards,
-        tracing: Tracing,
-        traced_code: TracedCode,
-        model_classes: ModelClasses,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.guards = guards
-        self.tracing = tracing
-        self.traced_code = traced_code
-        self.model_classes = model_classes
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+        self.tracing = model.once(Tracing)
+        self.traced_code = model.once(TracedCode)
+        self.model_classes = model.once(ModelClasses)
 
     # What XLA compiles.
 

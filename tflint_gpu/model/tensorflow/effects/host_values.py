@@ -9,10 +9,9 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, iterable, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
@@ -53,24 +52,15 @@ class HostValue:
     text: str
 
 
-class HostValues:
+class HostValues(Analysis):
     """Questions about the values that traced code asks for, seen from one file."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        tracing: Tracing,
-        traced_code: TracedCode,
-        model_classes: ModelClasses,
-        keras_functions: KerasFunctions,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.tracing = tracing
-        self.traced_code = traced_code
-        self.model_classes = model_classes
-        self.keras_functions = keras_functions
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.tracing = model.once(Tracing)
+        self.traced_code = model.once(TracedCode)
+        self.model_classes = model.once(ModelClasses)
+        self.keras_functions = model.once(KerasFunctions)
 
     def asked(self, *, converts: bool) -> Iterator[HostValue]:
         """The places in code that is surely traced.

@@ -9,11 +9,11 @@ from typing import Literal
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.counterparts import RAISES
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
@@ -66,34 +66,22 @@ class Misplaced:
         return self.traced.file
 
 
-class MappedCode:
+class MappedCode(Analysis):
     """The functions given to datasets in one file, and what they call.
 
     Arguments:
         file: the one that is checked; the functions may be in others.
     """
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        kinds: Kinds,
-        guards: Guards,
-        pipelines: Pipelines,
-        execution: Execution,
-        traced_code: TracedCode,
-        frozen_values: FrozenValues,
-        runtime: Runtime,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.guards = guards
-        self.pipelines = pipelines
-        self.execution = execution
-        self.traced_code = traced_code
-        self.frozen_values = frozen_values
-        self.runtime = runtime
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+        self.pipelines = model.once(Pipelines)
+        self.execution = model.once(Execution)
+        self.traced_code = model.once(TracedCode)
+        self.frozen_values = model.once(FrozenValues)
+        self.runtime = model.once(Runtime)
 
     @cached_property
     def misplaced(self) -> list[Misplaced]:

@@ -10,12 +10,12 @@ from typing import Literal
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 
@@ -52,13 +52,12 @@ class SideEffect:
     target: str = ""
 
 
-class SideEffects:
+class SideEffects(Analysis):
     """Questions about the side effects of what is traced, seen from one file."""
 
-    def __init__(self, file: File, inference: Inference, code: TracedCode) -> None:
-        self.file = file
-        self.inference = inference
-        self.code = code
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.code = model.once(TracedCode)
         self._written: dict[File, dict[Node | None, list[cst.Subscript]]] = {}
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import children
 from tflint_gpu.model.python.syntax.syntax import (
@@ -21,8 +22,6 @@ from tflint_gpu.model.python.syntax.syntax import (
     method_name,
 )
 from tflint_gpu.model.python.value_flow import results
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -52,13 +51,12 @@ class Batches:
     sources: frozenset[Node] = frozenset()
 
 
-class LoopData:
+class LoopData(Analysis):
     """Questions about the data of loops."""
 
-    def __init__(self, inference: Inference, constants: Constants, pipelines: Pipelines) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.pipelines = pipelines
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.pipelines = model.once(Pipelines)
         self._lengths: dict[Node, int | None] = {}
 
     def batches(self, file: File, loop: LoopNode) -> Batches | None:

@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, iterable
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.tracing.execution import Step
@@ -44,15 +44,14 @@ class ShortLived:
     path: tuple[Step, ...] = ()
 
 
-class FunctionObjects:
+class FunctionObjects(Analysis):
     """Questions about the `tf.function` objects that one file makes, or has made by functions that its loops call."""
 
-    def __init__(self, file: File, inference: Inference, kinds: Kinds, tracing: Tracing, data: LoopData) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.tracing = tracing
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.tracing = model.once(Tracing)
+        self.data = model.once(LoopData)
 
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every turn."""

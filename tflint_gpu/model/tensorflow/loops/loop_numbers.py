@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.repetitions import FEW, breaks_of, leaves_at_once, names_of
@@ -62,13 +61,12 @@ class Number:
 _FIXED = Number()
 
 
-class LoopNumbers:
+class LoopNumbers(Analysis):
     """Questions about the Python numbers in loops."""
 
-    def __init__(self, inference: Inference, constants: Constants, data: LoopData) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.data = model.once(LoopData)
         self._in_work: set[object] = set()
         self._known: dict[Node, Number | None] = {}
 

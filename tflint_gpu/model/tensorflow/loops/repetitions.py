@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.children import children, names_in, walk
@@ -23,7 +24,6 @@ from tflint_gpu.model.python.syntax.syntax import (
     method_name,
 )
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.tracing.execution import Step
@@ -57,17 +57,16 @@ class Repeated:
     path: tuple[Step, ...] = ()
 
 
-class Repetitions:
+class Repetitions(Analysis):
     """The loops that are seen from one file.
 
     Arguments:
         file: the one that is checked; loops of other files count where it calls the functions that hold them.
     """
 
-    def __init__(self, file: File, inference: Inference, data: LoopData) -> None:
-        self.file = file
-        self.inference = inference
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.data = model.once(LoopData)
 
     def of_methods(self, *methods: str) -> list[Repeated]:
         """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""

@@ -9,11 +9,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, asks_for_main
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.library import is_library
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.devices import parse_device
@@ -69,13 +68,12 @@ class Initialiser:
     name: str
 
 
-class Runtime:
+class Runtime(Analysis):
     """Questions about how programs set TensorFlow up, seen from the file that is checked."""
 
-    def __init__(self, inference: Inference, constants: Constants, guards: Guards) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.guards = guards
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.guards = model.once(Guards)
         self._graph_files: dict[File, bool] = {}
         self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
 

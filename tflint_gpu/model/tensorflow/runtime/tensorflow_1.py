@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.mentions import Mentions
-from tflint_gpu.model.python.project.project import Project
+from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
 # What stands directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
@@ -31,11 +32,17 @@ _OLD = re.compile(rb"\btf\.(?:" + b"|".join(name.encode() for name in sorted(OLD
 _NEW = re.compile(rb"\btf\.(?:GradientTape|function)\b")
 
 
-def is_for_tensorflow_1(file: File, mentions: Mentions, guards: Guards) -> bool:
-    """Whether a file uses what only TensorFlow 1 has, and nothing that shows TensorFlow 2.
+def is_for_tensorflow_1(model: Model) -> bool:
+    """Whether the file is a program for TensorFlow 1, in graphs or not, or one that its API is meant in."""
+    return model.once(Runtime).is_graph_program(model.file) or _uses_tensorflow_1_only(model)
+
+
+def _uses_tensorflow_1_only(model: Model) -> bool:
+    """Whether the file uses what only TensorFlow 1 has, and nothing that shows TensorFlow 2.
 
     What no program for TensorFlow 2 comes to, behind a test for the version, shows nothing.
     """
+    file, mentions, guards = model.file, model.mentions, model.once(Guards)
     bound = [bindings for scope in file.tree.scopes.values() for bindings in scope.bindings.values()]
     imports = [(b.name, b.target) for bindings in bound for b in bindings if b.kind == "import"]
     if ("tf", "tensorflow.compat.v1") in imports:
@@ -45,11 +52,12 @@ def is_for_tensorflow_1(file: File, mentions: Mentions, guards: Guards) -> bool:
     return any(not guards.is_for_graphs(file, node) for name in OLD_NAMES for node in _names(file, mentions, name))
 
 
-def imports_tensorflow_1(project: Project, file: File) -> bool:
-    """Whether a file of the project that a file imports directly is one for TensorFlow 1, told from its bytes."""
+def imports_tensorflow_1(model: Model) -> bool:
+    """Whether a file of the project that this one imports directly is one for TensorFlow 1, by its bytes."""
+    project = model.project
     return any(
         project.matches(path, _AS_TF) and project.matches(path, _OLD) and not project.matches(path, _NEW)
-        for path in project.imports_of(file.source.path)
+        for path in project.imports_of(model.source.path)
     )
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.tensorflow.api.devices import parse_device
 from tflint_gpu.model.tensorflow.runtime.runtime import DEVICES, GROWTH, LOGICAL, VISIBLE, Initialiser, Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
@@ -43,14 +43,13 @@ class HiddenGpus:
     setup: Node
 
 
-class Visibility:
+class Visibility(Analysis):
     """The places of one file that choose which GPUs are visible."""
 
-    def __init__(self, file: File, constants: Constants, guards: Guards, runtime: Runtime) -> None:
-        self.file = file
-        self.constants = constants
-        self.guards = guards
-        self.runtime = runtime
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.guards = model.once(Guards)
+        self.runtime = model.once(Runtime)
 
     def late(self) -> Iterator[LateVariable]:
         """The assignments to the variable after something that surely initialises the GPUs of this process."""

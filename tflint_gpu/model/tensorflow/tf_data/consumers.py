@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.api.datasets import BATCHING, TRANSFORMATIONS, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -48,21 +47,17 @@ class Consumption:
         return self.kind != "train" and self.chain.is_short
 
 
-class Consumers:
+class Consumers(Analysis):
     """The consumers of pipelines that are seen from one file.
 
     Arguments:
         file: the one that is checked; functions and classes of others count where it passes them datasets.
     """
 
-    def __init__(
-        self, file: File, inference: Inference, constants: Constants, pipelines: Pipelines, training: Training
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.pipelines = pipelines
-        self.training = training
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.pipelines = model.once(Pipelines)
+        self.training = model.once(Training)
 
     @cached_property
     def consumptions(self) -> list[Consumption]:

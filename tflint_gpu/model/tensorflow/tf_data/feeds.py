@@ -8,10 +8,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument, method_name
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -33,17 +33,14 @@ class Feed:
     chains: tuple[Chain, ...]
 
 
-class Feeds:
+class Feeds(Analysis):
     """The Keras calls, seen from the file that is checked, whose data is tf.data on every way that leads there."""
 
-    def __init__(
-        self, inference: Inference, constants: Constants, kinds: Kinds, pipelines: Pipelines, consumers: Consumers
-    ) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.pipelines = pipelines
-        self.consumers = consumers
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.pipelines = model.once(Pipelines)
+        self.consumers = model.once(Consumers)
 
     @cached_property
     def all(self) -> list[Feed]:

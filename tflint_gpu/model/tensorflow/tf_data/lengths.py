@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 
@@ -17,12 +17,8 @@ _ARRAYS = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_
 _COUNTED = frozenset(["numpy.arange", "numpy.zeros", "numpy.ones", "tf.range", "tf.zeros", "tf.ones"])
 
 
-class Lengths:
+class Lengths(Analysis):
     """Questions about the number of elements of a chain."""
-
-    def __init__(self, inference: Inference, constants: Constants) -> None:
-        self.inference = inference
-        self.constants = constants
 
     def is_demonstration(self, chain: Chain) -> bool:
         """Whether a chain surely has so few elements that its speed is not asked for."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
@@ -70,12 +69,11 @@ class State:
     draws: bool = False
 
 
-class MappedFunctions:
+class MappedFunctions(Analysis):
     """Questions about the functions that the operations of a chain are given."""
 
-    def __init__(self, inference: Inference, constants: Constants) -> None:
-        self.inference = inference
-        self.constants = constants
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
         self._element_wise: dict[Node, tuple[bool, bool]] = {}
 
     def of(self, operation: Operation) -> tuple[Callee, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
@@ -23,13 +22,12 @@ _DISTRIBUTING = frozenset(["experimental_distribute_dataset", "make_dataset_iter
 _ITERATORS = frozenset(["as_numpy_iterator", "__iter__", "make_one_shot_iterator", "make_initializable_iterator"])
 
 
-class Pipelines:
+class Pipelines(Analysis):
     """Which datasets an expression may be."""
 
-    def __init__(self, inference: Inference, constants: Constants, kinds: Kinds) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
         self._known: dict[tuple[Node, Context | None], list[Chain]] = {}
         self._iterated: dict[tuple[Node, Context | None], list[Chain]] = {}
 

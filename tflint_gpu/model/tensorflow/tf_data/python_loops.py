@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function, may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
@@ -55,13 +54,12 @@ class PythonLoop:
     loop: LoopNode
 
 
-class PythonLoops:
+class PythonLoops(Analysis):
     """Questions about what a dataset's functions run in Python."""
 
-    def __init__(self, inference: Inference, constants: Constants, mapped_functions: MappedFunctions) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.mapped_functions = mapped_functions
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.mapped_functions = model.once(MappedFunctions)
 
     def of(self, operation: Operation) -> PythonLoop | None:
         """The loop that certainly keeps an operation's function under Python's lock."""

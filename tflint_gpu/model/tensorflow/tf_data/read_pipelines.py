@@ -7,9 +7,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.syntax.syntax import method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.api.datasets import BATCHING
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
@@ -20,17 +19,14 @@ from tflint_gpu.model.tensorflow.training.training import iterator_of
 _GRAPH_ITERATORS = frozenset(["make_one_shot_iterator", "make_initializable_iterator"])
 
 
-class ReadPipelines:
+class ReadPipelines(Analysis):
     """The pipelines of one file that are more than a demonstration."""
 
-    def __init__(
-        self, file: File, inference: Inference, pipelines: Pipelines, consumers: Consumers, lengths: Lengths
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.pipelines = pipelines
-        self.consumers = consumers
-        self.lengths = lengths
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.pipelines = model.once(Pipelines)
+        self.consumers = model.once(Consumers)
+        self.lengths = model.once(Lengths)
 
     @cached_property
     def chains(self) -> list[Chain]:

@@ -8,13 +8,12 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.marks import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
@@ -52,7 +51,7 @@ _OCCASIONS: dict[str, tuple[str, ...]] = {
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
 _PATH_LIMIT = 6
 
-MARKERS = (*TRACED, gives_a_function)
+TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
 """One of them stands in each file from which something is traced."""
 
 
@@ -145,26 +144,15 @@ class Trace(Reached):
         return bool(self.steps) and is_plain and isinstance(self.function.node, cst.FunctionDef)
 
 
-class Execution:
+class Execution(Analysis):
     """Which functions run traced when they are reached from one file."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        guards: Guards,
-        tracing: Tracing,
-        keras_functions: KerasFunctions,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.guards = guards
-        self.tracing = tracing
-        self.keras_functions = keras_functions
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+        self.tracing = model.once(Tracing)
+        self.keras_functions = model.once(KerasFunctions)
 
     @cached_property
     def traces(self) -> list[Trace]:

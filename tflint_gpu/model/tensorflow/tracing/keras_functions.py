@@ -8,12 +8,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
@@ -50,14 +48,12 @@ class GivenFunction:
         return left[: self.tensors]
 
 
-class KerasFunctions:
+class KerasFunctions(Analysis):
     """The functions that Keras is given, seen from one file."""
 
-    def __init__(self, file: File, inference: Inference, constants: Constants, tracing: Tracing) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.tracing = tracing
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.tracing = model.once(Tracing)
 
     @property
     def of_lambda_layers(self) -> Iterator[GivenFunction]:

@@ -9,12 +9,12 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function, may_be_replaced
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
@@ -58,22 +58,18 @@ def entry(traced: Traced) -> tuple[File, Node | None]:
     return first.file, first.file.tree.function(first.node)
 
 
-class TracedCode:
+class TracedCode(Analysis):
     """The code that runs at tracing, seen from one file.
 
     What TensorFlow runs on the host or Keras runs eagerly is left out, and functions that a dataset maps have a list of
     their own.
     """
 
-    def __init__(
-        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, guards: Guards, execution: Execution
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.guards = guards
-        self.execution = execution
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+        self.execution = model.once(Execution)
         self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
         self._asking: dict[File, bool] = {}
 

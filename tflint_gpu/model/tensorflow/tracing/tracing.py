@@ -6,35 +6,33 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.library import is_library, wraps
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-TF_FUNCTIONS = frozenset(
-    ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
-)
 _WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)
 _ASSUMED = cst.Decorator(cst.Name("function"))
 _NAMING = (cst.Name, cst.Attribute, cst.Lambda)
 _TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 
 
-class Tracing:
+class Tracing(Analysis):
     """Functions under `tf.function`, in all files that a check sees.
 
     Arguments:
         assumed: functions that count as if they were decorated with it.
     """
 
-    def __init__(self, inference: Inference, kinds: Kinds, assumed: frozenset[Node] = frozenset()) -> None:
-        self.inference = inference
-        self.kinds = kinds
-        self.assumed = assumed
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.assumed = model.assumed
         self._known: dict[Node, bool] = {}
         self._wrapped: dict[File, dict[FunctionNode, Node]] = {}
         self._under_tf_function: set[Node] = set()

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 FITTING = ("fit", "train_on_batch", "fit_generator")
 
 
-class Compilations:
+class Compilations(Analysis):
     """The calls of `compile` and `fit` on models, seen from one file."""
 
-    def __init__(self, inference: Inference, kinds: Kinds) -> None:
-        self.inference = inference
-        self.kinds = kinds
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
 
     def trained(self) -> Iterator[tuple[File, cst.Call, Origin]]:
         """The calls that train a Keras model, each with one of the places where that model may be made."""

@@ -9,10 +9,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
@@ -42,15 +42,14 @@ class FirstTraining:
     node: Node
 
 
-class Program:
+class Program(Analysis):
     """Questions about the file that is checked, as a program."""
 
-    def __init__(self, file: File, inference: Inference, kinds: Kinds, training: Training, runtime: Runtime) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.training = training
-        self.runtime = runtime
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.training = model.once(Training)
+        self.runtime = model.once(Runtime)
 
     @cached_property
     def imports_tensorflow(self) -> bool:

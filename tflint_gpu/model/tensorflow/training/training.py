@@ -7,11 +7,11 @@ from typing import Literal
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -28,12 +28,12 @@ _DEPTH_LIMIT = 4
 _INNER_LIMIT = 3  # functions between a loop of epochs and one of steps
 
 
-class Training:
+class Training(Analysis):
     """Questions about what trains."""
 
-    def __init__(self, inference: Inference, kinds: Kinds) -> None:
-        self.inference = inference
-        self.kinds = kinds
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
         self._gradients: dict[Node, bool] = {}
 
     def takes_gradients(self, file: File, node: Node, depth: int = 0) -> bool:

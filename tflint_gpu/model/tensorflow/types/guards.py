@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.names.branches import DEFINING
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.versions import value_of_test
 
@@ -45,11 +45,10 @@ _EAGER_TESTS = frozenset(
 _DEPTH_LIMIT = 5
 
 
-class Guards:
+class Guards(Analysis):
     """Questions about the conditions under which code runs."""
 
-    def __init__(self, inference: Inference) -> None:
-        self.inference = inference
+    is_of_values = True
 
     def conditions(self, file: File, node: Node) -> Iterator[Expression]:
         """The tests that decide whether `node` runs: ifs, ternaries, asserts, early exits, `and`."""

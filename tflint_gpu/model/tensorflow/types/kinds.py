@@ -7,11 +7,10 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Attribute, Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
@@ -123,12 +122,13 @@ def _stateful_among(calls: Iterable[cst.Call]) -> Iterator[cst.Call]:
                 yield call
 
 
-class Kinds:
+class Kinds(Analysis):
     """What values are, by their origins, and where nothing else is known by how they are used."""
 
-    def __init__(self, inference: Inference, constants: Constants) -> None:
-        self.inference = inference
-        self.constants = constants
+    is_of_values = True
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
         self._uses = Uses()
         self._classes: dict[Node, frozenset[KerasKind]] = {}
         self._stateful: dict[File, tuple[cst.Call, ...]] = {}

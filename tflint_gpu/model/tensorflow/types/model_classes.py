@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
@@ -17,13 +17,12 @@ _FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
 _DEPTH_LIMIT = 4
 
 
-class ModelClasses:
+class ModelClasses(Analysis):
     """Questions about the layers of models, seen from one file."""
 
-    def __init__(self, file: File, inference: Inference, kinds: Kinds) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
 
     def of_receivers(self, calls: Iterable[cst.Call]) -> frozenset[Node]:
         """The classes of the models whose methods are called, such as `fit`, and of their layers."""

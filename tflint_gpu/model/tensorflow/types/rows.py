@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.types.pictures import Pictures
 
@@ -49,13 +48,12 @@ _PREPROCESSORS = re.compile(r"segmentation_models(?:_3D)?\.get_preprocessing")
 _ELEMENTWISE = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
-class Rows:
+class Rows(Analysis):
     """Questions about how many rows an array has."""
 
-    def __init__(self, inference: Inference, constants: Constants) -> None:
-        self.inference = inference
-        self.constants = constants
-        self._pictures = Pictures(inference, constants)
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._pictures = Pictures(self.inference, self.constants)
         self._asked: set[Node] = set()
 
     def is_single(self, file: File, expr: Expression, context: Context | None = None) -> bool:

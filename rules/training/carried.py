@@ -7,11 +7,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import spelling, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name
-from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
-from tflint_gpu.model.tensorflow.loops.repetitions import names_of
+from tflint_gpu.model import (
+    STATIC_ATTRIBUTES,
+    Expression,
+    File,
+    FunctionNode,
+    LoopNode,
+    Node,
+    dotted_name,
+    names_of,
+    spelling,
+    walk,
+)
 
 _START = re.compile(r"first|init|start|empty|begin", re.IGNORECASE)
 _MEMBERSHIP = (cst.Is, cst.IsNot, cst.In, cst.NotIn)

@@ -8,17 +8,29 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, iterable
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.tensorflow.api.marks import CONCATENATIONS
-from tflint_gpu.model.tensorflow.carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
-from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops
-from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import FEW, Repetitions, is_occasional
-from tflint_gpu.model.tensorflow.tracing.execution import Execution, Step
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    CONCATENATIONS,
+    FEW,
+    Analysis,
+    EagerLoops,
+    Execution,
+    Expression,
+    File,
+    Kinds,
+    LoopData,
+    LoopNode,
+    Model,
+    Node,
+    Repetitions,
+    Step,
+    argument,
+    dotted_name,
+    is_occasional,
+    iterable,
+    may_be_replaced,
+)
+
+from .carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
@@ -56,30 +68,20 @@ class _Candidate:
     added: tuple[Expression, ...]
 
 
-class Growths:
+class Growths(Analysis):
     """The tensors that the loops seen from one file make longer.
 
     Arguments:
         file: the one that is checked.
     """
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        kinds: Kinds,
-        execution: Execution,
-        loops: EagerLoops,
-        repetitions: Repetitions,
-        data: LoopData,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.execution = execution
-        self.loops = loops
-        self.repetitions = repetitions
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.execution = model.once(Execution)
+        self.loops = model.once(EagerLoops)
+        self.repetitions = model.once(Repetitions)
+        self.data = model.once(LoopData)
 
     @cached_property
     def in_loops(self) -> list[Growth]:

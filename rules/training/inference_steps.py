@@ -10,37 +10,38 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class
-from tflint_gpu.model.python.syntax.children import names_in
-from tflint_gpu.model.python.syntax.syntax import (
+from tflint_gpu.model import (
+    Analysis,
+    Batches,
+    Class,
+    EagerLoops,
+    File,
+    ForwardPasses,
     FunctionNode,
+    Kinds,
+    LoopData,
     LoopNode,
+    LoopNumbers,
+    Model,
     Node,
-    argument,
-    displayed,
-    dotted_name,
-    iterable,
-    method_name,
-)
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
-from tflint_gpu.model.tensorflow.eager.forward_passes import ForwardPasses
-from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
-from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
-from tflint_gpu.model.tensorflow.loops.repetitions import (
+    Origin,
     Repeated,
     Repetitions,
+    Run,
+    Step,
+    TracedCode,
+    Training,
     TurnFlow,
+    argument,
     changed_in,
+    displayed,
+    dotted_name,
     is_occasional,
+    iterable,
+    method_name,
+    names_in,
     names_of,
 )
-from tflint_gpu.model.tensorflow.tracing.execution import Step
-from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
-from tflint_gpu.model.tensorflow.training.training import Training
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _NO_BATCHES = Batches(frozenset(), False)
 # What gives values that are there while Python runs, and not the symbols of which Keras builds a model.
@@ -75,30 +76,19 @@ class InferenceStep:
     others: tuple[tuple[File, cst.Call], ...] = ()
 
 
-class InferenceSteps:
+class InferenceSteps(Analysis):
     """The loops that are seen from one file; those over data sets are `ForwardPasses`'s."""
 
-    def __init__(
-        self,
-        inference: Inference,
-        kinds: Kinds,
-        training: Training,
-        loops: EagerLoops,
-        data: LoopData,
-        forwards: ForwardPasses,
-        repetitions: Repetitions,
-        numbers: LoopNumbers,
-        traced_code: TracedCode,
-    ) -> None:
-        self.inference = inference
-        self.kinds = kinds
-        self.training = training
-        self.loops = loops
-        self.data = data
-        self.forwards = forwards
-        self.repetitions = repetitions
-        self.numbers = numbers
-        self.traced_code = traced_code
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.training = model.once(Training)
+        self.loops = model.once(EagerLoops)
+        self.data = model.once(LoopData)
+        self.forwards = model.once(ForwardPasses)
+        self.repetitions = model.once(Repetitions)
+        self.numbers = model.once(LoopNumbers)
+        self.traced_code = model.once(TracedCode)
 
     @cached_property
     def eager(self) -> list[InferenceStep]:

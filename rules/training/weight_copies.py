@@ -7,13 +7,24 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.tensorflow.loops.repetitions import Repeated, Repetitions, TurnFlow, names_of
-from tflint_gpu.model.tensorflow.training.training import Training
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    Analysis,
+    File,
+    FunctionNode,
+    Kinds,
+    LoopNode,
+    Model,
+    Node,
+    Repeated,
+    Repetitions,
+    Training,
+    TurnFlow,
+    argument,
+    dotted_name,
+    method_name,
+    names_of,
+    walk,
+)
 
 _VARIABLES = frozenset(["variables", "weights", "trainable_variables", "trainable_weights"])
 
@@ -32,14 +43,14 @@ class WeightCopy:
     source: cst.BaseExpression | None = None
 
 
-class WeightCopies:
+class WeightCopies(Analysis):
     """The loops of training steps that are seen from one file."""
 
-    def __init__(self, inference: Inference, kinds: Kinds, training: Training, repetitions: Repetitions) -> None:
-        self.inference = inference
-        self.kinds = kinds
-        self.training = training
-        self.repetitions = repetitions
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.training = model.once(Training)
+        self.repetitions = model.once(Repetitions)
 
     def in_steps(self) -> Iterator[WeightCopy]:
         """The copies of whole models after each update of weights: not once an epoch, an episode or n steps."""

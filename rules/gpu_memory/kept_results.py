@@ -8,15 +8,24 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import spelling, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.eager.host_reads import HostReads, is_conditional
-from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import FEW
-from tflint_gpu.model.tensorflow.training.training import UPDATES, Training
+from tflint_gpu.model import (
+    FEW,
+    UPDATES,
+    Analysis,
+    Expression,
+    File,
+    HostReads,
+    LoopData,
+    Model,
+    Node,
+    Origin,
+    Training,
+    dotted_name,
+    is_conditional,
+    method_name,
+    spelling,
+    walk,
+)
 
 _FUNCTION_LIMIT = 50  # functions that a turn calls, and in which an update is looked for
 _SHRINKING = frozenset("clear pop popleft remove".split())
@@ -36,21 +45,18 @@ class KeptResult:
     loop: cst.For | cst.While
 
 
-class KeptResults:
+class KeptResults(Analysis):
     """The lists of a file's training loops.
 
     Arguments:
         file: the one that is checked; the steps may be in others.
     """
 
-    def __init__(
-        self, file: File, inference: Inference, training: Training, host_reads: HostReads, data: LoopData
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.training = training
-        self.host_reads = host_reads
-        self.data = data
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.training = model.once(Training)
+        self.host_reads = model.once(HostReads)
+        self.data = model.once(LoopData)
 
     @cached_property
     def all(self) -> list[KeptResult]:

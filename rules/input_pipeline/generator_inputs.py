@@ -8,16 +8,26 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
-from tflint_gpu.model.python.syntax.children import names_in, walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin, Origins
-from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers
-from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
+from tflint_gpu.model import (
+    ELEMENT,
+    Analysis,
+    Callee,
+    Consumers,
+    Context,
+    Expression,
+    File,
+    Lengths,
+    Model,
+    Node,
+    Origin,
+    Origins,
+    argument,
+    dotted_name,
+    may_be_replaced,
+    method_name,
+    names_in,
+    walk,
+)
 
 _DEPTH_LIMIT = 6
 _MADE = frozenset(
@@ -67,17 +77,13 @@ class _Rows:
     optional: frozenset[Node] = frozenset()
 
 
-class GeneratorInputs:
+class GeneratorInputs(Analysis):
     """The datasets over generators that one file makes."""
 
-    def __init__(
-        self, file: File, inference: Inference, constants: Constants, consumers: Consumers, lengths: Lengths
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.consumers = consumers
-        self.lengths = lengths
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.consumers = model.once(Consumers)
+        self.lengths = model.once(Lengths)
 
     @cached_property
     def of_arrays(self) -> list[GeneratorInput]:

@@ -6,13 +6,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import children
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
+from tflint_gpu.model import (
+    Analysis,
+    Chain,
+    Context,
+    Expression,
+    File,
+    FunctionNode,
+    Node,
+    Operation,
+    Origin,
+    argument,
+    children,
+    method_name,
+)
 
 _KEEPING = frozenset("shuffle repeat prefetch cache take skip shard with_options ignore_errors filter".split())
 # Functions whose result has a first axis only where their argument has one.
@@ -52,12 +59,8 @@ _EXPANDING = frozenset(["tf.expand_dims", "numpy.expand_dims"])
 _DEPTH_LIMIT = 8
 
 
-class Samples:
+class Samples(Analysis):
     """Questions about what the elements of datasets are."""
-
-    def __init__(self, inference: Inference, constants: Constants) -> None:
-        self.inference = inference
-        self.constants = constants
 
     def are_elements(self, chain: Chain) -> bool:
         """Whether every element of a dataset is one sample for certain."""

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.tf_data.chains import Operation
+from tflint_gpu.model import (
+    UNKNOWN,
+    Analysis,
+    Context,
+    File,
+    FunctionNode,
+    Node,
+    Operation,
+    Origin,
+    argument,
+    method_name,
+)
 
 _DEPTH_LIMIT = 4
 _DRAWS = ("tf.random.", "tf.compat.v1.random.", "tf.image.random_")
@@ -36,12 +42,8 @@ class Draw:
     call: cst.Call
 
 
-class Randomness:
+class Randomness(Analysis):
     """Questions about random functions."""
-
-    def __init__(self, inference: Inference, constants: Constants) -> None:
-        self.inference = inference
-        self.constants = constants
 
     def draw(self, operation: Operation) -> Draw | None:
         """The call in a mapped function that surely draws for every element; none with a seed, which repeats itself."""

@@ -8,12 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, Node
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+from tflint_gpu.model import Analysis, Binding, Expression, Model, Node, Traced, TracedCode, walk
 
 _ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())
 _PLAIN = (cst.Integer, cst.Float, cst.List, cst.Tuple)
@@ -34,13 +29,12 @@ class FrozenGlobal:
     changes: tuple[Node, ...]
 
 
-class FrozenGlobals:
+class FrozenGlobals(Analysis):
     """Questions about the globals of one file."""
 
-    def __init__(self, file: File, inference: Inference, code: TracedCode) -> None:
-        self.file = file
-        self.inference = inference
-        self.code = code
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.code = model.once(TracedCode)
 
     @cached_property
     def all(self) -> list[FrozenGlobal]:

@@ -10,16 +10,22 @@ from typing import Literal
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.tensorflow.loops.repetitions import Repetitions
-from tflint_gpu.model.tensorflow.tracing.execution import TRACED_METHODS
-from tflint_gpu.model.tensorflow.types.guards import Guards
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    TRACED_METHODS,
+    Analysis,
+    Class,
+    Expression,
+    File,
+    Guards,
+    Kinds,
+    Model,
+    Node,
+    Repetitions,
+    argument,
+    asks_for_main,
+    method_name,
+    walk,
+)
 
 _FUNCTION_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DATA_SWITCH = "tf.data.experimental.enable_debug_mode"
@@ -50,28 +56,18 @@ class EagerMode:
     value: Expression | None = None
 
 
-class EagerModes:
+class EagerModes(Analysis):
     """The eager modes of the program that is checked.
 
     Arguments:
         file: the one that is checked.
     """
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        guards: Guards,
-        repetitions: Repetitions,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.guards = guards
-        self.repetitions = repetitions
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.guards = model.once(Guards)
+        self.repetitions = model.once(Repetitions)
 
     @cached_property
     def left_on(self) -> list[EagerMode]:

@@ -9,17 +9,23 @@ from itertools import islice
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import children
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
-from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tapes import taken
-from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
-from tflint_gpu.model.tensorflow.training.compilations import Compilations
-from tflint_gpu.model.tensorflow.training.training import TAPES
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    TAPES,
+    Analysis,
+    Callee,
+    Compilations,
+    Expression,
+    File,
+    Kinds,
+    MixedPrecision,
+    Model,
+    Node,
+    Origin,
+    argument,
+    children,
+    method_name,
+    taken,
+)
 
 # Any of these in a program's files means that somebody has thought of it.
 _SCALING = re.compile(
@@ -49,14 +55,14 @@ class UnscaledStep:
     is_divided: bool = False
 
 
-class LossScaling:
+class LossScaling(Analysis):
     """The training steps that are seen from one file, as far as they run under mixed_float16."""
 
-    def __init__(self, inference: Inference, kinds: Kinds, mixed: MixedPrecision, compilations: Compilations) -> None:
-        self.inference = inference
-        self.kinds = kinds
-        self.mixed = mixed
-        self.compilations = compilations
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.mixed = model.once(MixedPrecision)
+        self.compilations = model.once(Compilations)
 
     def unscaled(self) -> Iterator[UnscaledStep]:
         """The steps whose gradients are those of a loss that is not scaled, one for each tape."""

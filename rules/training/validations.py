@@ -8,13 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import Analysis, Expression, File, Kinds, Model, Node, Origin, Pipelines, argument
 
 _OWN_SIZE = ("validation_batch_size", "validation_steps")
 _SIZE_POSITION = 2
@@ -33,21 +27,17 @@ class Validation:
     data: Expression
 
 
-class Validations:
+class Validations(Analysis):
     """The calls of `fit` in a file that validate.
 
     Arguments:
         file: the one that is checked.
     """
 
-    def __init__(
-        self, file: File, inference: Inference, constants: Constants, kinds: Kinds, pipelines: Pipelines
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.pipelines = pipelines
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.pipelines = model.once(Pipelines)
 
     @cached_property
     def with_training_size(self) -> list[Validation]:

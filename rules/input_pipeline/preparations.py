@@ -9,16 +9,25 @@ from typing import Literal
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops
-from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
-from tflint_gpu.model.tensorflow.loops.repetitions import Repetitions, is_occasional
-from tflint_gpu.model.tensorflow.tracing.execution import Step
-from tflint_gpu.model.tensorflow.training.training import TAPES, Training
+from tflint_gpu.model import (
+    TAPES,
+    Analysis,
+    EagerLoops,
+    ElementLoop,
+    ElementLoops,
+    Expression,
+    File,
+    Function,
+    LoopData,
+    LoopNode,
+    Model,
+    Node,
+    Repetitions,
+    Step,
+    Training,
+    is_occasional,
+    iterable,
+)
 
 _MARKERS = (b"np.", b"numpy", b"tf.", b"tensorflow")
 _SEQUENCES = ("keras.utils.Sequence", "keras.utils.PyDataset", "keras.utils.data_utils.Sequence")
@@ -43,28 +52,19 @@ class Preparation:
     path: tuple[Step, ...] = ()
 
 
-class Preparations:
+class Preparations(Analysis):
     """The loops over elements that are seen from one file.
 
     Arguments:
         file: the one that is checked.
     """
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        training: Training,
-        loops: EagerLoops,
-        repetitions: Repetitions,
-        data: LoopData,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.training = training
-        self.loops = loops
-        self.repetitions = repetitions
-        self.elements = ElementLoops(inference, training.kinds, data)
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.training = model.once(Training)
+        self.loops = model.once(EagerLoops)
+        self.repetitions = model.once(Repetitions)
+        self.elements = ElementLoops(self.inference, self.training.kinds, model.once(LoopData))
 
     @cached_property
     def repeated(self) -> list[Preparation]:

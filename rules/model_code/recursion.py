@@ -8,12 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import FunctionNode, Node
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.tensorflow.tracing.execution import Step
-from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model import Analysis, Function, FunctionNode, Model, Node, Step, Tracing
 
 _PATH_LIMIT = 5  # functions on the way from one back to itself
 _WIDTH_LIMIT = 200  # functions that are looked into for one
@@ -31,13 +26,12 @@ class Recursion:
     paths: tuple[tuple[Step, ...], ...]
 
 
-class Recursions:
+class Recursions(Analysis):
     """Questions about the recursive functions of one file."""
 
-    def __init__(self, file: File, inference: Inference, tracing: Tracing) -> None:
-        self.file = file
-        self.inference = inference
-        self.tracing = tracing
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.tracing = model.once(Tracing)
 
     @cached_property
     def all(self) -> list[Recursion]:

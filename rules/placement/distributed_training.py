@@ -9,14 +9,9 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.strategies import Place, Strategies
-from tflint_gpu.model.tensorflow.training.compilations import Compilations
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import UNKNOWN, Analysis, Compilations, Expression, File, Kinds, Model, Node, Origin, argument
+
+from .strategies import Place, Strategies
 
 Part: TypeAlias = Literal["model", "optimizer", "metric"]
 
@@ -60,22 +55,14 @@ class _Optimizer:
     has_slots: bool | None
 
 
-class DistributedTraining:
+class DistributedTraining(Analysis):
     """The Keras training under strategies, seen from one file."""
 
-    def __init__(
-        self,
-        inference: Inference,
-        constants: Constants,
-        kinds: Kinds,
-        strategies: Strategies,
-        compilations: Compilations,
-    ) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.strategies = strategies
-        self.compilations = compilations
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.strategies = model.once(Strategies)
+        self.compilations = model.once(Compilations)
 
     def misplaced(self) -> Iterator[Misplaced]:
         """The parts made outside of the scope that their training needs, each once."""

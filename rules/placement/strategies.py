@@ -7,11 +7,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
-from tflint_gpu.model.python.syntax.syntax import Node, method_name
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, may_be_replaced, method_name
 
 Place: TypeAlias = Literal["inside", "outside", "unknown"]
 
@@ -35,11 +31,11 @@ _SITES = 8
 _DEPTH = 6
 
 
-class Strategies:
+class Strategies(Analysis):
     """The scopes of strategies, seen from one file."""
 
-    def __init__(self, inference: Inference) -> None:
-        self.inference = inference
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
         self._callers: dict[Node, Place] = {}
 
     def place(self, file: File, node: Node, context: Context | None = None, depth: int = 0) -> Place:

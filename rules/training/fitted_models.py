@@ -7,18 +7,28 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import is_decorated
-from tflint_gpu.model.python.syntax.children import names_in, walk
-from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
-from tflint_gpu.model.python.value_flow.constants import Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import FEW, Repeated, Repetitions
-from tflint_gpu.model.tensorflow.tracing.execution import Step
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    FEW,
+    Analysis,
+    Binding,
+    Expression,
+    File,
+    Kinds,
+    LoopData,
+    LoopNode,
+    Model,
+    Node,
+    Origin,
+    Repeated,
+    Repetitions,
+    Step,
+    argument,
+    is_decorated,
+    iterable,
+    method_name,
+    names_in,
+    walk,
+)
 
 _DEPTH_LIMIT = 3  # functions that hand on what another one builds
 _FOLDS = 5  # what scikit-learn makes if nothing else is said
@@ -41,17 +51,14 @@ class FittedModel:
     made: Node
 
 
-class FittedModels:
+class FittedModels(Analysis):
     """The loops that are seen from one file."""
 
-    def __init__(
-        self, inference: Inference, constants: Constants, kinds: Kinds, data: LoopData, repetitions: Repetitions
-    ) -> None:
-        self.inference = inference
-        self.constants = constants
-        self.kinds = kinds
-        self.data = data
-        self.repetitions = repetitions
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.data = model.once(LoopData)
+        self.repetitions = model.once(Repetitions)
 
     def dropped(self) -> Iterator[FittedModel]:
         """The fits of models that each turn of a loop builds, where nothing keeps the models."""

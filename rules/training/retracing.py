@@ -7,18 +7,28 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, displayed
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
-from tflint_gpu.model.tensorflow.loops.function_objects import FunctionObjects
-from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers, Turning
-from tflint_gpu.model.tensorflow.loops.repetitions import is_occasional
-from tflint_gpu.model.tensorflow.tracing.tracing import TF_FUNCTIONS, Tracing
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model import (
+    MAPPING_METHODS,
+    TF_FUNCTIONS,
+    Analysis,
+    Expression,
+    File,
+    Function,
+    FunctionNode,
+    FunctionObjects,
+    Kinds,
+    LoopNumbers,
+    Model,
+    Node,
+    Origin,
+    Tracing,
+    Turning,
+    argument,
+    displayed,
+    is_occasional,
+    may_be_replaced,
+    walk,
+)
 
 _DECLARING = ("input_signature", "experimental_follow_type_hints")
 _STATE = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "strategy", "loaded", "variable"])
@@ -41,24 +51,15 @@ class ChangingArgument:
     made: Node
 
 
-class Retracing:
+class Retracing(Analysis):
     """The calls of `tf.function` objects that are seen from one file."""
 
-    def __init__(
-        self,
-        file: File,
-        inference: Inference,
-        kinds: Kinds,
-        tracing: Tracing,
-        objects: FunctionObjects,
-        numbers: LoopNumbers,
-    ) -> None:
-        self.file = file
-        self.inference = inference
-        self.kinds = kinds
-        self.tracing = tracing
-        self.objects = objects
-        self.numbers = numbers
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.kinds = model.once(Kinds)
+        self.tracing = model.once(Tracing)
+        self.objects = model.once(FunctionObjects)
+        self.numbers = model.once(LoopNumbers)
 
     def changing_arguments(self) -> Iterator[ChangingArgument]:
         """The Python numbers that calls outside of traced code hand to a `tf.function`, and that a loop changes."""

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.targets import Target
+from tflint_gpu.model import UNKNOWN, Analysis, Expression, File, Model, Node, Origin, argument, dotted_name
 
 _ALIASES = ("keras.activations", "keras.ops", "tf", "tf.nn", "tf.math")
 _SUPPORTED = {
@@ -47,15 +42,12 @@ class GenericRecurrent:
     is_cell: bool = False
 
 
-class Recurrent:
+class Recurrent(Analysis):
     """The recurrent layers of one file."""
 
-    def __init__(self, file: File, inference: Inference, constants: Constants, target: Target) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
-        # Keras 3.0.5 and 3.3.3 ask for `not self.dropout` too, 3.4.0 no longer (keras/src/layers/rnn/lstm.py).
-        self.with_dropout = target.keras_release is not None and (3, 0) <= target.keras_release < (3, 4)
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.with_dropout = self.target.keras_release is not None and (3, 0) <= self.target.keras_release < (3, 4)
 
     def generic(self) -> Iterator[GenericRecurrent]:
         """The layers that certainly get an argument which the cuDNN kernel does not know, and cells in `RNN`."""

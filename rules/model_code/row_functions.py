@@ -8,16 +8,27 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import may_be_replaced
-from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
-from tflint_gpu.model.python.value_flow.calls import Callee
-from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
-from tflint_gpu.model.python.value_flow.inference import Inference
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
-from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
+from tflint_gpu.model import (
+    COMBINING,
+    NUMBERS,
+    UNARY,
+    UNKNOWN,
+    Analysis,
+    Callee,
+    Constants,
+    Context,
+    Expression,
+    File,
+    Inference,
+    Node,
+    Origin,
+    argument,
+    filled,
+    is_plain,
+    may_be_replaced,
+    operands,
+    walk,
+)
 
 MAP_FUNCTIONS = ("tf.map_fn", "tf.compat.v1.map_fn", "keras.backend.map_fn")
 
@@ -54,13 +65,8 @@ class RowMap:
     needs: frozenset[Need]
 
 
-class RowFunctions:
+class RowFunctions(Analysis):
     """Questions about the calls of `tf.map_fn` in a file."""
-
-    def __init__(self, file: File, inference: Inference, constants: Constants) -> None:
-        self.file = file
-        self.inference = inference
-        self.constants = constants
 
     def needless(self) -> Iterator[RowMap]:
         """The calls whose function certainly gives the same for all rows at once."""
