@@ -118,7 +118,7 @@ class Ledger:
             self._unsettled.clear()
 
     def lines(self, entries: dict[Doing, Spent] | None = None) -> list[Line]:
-        """The account by the innermost line, the dearest first."""
+        """The account by the innermost line, the most expensive first."""
         found: dict[Place | None, Line] = {}
         for doing, spent in (self.entries if entries is None else entries).items():
             place = doing.stack[0] if doing.stack else None

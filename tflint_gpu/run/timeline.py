@@ -50,8 +50,8 @@ class Bin:
         for place, idle in other.places.items():
             self.places[place] = self.places.get(place, 0.0) + idle
         if len(self.places) > _MOST_PLACES:
-            dearest = sorted(self.places.items(), key=lambda item: -item[1])[: _MOST_PLACES // 2]
-            self.places = dict(dearest)
+            kept = sorted(self.places.items(), key=lambda item: -item[1])[: _MOST_PLACES // 2]
+            self.places = dict(kept)
 
 
 @dataclass(slots=True)

@@ -45,8 +45,8 @@ def _timeline(report: Report, view: View) -> Iterator[str]:
         "GPU utilisation": plots.utilisation(report),
         "Memory on the card": plots.memory(report),
         "Phases of the main thread": plots.phases(report),
-        "The dearest lines": plots.lines(
-            report, words.dearest(report)[:_MOST_DRAWN], lambda line: words.place(line.place, here)
+        "The most expensive lines": plots.lines(
+            report, words.most_expensive(report)[:_MOST_DRAWN], lambda line: words.place(line.place, here)
         ),
     }
     if shown := drawings(drawn):
@@ -61,7 +61,7 @@ def _findings(report: Report) -> Iterator[str]:
         place = f"{placed(one.filename, one.location)} {one.code} {one.name}"
         text = as_text(one.message) + (f'<br><span class="faint">help: {as_text(one.help)}</span>' if one.help else "")
         rows.append((f"{share}{words.share_of(cost)}", words.seconds(cost.idle), place, text))
-    yield from _table("What check finds there", ("mending gives at most", "of the run", "finding", ""), rows, 3)
+    yield from _table("What check finds there", ("a fix saves at most", "of the run", "finding", ""), rows, 3)
 
 
 def _lines(report: Report, view: View) -> Iterator[str]:
@@ -73,9 +73,9 @@ def _lines(report: Report, view: View) -> Iterator[str]:
             words.place(line.place, here),
             as_text(" ".join([words.way(report, line, here), words.codes(report, line, here)])),
         )
-        for line in words.dearest(report)[:_MOST_LINES]
+        for line in words.most_expensive(report)[:_MOST_LINES]
     ]
-    yield from _table("Lines, the dearest first", ("idle", "of the run", "line", "what"), rows, 3)
+    yield from _table("Lines, the most expensive first", ("idle", "of the run", "line", "what"), rows, 3)
 
 
 def _phases(report: Report) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The timeline of a run as SVG for a page: the card's use, its memory, the phases, and the dearest lines."""
+"""The timeline of a run as SVG for a page: the card's use, its memory, the phases, and the most expensive lines."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def phases(report: Report) -> str:
     return svg(_shares(report, parts, "part of the main thread's time"), "phases", _CSS)
 
 
-def lines(report: Report, dearest: Sequence[Line], here: Callable[[Line], str]) -> str:
+def lines(report: Report, expensive: Sequence[Line], here: Callable[[Line], str]) -> str:
     """Which part of each span was idle time of which line; empty where no line has any."""
-    told = [line for line in dearest if line.place is not None]
-    if not told:
+    located = [line for line in expensive if line.place is not None]
+    if not located:
         return ""
-    parts = [(here(line), lambda one, place=line.place: one.places.get(place, 0.0)) for line in told]
+    parts = [(here(line), lambda one, place=line.place: one.places.get(place, 0.0)) for line in located]
     return svg(_shares(report, parts, "idle time, part of the span"), "lines", _CSS)
 
 
