@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Guards, HostReads, Runtime
+from tflint_gpu.model import TIMERS, Guards, HostReads, Runtime
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Experiment
-
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 
 
 class SyncEveryStep(Rule):
@@ -111,7 +109,7 @@ def _is_meant(model: Model, loop: cst.For | cst.While) -> bool:
     """Whether the loop measures the time of each step, runs on the CPU, or is there for debugging."""
     file = model.file
     return (
-        any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
+        any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
         or model.once(Runtime).is_on_cpu(file, loop)
         or model.once(Runtime).is_graph_code(file, loop)
         or model.once(Guards).is_for_debugging(file, loop)

@@ -15,6 +15,7 @@ from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, 
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.api.keras_methods import RUNNING_METHODS
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.execution import Step
@@ -24,7 +25,7 @@ from tflint_gpu.model.tensorflow.types.guards import Guards
 
 _DEPTH_LIMIT = 4
 # Methods that need a value, so that the function which calls them cannot be traced.
-_ONLY_EAGER = frozenset("numpy fit predict predict_on_batch train_on_batch evaluate".split())
+_ONLY_EAGER = RUNNING_METHODS | {"numpy"}
 
 
 @dataclass(frozen=True, slots=True)

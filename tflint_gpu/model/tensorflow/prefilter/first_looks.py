@@ -13,12 +13,13 @@ from tflint_gpu.model.python.prefilter.looks import Look
 from tflint_gpu.model.python.prefilter.sketches import UNNAMED, Sketch, SketchedCall
 from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
 from tflint_gpu.model.tensorflow.api.devices import device_problem
-from tflint_gpu.model.tensorflow.dtypes.precision import CASTS, FLOATX, POLICY_SETTERS, SPELLINGS, WEIGHTED
+from tflint_gpu.model.tensorflow.api.precision import DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
+from tflint_gpu.model.tensorflow.dtypes.precision import CASTS, WEIGHTED
 from tflint_gpu.model.tensorflow.training.program import TRAINING_WORDS
 
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
-_DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX | POLICY_SETTERS)
+_DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX_SETTERS | POLICY_SETTERS)
 _CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
 _LAYERS = WEIGHTED | {"__init__"}
 ARRAY_MAKERS = frozenset(
@@ -120,7 +121,7 @@ def _names_doubles(sketch: Sketch) -> bool:
 
 
 def _has_double(words: Iterable[str]) -> bool:
-    return not SPELLINGS.isdisjoint(words)
+    return not DOUBLE_SPELLINGS.isdisjoint(words)
 
 
 def names_bad_device(look: Look) -> bool:

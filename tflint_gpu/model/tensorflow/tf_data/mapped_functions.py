@@ -13,6 +13,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.nondeterminism import GENERATOR_DRAWS
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
@@ -29,7 +30,6 @@ _GENERATORS = frozenset(
         "tf.random.get_global_generator tf.random.Generator.from_state"
     ).split()
 )
-_GENERATED = frozenset("normal uniform uniform_full_int truncated_normal binomial make_seeds".split())
 _RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
 _RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
@@ -169,7 +169,7 @@ class MappedFunctions(Analysis):
         return None
 
     def _generates(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        return method_name(call) in _GENERATED and self._is_made_by(file, call, context, _GENERATORS)
+        return method_name(call) in GENERATOR_DRAWS and self._is_made_by(file, call, context, _GENERATORS)
 
     def _looks_up(self, file: File, call: cst.Call, context: Context | None) -> bool:
         tables = frozenset(["tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable"])
