@@ -57,8 +57,8 @@ class NoMixedPrecision(Rule):
     code = "TFG603"
     name = "no-mixed-precision"
     severity = "advice"
-    markers = ((b"fit", b"train", b"Train", b"main", b"run", b"GradientTape"),)
-    near_markers = (b".fit(", b"train_on_batch", b"apply_gradients", b"GradientTape")
+    required_substrings = ((b"fit", b"train", b"Train", b"main", b"run", b"GradientTape"),)
+    nearby_substrings = (b".fit(", b"train_on_batch", b"apply_gradients", b"GradientTape")
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -49,7 +49,7 @@ class CpuPinnedTraining(Rule):
 
     code = "TFG503"
     name = "cpu-pinned-training"
-    markers = (
+    required_substrings = (
         (b"CUDA_VISIBLE_DEVICES", b"set_visible_devices"),
         (b"set_memory_growth", b"device_configuration", b"PU:"),
     )

@@ -80,8 +80,8 @@ class PredictInLoop(Rule):
     code = "TFG206"
     name = "predict-in-loop"
     least_tensorflow = (2, 0)
-    near_markers = (b".predict(",)
-    questions = (predicts_again,)
+    nearby_substrings = (b".predict(",)
+    prefilters = (predicts_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

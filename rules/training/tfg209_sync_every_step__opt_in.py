@@ -71,8 +71,11 @@ class SyncEveryStep(Rule):
     name = "sync-every-step"
     severity = "advice"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "), (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("))
-    near_markers = (b"GradientTape", b"apply_gradients", b"minimize")
+    required_substrings = (
+        (b"for ", b"while "),
+        (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("),
+    )
+    nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
     skips_graphs = True
     opt_in = True

@@ -1,6 +1,6 @@
 """Whether there can be anything in a file that a rule would report: what a first look at its sketch tells.
 
-A rule names its questions in `Rule.questions`. Each gets the sketch of the file, and those of the files that its
+A rule names its questions in `Rule.prefilters`. Each gets the sketch of the file, and those of the files that its
 imports reach when it asks for them; "no" means: surely nothing. So each is wider than the rule, and tells by names
 alone.
 """
