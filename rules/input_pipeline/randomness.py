@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.model import (
     GENERATOR_DRAWS,
+    GENERATORS,
     UNKNOWN,
     Analysis,
     Context,
@@ -24,7 +25,6 @@ _DEPTH_LIMIT = 4
 _DRAWS = ("tf.random.", "tf.compat.v1.random.", "tf.image.random_")
 _OLD_DRAWS = frozenset("tf.random_uniform tf.random_normal tf.random_crop tf.random_shuffle".split())
 _NO_DRAW = ("stateless_", "set_seed", "Generator", "get_global_generator", "fold_in", "split", "create_rng_state")
-_GENERATORS = ("tf.random.Generator.", "tf.random.get_global_generator", "tf.random.Generator")
 _LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random", "keras.layers.preprocessing.Random")
 _GLOBAL_SEEDS = (
     "tf.random.set_seed",
@@ -119,7 +119,7 @@ class Randomness(Analysis):
 
 
 def _is_generator(origin: Origin) -> bool:
-    return (origin.made_by or "").startswith(_GENERATORS)
+    return origin.made_by in GENERATORS
 
 
 def _calls(file: File, function: FunctionNode) -> list[cst.Call]:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.api.devices import device_problem, parse_device
     from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS
     from tflint_gpu.model.tensorflow.api.marks import CONCATENATIONS, may_grow, shuffles
-    from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS, GENERATOR_DRAWS, TIMERS
+    from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
     from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
     from tflint_gpu.model.tensorflow.api.tapes import WEIGHT_ATTRIBUTES, taken
     from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
@@ -167,7 +167,7 @@ _NAMES = {
     "tensorflow.api.devices": "device_problem parse_device",
     "tensorflow.api.keras_methods": "FORWARD_METHODS",
     "tensorflow.api.marks": "CONCATENATIONS may_grow shuffles",
-    "tensorflow.api.nondeterminism": "CLOCKS GENERATOR_DRAWS TIMERS",
+    "tensorflow.api.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
     "tensorflow.api.passing": "TF_FUNCTIONS",
     "tensorflow.api.tapes": "WEIGHT_ATTRIBUTES taken",
     "tensorflow.api.tensor_functions": "STATIC_ATTRIBUTES",

@@ -15,5 +15,14 @@ CLOCKS = TIMERS | frozenset(
 )
 """What tells the time."""
 
+GENERATORS = frozenset(
+    (
+        "tf.random.Generator tf.random.Generator.from_seed tf.random.Generator.from_state "
+        "tf.random.Generator.from_key_counter tf.random.Generator.from_non_deterministic_state "
+        "tf.random.get_global_generator"
+    ).split()
+)
+"""What gives a `tf.random.Generator`."""
+
 GENERATOR_DRAWS = frozenset("normal uniform uniform_full_int truncated_normal binomial make_seeds".split())
 """Methods of a `tf.random.Generator` that draw, and so advance its state."""
