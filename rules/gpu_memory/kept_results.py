@@ -27,7 +27,7 @@ from tflint_gpu.model import (
     walk,
 )
 
-_FUNCTION_LIMIT = 50  # functions that a turn calls, and in which an update is looked for
+_FUNCTION_LIMIT = 50  # functions that an iteration calls, and in which an update is looked for
 _SHRINKING = frozenset("clear pop popleft remove".split())
 _ON_HOST = frozenset("numpy item tolist result".split())
 
@@ -94,7 +94,7 @@ class KeptResults(Analysis):
                 yield node, node.target, node.value.elements[0].value
 
     def _lives(self, name: str, loop: cst.For | cst.While) -> bool:
-        """Whether no loop around makes the list anew or takes something out of it."""
+        """Whether no loop around makes a new list or takes something out of it."""
         file = self.file
         outermost: Node = loop
         for parent in file.tree.ancestors(loop):
@@ -109,7 +109,7 @@ class KeptResults(Analysis):
         return not any(b.kind != "augment" and file.tree.within(b.node, outermost) for b in bound)
 
     def _updates(self, loop: cst.For | cst.While) -> bool:
-        """Whether a turn updates weights: gradients are taken for other things, too."""
+        """Whether an iteration updates weights: gradients are taken for other things, too."""
         calls = self.file.calls_below.get(loop, [])
         functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
         for function in functions[:_FUNCTION_LIMIT]:
@@ -143,7 +143,7 @@ def _name_of(file: File, expr: Expression) -> str:
 
 
 def _makes(file: File, node: Node, name: str) -> bool:
-    """Whether a node makes a list anew or takes something out of it."""
+    """Whether a node makes a new list or takes something out of it."""
     if isinstance(node, cst.Assign):
         return any(_name_of(file, one.target) == name for one in node.targets)
     if isinstance(node, cst.Del):

@@ -1,4 +1,4 @@
-"""Loops over elements that run beside training again and again: for each batch or epoch, or in a generator."""
+"""Loops over elements that training runs repeatedly: for each batch or epoch, or in a generator."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Preparations(Analysis):
 
 
 def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
-    """The loops in whose turns a place of the same function is, innermost first."""
+    """The loops in whose iterations a place of the same function is, innermost first."""
     function = file.tree.function(node)
     child = node
     for parent in file.tree.ancestors(node):
