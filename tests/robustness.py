@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine, FileResult
-from tflint_gpu.checking.fixes import FixError, mend, wanted
+from tflint_gpu.checking.fixes import FixError, fix_source, wanted
 from tflint_gpu.checking.silencing import silence
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, Edit, Location
@@ -236,7 +236,7 @@ class _Run:
     ) -> None:
         codes = " ".join(sorted({one.code for one in own if wanted(one, unsafe)}))
         try:
-            mended = mend(before, own, recheck, unsafe)
+            mended = fix_source(before, own, recheck, unsafe)
         except FixError as error:
             self.tell(f"fix: {codes} {str(error)[:50]}", str(error))
             return

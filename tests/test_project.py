@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from import_graph import imports, modules_per_room, two_way_rooms
 
 from tflint_gpu.text.toml import loads
 
@@ -74,10 +75,12 @@ def test_the_catalogue_is_what_the_rules_say() -> None:
     assert (ROOT / "rules" / "README.md").read_text("utf-8") == done.stdout, f"run: {' '.join(command[1:])}"
 
 
-# The rooms from the ground floor up: what stands on a line may import what stands on the lines before it.
+# The rooms from the ground floor up: a room may import what is on the lines before its own, and no room of its own line.
 FLOORS = """
-    severity
-    consulted diagnostics targets text evidence plugins
+    severity consulted plugins evidence gpu
+    diagnostics
+    text
+    targets
     catalogue
     model
     finding
@@ -87,11 +90,11 @@ FLOORS = """
     narrowing
     checking
     reports
-    doctor
+    drawing
+    doctor verify run
     site
-    verify
-    run
-    cli integrations
+    integrations
+    cli
 """
 
 
@@ -100,17 +103,28 @@ def test_imports_run_one_way() -> None:
     level = {name: height for height, names in enumerate(FLOORS.splitlines()) for name in names.split()}
     wrong = [
         f"{importer} imports {imported}"
-        for importer, found in imports().items()
+        for importer, found in imports(ROOT).items()
         for imported in found
         if (own := importer.split(".")[1:2]) and not own[0].startswith("__")
-        if level[imported.split(".")[1]] > level[own[0]]
+        if (other := imported.split(".")[1]) != own[0] and level[other] >= level[own[0]]
     ]
     assert wrong == []
 
 
+def test_no_two_rooms_import_each_other() -> None:
+    """Inside of the model and of the commands, too: who reads one room needs not the other one first."""
+    inner = ("tflint_gpu.model", "tflint_gpu.verify", "tflint_gpu.run")
+    assert [pair for pair in two_way_rooms(ROOT) if all(room.startswith(inner) for room in pair)] == []
+
+
+def test_a_room_has_at_most_twelve_modules() -> None:
+    inner = re.compile(r"tflint_gpu\.(model|verify|run)\b")
+    assert {room: count for room, count in modules_per_room(ROOT).items() if inner.match(room) and count > 12} == {}
+
+
 def test_no_import_goes_round_in_a_circle() -> None:
     """Protects the reading order: also imports for types only and those inside functions count."""
-    known = imports()
+    known = imports(ROOT)
     circles = []
     while leaves := [name for name, found in known.items() if not found & known.keys() - {name}]:
         for name in leaves:
@@ -118,27 +132,6 @@ def test_no_import_goes_round_in_a_circle() -> None:
     for name, found in known.items():
         circles.append(f"{name}: {' '.join(sorted(found & known.keys()))}")
     assert circles == []
-
-
-def imports() -> dict[str, set[str]]:
-    """For each module of the machine and each rule, the machine's modules that it imports anywhere."""
-    files = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in (ROOT / "tflint_gpu").rglob("*.py")}
-    files |= {
-        ".".join(("tflint_gpu", *p.relative_to(ROOT).with_suffix("").parts)): p for p in (ROOT / "rules").rglob("*.py")
-    }
-    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
-    result: dict[str, set[str]] = {}
-    for name, path in files.items():
-        found = result[name] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                found.update(alias.name for alias in node.names if alias.name in files)
-            elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("tflint_gpu"):
-                for alias in node.names:
-                    inner = f"{node.module}.{alias.name}"
-                    found.add(inner if inner in files else node.module)
-        found -= {name, "tflint_gpu"}
-    return result
 
 
 def test_rules_ask_the_face_of_the_model_only() -> None:

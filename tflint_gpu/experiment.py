@@ -16,7 +16,7 @@ from tflint_gpu.diagnostics import Prediction
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
 
-    from tflint_gpu.finding import Finding
+    from tflint_gpu.finding import Finding, Fix
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.syntax.syntax import LoopNode
@@ -199,5 +199,9 @@ def eager_against_traced(
 
 def fix_changes(finding: Finding) -> tuple[Change, ...]:
     """The edits of a finding's own fix; none where it has no fix."""
-    edits = finding.fix.edits if finding.fix is not None else ()
-    return tuple(Change(finding.file, edit.node, edit.text, edit.where) for edit in edits)
+    return changes_of(finding.fix, finding.file) if finding.fix is not None else ()
+
+
+def changes_of(fix: Fix, file: File) -> tuple[Change, ...]:
+    """The edits of a fix, as changes of a program."""
+    return tuple(Change(file, edit.node, edit.text, edit.where) for edit in fix.edits)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Consumers, Training, has_datasets
+from tflint_gpu.model import Consumers, Consumption, Training, has_datasets
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Consumption, Model, Operation
+    from tflint_gpu.model import Model, Operation
 
 _INJECTED_SINCE = (2, 11)
 
@@ -64,7 +64,7 @@ class MissingPrefetch(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time: as it is, and with a prefetch at its end."""
-        item = next(i for i in _unprefetched(model) if i.chain.work and i.chain.work.place is finding.node)
+        item = finding.subject_as(Consumption)
         data_file, data = model.once(Consumers).dataset_of(item)
         yield Experiment(
             data_file,
@@ -129,4 +129,5 @@ def _finding(item: Consumption, last: Operation, reason: str) -> Finding:
         ),
         help="end the pipeline with `.prefetch(tf.data.AUTOTUNE)`",
         notes=(Note(item.file, item.node, "this training consumes it"),),
+        subject=item,
     )

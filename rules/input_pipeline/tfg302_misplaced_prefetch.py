@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tflint_gpu.model import Consumers, has_datasets
 from tflint_gpu.rule import (
@@ -63,12 +63,12 @@ class MisplacedPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last prefetch of each consumed chain when work follows it."""
-        for item, prefetch, follower in _misplaced(model):
-            yield _finding(model, item, prefetch, follower)
+        for found in _misplaced(model):
+            yield _finding(model, found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time: as it is, and with the prefetch moved to its end."""
-        item, prefetch, _ = next(found for found in _misplaced(model) if found[1].place is finding.node)
+        item, prefetch, _ = finding.subject_as(_Misplaced)
         data_file, data = model.once(Consumers).dataset_of(item)
         repair = fix_changes(finding)
         if not repair and prefetch.receiver is not None:
@@ -117,7 +117,15 @@ def _workload(optimized: bool) -> Workload:
     )
 
 
-def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation]]:
+class _Misplaced(NamedTuple):
+    """A consumed chain, its last prefetch, and the first work after it."""
+
+    item: Consumption
+    prefetch: Operation
+    follower: Operation
+
+
+def _misplaced(model: Model) -> Iterator[_Misplaced]:
     """Each consumed chain with its last prefetch and the first work after it."""
     items = model.once(Consumers).consumptions
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
@@ -133,10 +141,11 @@ def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation
             continue  # an intermediate dataset: its reader is not known
         ends_another = any(last == prefetch for last, node in well_placed - misplaced if node is not item.node)
         if not ends_another:  # else this pipeline only branches off after the end of that one
-            yield item, prefetch, follower
+            yield _Misplaced(item, prefetch, follower)
 
 
-def _finding(model: Model, item: Consumption, prefetch: Operation, follower: Operation) -> Finding:
+def _finding(model: Model, found: _Misplaced) -> Finding:
+    item, prefetch, follower = found
     major, minor = model.target.tensorflow
     is_injected = (major, minor) >= _INJECTED_SINCE and not _switched_off(item)
     if is_injected:
@@ -170,6 +179,7 @@ def _finding(model: Model, item: Consumption, prefetch: Operation, follower: Ope
         severity="advice" if is_injected else "warning",
         notes=tuple(notes),
         fix=_fix(item, prefetch),
+        subject=found,
     )
 
 

@@ -84,7 +84,7 @@ class MapBeforeBatch(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline, read without a consumer: as it is, and with the function after `batch`."""
-        place = next(one for one in _places(model) if one.map.place is finding.node)
+        place = finding.subject_as(_Place)
         batch, receiver = place.batch, place.map.receiver
         repair = fix_changes(finding)
         if not repair:
@@ -226,6 +226,7 @@ def _finding(place: _Place) -> Finding:
         help="put `batch` before this `map`",
         notes=tuple(notes),
         fix=_fix(place),
+        subject=place,
     )
 
 

@@ -74,12 +74,12 @@ class DiscardedDataset(Rule):
                 Prediction("wrong-result", (), basis="every tf.data operation returns a new dataset"),
                 help="assign the result",
                 fix=_fix(model, call),
+                subject=call,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Is the variable still the same dataset after the statement?"""
-        call = model.file.call_at(finding.node)
-        assert call is not None
+        call = finding.subject_as(cst.Call)
         statement = model.file.tree.statement(call)
         if finding.fix is None:
             raise NoExperiment("the chain does not start from a variable")

@@ -17,6 +17,7 @@ from tflint_gpu.model import (
     Guards,
     MappedCode,
     Runtime,
+    Trace,
     Tracing,
     alternatives,
     gives_numpy_tensors,
@@ -37,7 +38,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import File, Model, Trace
+    from tflint_gpu.model import File, Model
 
 
 class NumpyInCall(Rule):
@@ -93,10 +94,9 @@ class NumpyInCall(Rule):
         """The function at its first call in the program, as it is and fixed: eager, with gradients, traced. The
         program's other calls of NumPy on tensors are fixed in both: they would raise, too.
         """
-        found = list(_numpy_calls(model))
-        own = next((trace for trace, call, _ in found if call.func is finding.node), None)
-        if own is None:
-            raise NoExperiment("it is called where a functional model is built, and raises at once")
+        if finding.subject is None:
+            raise NoExperiment("it stands where a functional model is built, and raises at once")
+        own, found = finding.subject_as(Trace), _numpy_calls(model)
         function = own.function.node
         repairs = {call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in found}
         others = (
@@ -202,6 +202,7 @@ def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
         help=alternatives(name),
         notes=tuple(Note(step.file, step.node, step.text) for step in trace.steps),
         fix=_fix(model, trace, call, name),
+        subject=trace,
     )
 
 

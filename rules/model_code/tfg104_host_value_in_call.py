@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, HostValues, TracedCode, asks_values_while_traced
+from tflint_gpu.model import TRACING_SUBSTRINGS, HostValue, HostValues, TracedCode, asks_values_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import HostValue, Model, ValueUse
+    from tflint_gpu.model import Model, ValueUse
 
 
 class HostValueInCall(Rule):
@@ -65,8 +65,7 @@ class HostValueInCall(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The same with a tensor of the rule's own: no tensor has a value while it is traced."""
-        found = model.once(HostValues).asked(converts=model.target.keras < 3)
-        use = next(one.use for one in found if one.place is finding.node)
+        use = finding.subject_as(HostValue).use
         yield Experiment(
             finding.file, finding.node, exceptions=(_RAISES[use],), workload=_WORKLOADS[use], only_workload=True
         )
@@ -99,6 +98,7 @@ def _finding(found: HostValue) -> Finding:
         Prediction("crash", ("traced",), basis=f"{_RAISES[found.use]}; measured with 2.15 and 2.21"),
         help=_HELP[found.use],
         notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
+        subject=found,
     )
 
 

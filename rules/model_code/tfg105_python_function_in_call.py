@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, HostFunctions
+from tflint_gpu.model import TRACING_SUBSTRINGS, HostFunctions, OnGradient
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import GradientKind, HostCall, Model
+    from tflint_gpu.model import GradientKind, Model
 
 
 class PythonFunctionInCall(Rule):
@@ -54,12 +54,12 @@ class PythonFunctionInCall(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that run Python on the path of a gradient."""
-        for host, kind in model.once(HostFunctions).on_gradients:
-            yield _finding(model, host, kind)
+        for found in model.once(HostFunctions).on_gradients:
+            yield _finding(model, found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The rule's own workload: the effect on the gradient does not depend on the function's numbers."""
-        kind = next(kind for host, kind in model.once(HostFunctions).on_gradients if host.call.func is finding.node)
+        kind = finding.subject_as(OnGradient).kind
         yield Experiment(
             finding.file,
             finding.node,
@@ -80,7 +80,8 @@ _PREDICTIONS: dict[GradientKind, Prediction] = {
 }
 
 
-def _finding(model: Model, host: HostCall, kind: GradientKind) -> Finding:
+def _finding(model: Model, found: OnGradient) -> Finding:
+    host, kind = found
     name = f"`{host.name.removeprefix('tf.compat.v1.').removeprefix('tf.')}`"
     text = {
         "cut": f"{name} passes no gradient on: what comes before it is not trained",
@@ -98,6 +99,7 @@ def _finding(model: Model, host: HostCall, kind: GradientKind) -> Finding:
         _PREDICTIONS[kind],
         help=_HELP[kind],
         notes=tuple(notes),
+        subject=found,
     )
 
 

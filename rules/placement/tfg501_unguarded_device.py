@@ -61,12 +61,12 @@ class UnguardedDevice(Rule):
             if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
             if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
-                yield _finding(model, device, text, strict)
+                yield _finding(model, call, device, text, strict)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The block with the GPUs hidden: on which device do its operations run, without a guard and with one?"""
-        call = next((one for one in model.file.tree.ancestors(finding.node) if isinstance(one, cst.Call)), None)
-        if call is None or not call.args or call.args[0].value is not finding.node:
+        call = finding.subject_as(cst.Call)
+        if call.args[0].value is not finding.node:
             raise NoExperiment("the device is chosen elsewhere")
         strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
         blocks = [one for one in model.file.tree.ancestors(call) if isinstance(one, cst.With)][:1]
@@ -114,7 +114,7 @@ def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     )
 
 
-def _finding(model: Model, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
+def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
     if strict:
         message = f"`{text}` is not guarded: soft placement is off, so this raises where there is no such GPU"
     else:
@@ -129,4 +129,5 @@ def _finding(model: Model, device: cst.BaseExpression, text: str, strict: bool) 
             basis="soft placement, measured with 2.15 and 2.21 without a GPU",
         ),
         help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
+        subject=call,
     )

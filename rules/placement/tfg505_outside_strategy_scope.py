@@ -72,14 +72,15 @@ class OutsideStrategyScope(Rule):
                     *((Note(one.made.file, one.made.node, "the model"),) if one.made.node is not one.node else ()),
                     Note(one.fit_file, one.fit, "the training"),
                 ),
+                subject=one,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A small model of the rule's own: which scope a part is made in does not depend on the user's data."""
-        from .distributed_training import DistributedTraining
+        from .distributed_training import Misplaced
 
         exceptions = ("RuntimeError", "ValueError", "AssertionError", "AttributeError")
-        part = next(one.part for one in model.once(DistributedTraining).misplaced() if one.node is finding.node)
+        part = finding.subject_as(Misplaced).part
         yield Experiment(
             finding.file, finding.node, exceptions=exceptions, workload=_WORKLOADS[part], only_workload=True
         )

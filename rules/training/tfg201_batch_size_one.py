@@ -91,11 +91,12 @@ class BatchSizeOne(Rule):
                 _PREDICTION,
                 help=f"put more samples in a batch, for example {_USUAL}; the learning rate may have to change too",
                 notes=notes,
+                subject=case,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's training with batches of one and of the suggested size, in seconds per sample."""
-        case = next(c for c in _cases(model) if c.node is finding.node)
+        case = finding.subject_as(_Case)
         if not case.larger:
             raise NoExperiment("larger batches need another program")
         consumer_file, consumer = case.consumer or (model.file, case.call)

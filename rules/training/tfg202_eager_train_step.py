@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, Obstacle, Traceability, TracedCode, TrainingSteps, outline, takes_gradients_again
+from tflint_gpu.model import (
+    UPDATES,
+    EagerStep,
+    Obstacle,
+    Traceability,
+    TracedCode,
+    TrainingSteps,
+    outline,
+    takes_gradients_again,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -19,12 +28,13 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    changes_of,
     fix_changes,
     measured_loop,
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, LoopNode, Model
+    from tflint_gpu.model import LoopNode, Model
 
 
 class EagerTrainStep(Rule):
@@ -109,18 +119,35 @@ class EagerTrainStep(Rule):
                     *_stands_in_the_way(step, repair),
                 ),
                 fix=repair if isinstance(repair, Fix) else None,
+                subject=step,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the step as it is, and under `tf.function`."""
-        step = next(step for step in model.once(TrainingSteps).eager if step.tape is finding.node)
+        step = finding.subject_as(EagerStep)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
-        repair = fix_changes(finding) or _repair(step)
+        own = fix_changes(finding) or _repair(step)
         probes = measured_loop(model, step.loop_file, step.loop)
         # What keeps a function from being decorated may not show in what is measured.
-        patch = None if finding.fix is not None or repair[0].where == "above" else ()
+        patch = own if finding.fix is not None or own[0].where == "above" else ()
+        repair = (*own, *_repairs_of_others(model, step, {change.node for change in own}))
         yield Experiment(step.loop_file, step.loop, probes, repair=repair, patch=patch, workload=_WORKLOAD)
+
+
+def _repairs_of_others(model: Model, step: EagerStep, repaired: set[cst.CSTNode]) -> Iterator[Change]:
+    """The repairs of the loop's other steps: while one of them is eager, the loop cannot show what the fix brings."""
+    for other in model.once(TrainingSteps).in_loop(step.loop):
+        if other is step or other.host_reads:
+            continue
+        fix = _found_repair(model, other)
+        try:
+            changes = changes_of(fix, other.file) if isinstance(fix, Fix) else _repair(other)
+        except NoExperiment:
+            continue
+        if repaired.isdisjoint(change.node for change in changes):
+            repaired.update(change.node for change in changes)
+            yield from changes
 
 
 def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
@@ -131,7 +158,7 @@ def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
         return None
     for function in step.functions:
         obstacle = model.once(Traceability).obstacle(function)
-        if obstacle is None:
+        if obstacle is None and function.file is step.file:
             spelled = function.file.names.spelled("tf.function", function.node)
             if spelled is None:
                 return None

@@ -104,13 +104,14 @@ class PythonArgumentRetrace(Rule):
                     Note(found.made_file, found.made, "this makes the `tf.function`"),
                 ),
                 fix=_fix(found),
+                subject=found,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop with the number as it is and as a tensor, where it can go on with new numbers."""
-        from .retracing import Retracing
+        from .retracing import ChangingArgument
 
-        found = next(one for one in model.once(Retracing).changing_arguments() if one.value is finding.node)
+        found = finding.subject_as(ChangingArgument)
         probes, repair = _timed(model, found), fix_changes(finding)
         yield Experiment(
             found.turning.file,

@@ -56,13 +56,13 @@ class EagerModeLeftOn(Rule):
         from .eager_modes import EagerModes
 
         for mode in model.once(EagerModes).left_on:
-            yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what])
+            yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what], subject=mode)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's own `fit` with the switch off, or the rule's workload where there is none."""
-        from .eager_modes import EagerModes
+        from .eager_modes import EagerMode
 
-        mode = next(one for one in model.once(EagerModes).left_on if one.node is finding.node)
+        mode = finding.subject_as(EagerMode)
         fits = [call for call in model.method_calls("fit") if model.once(Kinds).receiver(model.file, call, "fit")]
         if not fits:
             yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)

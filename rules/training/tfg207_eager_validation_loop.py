@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, ForwardPasses, runs_models_again
+from tflint_gpu.model import DATASET_SUBSTRINGS, EagerForward, ForwardPasses, runs_models_again
 from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ class EagerValidationLoop(Rule):
                 ),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
+                subject=forward,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the model as it is, and under `tf.function`."""
-        forward = next(one for one in model.once(ForwardPasses).eager if one.call.func is finding.node)
+        forward = finding.subject_as(EagerForward)
         yield eager_against_traced(model, forward.loop_file, forward.loop, forward.file, forward.call, _WORKLOAD)
 
 

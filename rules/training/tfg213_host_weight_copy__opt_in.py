@@ -12,8 +12,6 @@ from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule,
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
-    from .weight_copies import WeightCopy
-
 
 class HostWeightCopy(Rule):
     """A training loop copies a model's weights through NumPy in every step.
@@ -72,7 +70,7 @@ class HostWeightCopy(Rule):
         for copy in model.once(WeightCopies).in_steps():
             one = copy.repeated
             assert isinstance(one.call.func, cst.Attribute)
-            notes = [Note(one.loop_file, one.loop, "the loop of training steps")]
+            notes = [Note(one.root_file, one.loop, "the loop of training steps")]
             notes += [Note(step.file, step.node, step.text) for step in one.path]
             if copy.source is None:
                 notes.append(Note(one.file, copy.read, "the weights are read here"))
@@ -87,13 +85,14 @@ class HostWeightCopy(Rule):
                 ),
                 help="`assign` each variable from the other's in a function under `@tf.function`",
                 notes=tuple(notes),
+                subject=copy,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: as it is, and with assignments; a workload where something is computed in between."""
-        from .weight_copies import WeightCopies
+        from .weight_copies import WeightCopy
 
-        copy = next(one for one in model.once(WeightCopies).in_steps() if _method(one) is finding.node)
+        copy = finding.subject_as(WeightCopy)
         one = copy.repeated
         if copy.source is None or not isinstance(one.call.func, cst.Attribute):
             yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)
@@ -101,17 +100,12 @@ class HostWeightCopy(Rule):
         mine, other = one.file.code(one.call.func.value), one.file.code(copy.source)
         text = f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
         yield Experiment(
-            one.loop_file,
+            one.root_file,
             one.loop,
-            probes=measured_loop(model, one.loop_file, one.loop),
+            probes=measured_loop(model, one.root_file, one.loop),
             repair=(Change(one.file, one.call, text),),
             workload=_WORKLOAD,
         )
-
-
-def _method(copy: WeightCopy) -> cst.CSTNode | None:
-    func = copy.repeated.call.func
-    return func.attr if isinstance(func, cst.Attribute) else None
 
 
 _WORKLOAD = Workload(

@@ -89,13 +89,14 @@ class EagerInferenceLoop(Rule):
                 ),
                 help=_HELP if not step.feeds_itself else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
                 notes=tuple(notes),
+                subject=step,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the model as it is, and under `tf.function`."""
-        from .inference_steps import InferenceSteps
+        from .inference_steps import InferenceStep
 
-        step = next(one for one in model.once(InferenceSteps).eager if one.call.func is finding.node)
+        step = finding.subject_as(InferenceStep)
         yield eager_against_traced(model, step.loop_file, step.loop, step.file, step.call, _WORKLOAD)
 
 

@@ -34,9 +34,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from gpu_day_page import page
 
-from tflint_gpu.doctor.cards import Gpu, choose, shown_devices, survey
+from tflint_gpu.gpu.cards import Gpu, choose, shown_devices, survey
+from tflint_gpu.gpu.watch import Watch
 from tflint_gpu.text.replacement import replace_file
-from tflint_gpu.verify.execution.gpu import Watch
 from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, choose_sandbox
 from tflint_gpu.verify.execution.worker import Place, run_program
 from tflint_gpu.verify.slicing.extract import HARNESS, Program, beside

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.verify.statistics.ratios import paired_ratio
 
 Found = Mapping[str, Any]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.prefilter.sketches import Sketch
-from tflint_gpu.model.tensorflow.eager.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.rule import Finding, Prediction, Rule, load
 from tflint_gpu.settings.config import Options, SettingsResolver
@@ -303,3 +305,56 @@ def test_a_file_in_which_libcst_cannot_place_a_finding(
     assert [(one.code, one.message) for one in first.diagnostics] == [
         ("TFG000", "Python parses this file, but libcst does not, so it was not checked")
     ]
+
+
+WITHOUT_LIBCST = """
+import sys
+from pathlib import Path
+
+class Forbids:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "libcst" or name.startswith("tflint_gpu.rules."):
+            raise SystemError(f"{name} was imported")
+
+sys.meta_path.insert(0, Forbids())
+from tflint_gpu.checking.engine import Engine
+from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.files import Discovery
+
+here = Path.cwd()
+resolver = SettingsResolver(Options(), working_directory=here)
+for file in Discovery(resolver, here).find(["."]):
+    engine = Engine(resolver, here)
+    print(file.name, len(engine.check(file).errors), engine.check(file).diagnostics)
+    if file.name == "other.py":
+        print(engine.findings(file), engine.model_of(file))
+"""
+
+
+def test_nothing_imports_libcst_before_the_bytes_mention_tensorflow(tmp_path: Path, write_files: Write) -> None:
+    """Protects the time of a run in which no file has to do with TensorFlow: most of it would be imports."""
+    write_files({"other.py": "import json\n\nif __name__ == '__main__':\n    print(json)\n", "training.py": TF})
+    command = [sys.executable, "-c", WITHOUT_LIBCST]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    first, second, third = done.stdout.splitlines()
+    assert (first, second) == ("other.py 0 ()", "[] None")
+    assert third.startswith("training.py ") and third != "training.py 0 ()", "and what is forbidden here is told then"
+
+
+def test_all_rules_are_loaded_before_a_file_is_searched(
+    tmp_path: Path, write_files: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the order of the steps: the prefilter gets rules, and imports none meanwhile."""
+    write_files({"a.py": TF})
+    loaded: list[object] = []
+
+    def note(rules: object, *_: object) -> list[Rule]:
+        loaded.append(rules)
+        return []
+
+    monkeypatch.setattr("tflint_gpu.checking.engine.rules_that_may_fire", note)
+    resolver = SettingsResolver(Options(), working_directory=tmp_path)
+    [file] = Discovery(resolver, tmp_path).find(["."])
+    Engine(resolver, tmp_path).check(file)
+    [rules] = loaded
+    assert isinstance(rules, list) and len(rules) > 20

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflint_gpu.checking.fixes import FixError, apply, difference, mend, wanted, write
+from tflint_gpu.checking.fixes import FixError, apply, difference, fix_source, wanted, write
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix
 from tflint_gpu.text.source import SourceFile
 
@@ -74,7 +74,7 @@ def test_only_wanted_fixes() -> None:
     unsafe = finding(file, (0, 1, "b"), applicability="unsafe")
     assert not wanted(unsafe, unsafe=False)
     assert wanted(unsafe, unsafe=True)
-    assert mend(file, [unsafe], lambda _: []).source.text == "a"
+    assert fix_source(file, [unsafe], lambda _: []).source.text == "a"
 
 
 def test_passes_until_nothing_changes() -> None:
@@ -83,7 +83,7 @@ def test_passes_until_nothing_changes() -> None:
     def recheck(changed: SourceFile) -> list[Diagnostic]:
         return each(changed, "AA", "A")[:1]
 
-    mended = mend(file, recheck(file), recheck)
+    mended = fix_source(file, recheck(file), recheck)
     assert (mended.source.text, len(mended.fixed), mended.remaining) == ("x = 1  # A\n", 2, ())
 
 
@@ -91,25 +91,25 @@ def test_at_most_ten_passes_and_no_endless_swapping() -> None:
     def grow(changed: SourceFile) -> Sequence[Diagnostic]:
         return [finding(changed, (0, 0, "#"))]
 
-    assert mend(source("\n"), grow(source("\n")), grow).source.text == "#" * 10 + "\n"
+    assert fix_source(source("\n"), grow(source("\n")), grow).source.text == "#" * 10 + "\n"
 
     def swap(changed: SourceFile) -> Sequence[Diagnostic]:
         return each(changed, "a", "b") + each(changed, "b", "a")
 
-    assert mend(source("a\n"), swap(source("a\n")), swap).source.text == "b\n"
+    assert fix_source(source("a\n"), swap(source("a\n")), swap).source.text == "b\n"
 
 
 @pytest.mark.parametrize("broken", ["(", "'", "(" * 3000 + ")" * 3000, "1 2"])
 def test_a_result_that_does_not_parse_is_refused(broken: str) -> None:
     file = source("x = BAD\n")
     with pytest.raises(FixError, match="TFG901 would leave code that does not parse"):
-        mend(file, each(file, "BAD", broken), lambda _: [])
+        fix_source(file, each(file, "BAD", broken), lambda _: [])
 
 
 def test_a_character_that_the_encoding_lacks_is_refused() -> None:
     file = source("# coding: latin-1\nx = BAD\n", encoding="latin-1")
     with pytest.raises(FixError, match="latin-1"):
-        mend(file, each(file, "BAD", "'Ω'"), lambda _: [])
+        fix_source(file, each(file, "BAD", "'Ω'"), lambda _: [])
 
 
 @given(st.lists(st.text(alphabet="a\r\n é\t", min_size=1, max_size=9), max_size=9))
@@ -126,7 +126,7 @@ def test_writing_keeps_bytes_mode_and_links(tmp_path: Path) -> None:
     real.chmod(0o754)
     link.symlink_to("real.py")
     file = SourceFile.decode(link.read_bytes(), link)
-    write(mend(file, each(file, "BAD", "OK"), lambda _: []).source, link, data)
+    write(fix_source(file, each(file, "BAD", "OK"), lambda _: []).source, link, data)
     assert real.read_bytes() == data.replace(b"BAD", b"OK")
     assert stat.S_IMODE(real.stat().st_mode) == 0o754
     assert link.is_symlink()

@@ -12,7 +12,7 @@ import pytest
 from checks import notebook
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.fixes import mend
+from tflint_gpu.checking.fixes import fix_source
 from tflint_gpu.checking.workers import check_files
 from tflint_gpu.rule import Finding, Rule
 from tflint_gpu.settings.config import Options, SettingsResolver
@@ -195,8 +195,8 @@ def test_notebooks(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
     resolver = SettingsResolver(Options(extend_select=("TFG001",)), working_directory=tmp_path)
     [file] = Discovery(resolver, tmp_path).find(["."])
     [result] = check_files(Engine(resolver, tmp_path, [make_rule()]), [file], 1)
-    mended = mend(decode_source(path.read_bytes(), path, "a.ipynb"), result.diagnostics, lambda _: ())
-    texts = ["".join(cell["source"]) for cell in json.loads(mended.source.encode())["cells"]]
+    fixed = fix_source(decode_source(path.read_bytes(), path, "a.ipynb"), result.diagnostics, lambda _: ())
+    texts = ["".join(cell["source"]) for cell in json.loads(fixed.source.encode())["cells"]]
     assert texts == [cells[0], "%time 1\ny = 2", *cells[2:]]
     write_files({"a.ipynb": notebook(*cells, "x = (")})
     assert run(tmp_path, make_rule()) == [], "what does not parse may define what the others use"
@@ -231,11 +231,11 @@ def test_the_fix_changes_comments_only_and_at_once(tmp_path: Path, write_files: 
 
     [file] = Discovery(resolver, tmp_path).find(["."])
     before = decode_source(path.read_bytes(), path, "a.py")
-    mended = mend(before, check(file), lambda _: ()).source
-    assert ast.dump(ast.parse(mended.text)) == ast.dump(ast.parse(PROGRAM))
-    path.write_bytes(mended.encode())
+    fixed = fix_source(before, check(file), lambda _: ()).source
+    assert ast.dump(ast.parse(fixed.text)) == ast.dump(ast.parse(PROGRAM))
+    path.write_bytes(fixed.encode())
     assert check(file) == ()
-    assert mended.text == (
+    assert fixed.text == (
         "import tensorflow as tf  # noqa: F401\n\n\ndef f(\n    x,\n    y,  # - why\n):  # type: ignore # noqa: E501\n"
         "    text = '''\n    # noqa: TFG901\n    '''\n    if x: return BAD  # noqa: TFG901\n    return x \\\n"
         "        + y  # pragma: no cover\n"

@@ -229,7 +229,7 @@ def test_synthetic_workloads_run_nothing_of_the_checked_code(tmp_path: Path) -> 
 
 FAKE_CARD = """
 import os, sys
-from tflint_gpu.doctor import cards
+from tflint_gpu.gpu import cards
 os.environ.pop("CUDA_VISIBLE_DEVICES", None)
 card = cards.Gpu(0, "Fake", "GPU-0", "580", 80 << 30, 70 << 30)
 cards.survey = lambda nvml=None: cards.Survey("ready", (card,))

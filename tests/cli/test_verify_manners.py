@@ -79,7 +79,7 @@ def test_diff_shows_the_patch_and_its_commit_message_and_changes_nothing(train: 
     done = run(train.parent, "--diff", "train.py")
     assert done.returncode == 1, done.stderr
     assert "+@tf.function" in done.stdout and "--- train.py" in done.stdout
-    assert "    Mend eager-train-step in train.py (TFG202)" in done.stdout and "with --fix" in done.stdout
+    assert "    Fix eager-train-step in train.py (TFG202)" in done.stdout and "with --fix" in done.stdout
     assert train.read_text() == STEP
 
 

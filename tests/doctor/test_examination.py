@@ -14,12 +14,12 @@ import pytest
 from fake_nvml import NOT_SUPPORTED, FakeNvml
 
 from tflint_gpu.doctor import examination
-from tflint_gpu.doctor.cards import survey
 from tflint_gpu.doctor.compatibility import builds, least_driver, release, runs_on, table
+from tflint_gpu.doctor.environment import look
 from tflint_gpu.doctor.examination import Answer, Patience, _survey, examine, run
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.probes.cards import forbidden
-from tflint_gpu.doctor.surroundings import look
+from tflint_gpu.gpu.cards import survey
 
 Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
 

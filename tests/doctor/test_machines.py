@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tflint_gpu.doctor.cards import Gpu, Survey
 from tflint_gpu.doctor.compatibility import builds
 from tflint_gpu.doctor.diagnosis import known
-from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Surroundings, TensorFlow
-from tflint_gpu.doctor.opinion import opinion
+from tflint_gpu.doctor.facts import Environment, Facts, Installation, Library, Operation, Setting, TensorFlow
+from tflint_gpu.doctor.machine_report import report_on
 from tflint_gpu.doctor.reports import as_text
+from tflint_gpu.gpu.cards import Gpu, Survey
 
 GIB = 1 << 30
 CARD = Gpu(0, "NVIDIA H100", "GPU-aaa", "580.65.06", 80 * GIB, 79 * GIB, False, (9, 0), True, 0)
 FILES = (("/dev/nvidia0", True), ("/dev/nvidiactl", True), ("/dev/nvidia-uvm", True))
-AROUND = Surroundings(cards=1, kernel_driver="580.65.06", device_files=FILES)
-NO_CARD = Surroundings(cards=0)
+AROUND = Environment(cards=1, kernel_driver="580.65.06", device_files=FILES)
+NO_CARD = Environment(cards=0)
 NO_DRIVER = Survey("no driver", note="NVML does not start: Driver Not Loaded")
 NO_LIBRARY = Survey("no library", note="NVML does not start: NVML Shared Library Not Found")
 BUILT = builds()[2, 21]
@@ -36,13 +36,13 @@ DONE = tuple(
     Operation("/GPU:0", name, ran_on="/job:localhost/replica:0/task:0/device:GPU:0")
     for name in ("matmul", "convolution", "LSTM", "XLA")
 )
-MAC = Surroundings(system="Darwin", machine="arm64")
+MAC = Environment(system="Darwin", machine="arm64")
 METAL = replace(PYTHON, packages={"tensorflow": "2.18.0", "tensorflow-metal": "1.1.0"})
 GOOD = Facts(Survey("ready", (CARD,)), AROUND, PYTHON, TF, LIBRARIES, DONE)
 BLIND = replace(GOOD, tensorflow=replace(TF, gpus=()), operations=())  # TensorFlow lists none
 
 
-def around(**given: object) -> Surroundings:
+def around(**given: object) -> Environment:
     return replace(AROUND, **given)
 
 
@@ -85,7 +85,7 @@ MACHINES = {
         ("TFG902",), 1, "reboot",
     ),
     "a driver for an older CUDA": Machine(
-        replace(BLIND, survey=card(driver="470.256.02"), surroundings=around(kernel_driver="470.256.02")),
+        replace(BLIND, survey=card(driver="470.256.02"), environment=around(kernel_driver="470.256.02")),
         ("TFG903",), 1, "Update the driver",
     ),
     "a card that TensorFlow has no code for": Machine(
@@ -107,11 +107,11 @@ MACHINES = {
         ("TFG907",), 1, 'uninstall -y tensorflow-cpu && /venv/bin/python -m pip install "tensorflow[and-cuda]==2.21.*"',
     ),
     "Windows without WSL": Machine(
-        replace(GOOD, surroundings=around(system="Windows", machine="AMD64"), tensorflow=CPU_TF, libraries=(), operations=()),
+        replace(GOOD, environment=around(system="Windows", machine="AMD64"), tensorflow=CPU_TF, libraries=(), operations=()),
         ("TFG908",), 1, "WSL",
     ),
     "an ARM server": Machine(
-        replace(GOOD, surroundings=around(machine="aarch64"), tensorflow=CPU_TF, libraries=(), operations=()),
+        replace(GOOD, environment=around(machine="aarch64"), tensorflow=CPU_TF, libraries=(), operations=()),
         ("TFG908",), 1, "container",
     ),
     "no TensorFlow at all": Machine(
@@ -146,7 +146,7 @@ MACHINES = {
         replace(BLIND, installation=packages(nvidia_cudnn_cu12="8.9.7.29")), ("TFG913",), 1, "tensorflow[and-cuda]==2.21.*"
     ),
     "a library path over the wheels": Machine(
-        replace(GOOD, surroundings=around(variables={"LD_LIBRARY_PATH": "/usr/local/cuda-11.2/lib64"}),
+        replace(GOOD, environment=around(variables={"LD_LIBRARY_PATH": "/usr/local/cuda-11.2/lib64"}),
                 libraries=(replace(LIBRARIES[0], path="/usr/local/cuda-11.2/lib64/libcudnn.so.9"), *LIBRARIES[1:])),
         ("TFG912",), 0, "unset LD_LIBRARY_PATH",
     ),
@@ -156,19 +156,19 @@ MACHINES = {
         ("TFG912",), 0, "Take the directory out",
     ),
     "hidden by an empty variable": Machine(
-        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": ""})), ("TFG914",), 1, "unset CUDA_VISIBLE"
+        replace(BLIND, environment=around(variables={"CUDA_VISIBLE_DEVICES": ""})), ("TFG914",), 1, "unset CUDA_VISIBLE"
     ),
     "hidden by -1": Machine(
-        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "-1"})), ("TFG914",), 1, "unset CUDA_VISIBLE"
+        replace(BLIND, environment=around(variables={"CUDA_VISIBLE_DEVICES": "-1"})), ("TFG914",), 1, "unset CUDA_VISIBLE"
     ),
     "a number that is too high": Machine(
-        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "1"})), ("TFG914",), 1, "unset CUDA_VISIBLE"
+        replace(BLIND, environment=around(variables={"CUDA_VISIBLE_DEVICES": "1"})), ("TFG914",), 1, "unset CUDA_VISIBLE"
     ),
     "a UUID of another card": Machine(
-        replace(BLIND, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "GPU-bbb"})), ("TFG914",), 1, "unset"
+        replace(BLIND, environment=around(variables={"CUDA_VISIBLE_DEVICES": "GPU-bbb"})), ("TFG914",), 1, "unset"
     ),
     "chosen by UUID": Machine(
-        replace(GOOD, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "GPU-aaa"})), (), 0, "tflint-gpu check"
+        replace(GOOD, environment=around(variables={"CUDA_VISIBLE_DEVICES": "GPU-aaa"})), (), 0, "tflint-gpu check"
     ),
     "a container without its GPUs": Machine(
         Facts(NO_LIBRARY, around(container="docker", device_files=(), variables={"NVIDIA_VISIBLE_DEVICES": "all"}),
@@ -176,36 +176,36 @@ MACHINES = {
         ("TFG915",), 1, "docker run --gpus all",
     ),
     "device files of root": Machine(
-        replace(BLIND, survey=NO_DRIVER, surroundings=around(device_files=(("/dev/nvidia0", False),))),
+        replace(BLIND, survey=NO_DRIVER, environment=around(device_files=(("/dev/nvidia0", False),))),
         ("TFG916",), 1, "usermod",
     ),
     "device files that a cgroup forbids": Machine(
-        replace(BLIND, survey=NO_DRIVER, surroundings=around(forbidden=("/dev/nvidia0",), container="docker")),
+        replace(BLIND, survey=NO_DRIVER, environment=around(forbidden=("/dev/nvidia0",), container="docker")),
         ("TFG916",), 1, "docker run --gpus all",
     ),
     "a job of Slurm that may not open the card": Machine(
-        replace(BLIND, survey=NO_DRIVER, surroundings=around(
+        replace(BLIND, survey=NO_DRIVER, environment=around(
             forbidden=("/dev/nvidia0",), variables={"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0"})),
         ("TFG916",), 1, "Start the container or the job",
     ),
     "a job with the first card": Machine(
-        replace(GOOD, surroundings=around(
+        replace(GOOD, environment=around(
             variables={"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": "0"})),
         (), 0, "tflint-gpu check",
     ),
     "a job without a GPU": Machine(
-        replace(BLIND, survey=NO_DRIVER, surroundings=around(variables={"SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": ""})),
+        replace(BLIND, survey=NO_DRIVER, environment=around(variables={"SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": ""})),
         ("TFG917",), 1, "sbatch --gpus=1",
     ),
     "Windows' Linux without a driver": Machine(
-        Facts(NO_LIBRARY, Surroundings(wsl=True, cards=0), PYTHON, replace(TF, gpus=())), ("TFG918",), 1, "NVIDIA's driver in Windows"
+        Facts(NO_LIBRARY, Environment(wsl=True, cards=0), PYTHON, replace(TF, gpus=())), ("TFG918",), 1, "NVIDIA's driver in Windows"
     ),
     "Windows' Linux with one": Machine(
-        replace(GOOD, surroundings=Surroundings(wsl=True, wsl_driver=True, cards=0)), (), 0, "tflint-gpu check"
+        replace(GOOD, environment=Environment(wsl=True, wsl_driver=True, cards=0)), (), 0, "tflint-gpu check"
     ),
     "no ptxas": Machine(replace(GOOD, installation=replace(PYTHON, ptxas="")), ("TFG919",), 0, "and-cuda"),
     "a CUDA directory that is gone": Machine(
-        replace(GOOD, surroundings=around(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/gone/cuda-11"})),
+        replace(GOOD, environment=around(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/gone/cuda-11"})),
         ("TFG929",), 0, "unset XLA_FLAGS",
     ),
     "cuDNN that fails at work": Machine(
@@ -225,17 +225,17 @@ MACHINES = {
         replace(GOOD, installation=packages(keras="2.15.0")), ("TFG927",), 1, 'pip install "keras>=3.12.0"'
     ),
     "a container with the driver's tools and without its CUDA": Machine(
-        replace(BLIND, surroundings=around(container="docker", variables={"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
+        replace(BLIND, environment=around(container="docker", variables={"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
                 libraries=(*LIBRARIES, Library("libcuda.so.1", error="cannot open shared object file"))),
         ("TFG931",), 1, "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
     ),
     "Windows' driver that the loader does not look for": Machine(
-        replace(BLIND, surroundings=Surroundings(wsl=True, wsl_driver=True, cards=0),
+        replace(BLIND, environment=Environment(wsl=True, wsl_driver=True, cards=0),
                 libraries=(*LIBRARIES, Library("libcuda.so.1", error="cannot open shared object file"))),
         ("TFG931",), 1, "export LD_LIBRARY_PATH=/usr/lib/wsl/lib",
     ),
     "no device file for CUDA's memory": Machine(
-        replace(BLIND, surroundings=around(device_files=FILES[:2]), tensorflow=replace(TF, gpus=(), cuda_start=999)),
+        replace(BLIND, environment=around(device_files=FILES[:2]), tensorflow=replace(TF, gpus=(), cuda_start=999)),
         ("TFG931",), 1, "sudo nvidia-modprobe -u -c 0",
     ),
     "a machine that slept": Machine(
@@ -249,12 +249,12 @@ MACHINES = {
     ),
     "a part of a card that is not there": Machine(
         replace(BLIND, survey=card(mig=True, mig_parts=("MIG-aaa",)),
-                surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "MIG-bbb"})),
+                environment=around(variables={"CUDA_VISIBLE_DEVICES": "MIG-bbb"})),
         ("TFG914", "TFG925"), 1, "unset CUDA_VISIBLE",
     ),
     "a part of a card": Machine(
         replace(GOOD, survey=card(mig=True, mig_parts=("MIG-aaa",)),
-                surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "MIG-aaa"})),
+                environment=around(variables={"CUDA_VISIBLE_DEVICES": "MIG-aaa"})),
         ("TFG925",), 0, "tflint-gpu check",
     ),
     "a card that is for nobody": Machine(
@@ -265,7 +265,7 @@ MACHINES = {
     ),
     "an exclusive card that is free": Machine(replace(GOOD, survey=card(mode="exclusive")), (), 0, "tflint-gpu check"),
     "Keras that computes with something else": Machine(
-        replace(GOOD, surroundings=around(variables={"KERAS_BACKEND": "jax"})), ("TFG934",), 0, "unset KERAS_BACKEND"
+        replace(GOOD, environment=around(variables={"KERAS_BACKEND": "jax"})), ("TFG934",), 0, "unset KERAS_BACKEND"
     ),
     "a program that lets Keras compute with something else": Machine(
         replace(GOOD, settings=(Setting("KERAS_BACKEND", "torch", "train.py", 2),)), ("TFG934",), 0, "(train.py:2)"
@@ -278,7 +278,7 @@ MACHINES = {
         replace(BLIND, settings=(Setting("CUDA_VISIBLE_DEVICES", "1", "train.py", 3),),), ("TFG922",), 1, "(train.py:3)"
     ),
     "a program that shows what the shell hides": Machine(
-        replace(GOOD, surroundings=around(variables={"CUDA_VISIBLE_DEVICES": "-1"}),
+        replace(GOOD, environment=around(variables={"CUDA_VISIBLE_DEVICES": "-1"}),
                 settings=(Setting("CUDA_VISIBLE_DEVICES", "0", "train.py", 3),)),
         (), 0, "tflint-gpu check",
     ),
@@ -287,14 +287,14 @@ MACHINES = {
         ("TFG929",), 0, "(train.py:4)",
     ),
     "a CUDA directory without its library for XLA": Machine(
-        replace(GOOD, surroundings=around(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/proc"})), ("TFG929",), 0, "unset XLA_FLAGS",
+        replace(GOOD, environment=around(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/proc"})), ("TFG929",), 0, "unset XLA_FLAGS",
     ),
     "the old Keras, which is not installed": Machine(
-        replace(GOOD, surroundings=around(variables={"TF_USE_LEGACY_KERAS": "1"}), tensorflow=replace(TF, keras="ImportError: x")),
+        replace(GOOD, environment=around(variables={"TF_USE_LEGACY_KERAS": "1"}), tensorflow=replace(TF, keras="ImportError: x")),
         ("TFG927",), 1, 'install "tf-keras==2.21.*"',
     ),
     "the old Keras of another TensorFlow": Machine(
-        replace(GOOD, surroundings=around(variables={"TF_USE_LEGACY_KERAS": "1"}), installation=packages(tf_keras="2.16.0")),
+        replace(GOOD, environment=around(variables={"TF_USE_LEGACY_KERAS": "1"}), installation=packages(tf_keras="2.16.0")),
         ("TFG927",), 1, 'install "tf-keras==2.21.*"',
     ),
     "a library of a wheel that cannot be opened": Machine(
@@ -311,7 +311,7 @@ MACHINES = {
         ("TFG909",), 1, "AVX",
     ),
     "a job of Slurm on a machine without cards": Machine(
-        Facts(NO_LIBRARY, Surroundings(cards=0, variables={"SLURM_JOB_ID": "7"}), PYTHON, replace(TF, gpus=())),
+        Facts(NO_LIBRARY, Environment(cards=0, variables={"SLURM_JOB_ID": "7"}), PYTHON, replace(TF, gpus=())),
         ("TFG924",), 3, "no NVIDIA card",
     ),
     "a pod without a GPU": Machine(
@@ -361,7 +361,7 @@ MACHINES = {
         ("TFG908",), 1, "container",
     ),
     "an ARM server in NVIDIA's container": Machine(
-        replace(GOOD, surroundings=around(machine="aarch64", container="docker")), (), 0, "tflint-gpu check"
+        replace(GOOD, environment=around(machine="aarch64", container="docker")), (), 0, "tflint-gpu check"
     ),
     "an ARM machine without a card": Machine(
         Facts(NO_LIBRARY, replace(NO_CARD, machine="aarch64"), replace(PYTHON, packages={"tensorflow": "2.21.0"}), CPU_TF),
@@ -375,7 +375,7 @@ MACHINES = {
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_each_machine_gets_its_diagnosis(machine: Machine) -> None:
-    found = opinion(machine.facts)
+    found = report_on(machine.facts)
     assert tuple(one.code for one in found.diagnoses) == machine.codes
     assert found.exit_code == machine.exit_code
     assert machine.next_step in found.next_step
@@ -388,11 +388,11 @@ def test_every_diagnosis_has_a_machine() -> None:
 
 def test_the_verdict_names_what_ran_where() -> None:
     """Protects the one honest line."""
-    assert opinion(GOOD).verdict == "TensorFlow computes on /GPU:0: matmul, convolution, LSTM, XLA ran there."
-    assert opinion(BLIND).verdict == "TensorFlow 2.21.0 computes on the CPU."
+    assert report_on(GOOD).verdict == "TensorFlow computes on /GPU:0: matmul, convolution, LSTM, XLA ran there."
+    assert report_on(BLIND).verdict == "TensorFlow 2.21.0 computes on the CPU."
     elsewhere = replace(GOOD, operations=(replace(DONE[0], ran_on="/job:localhost/replica:0/task:0/device:CPU:0"),))
-    assert opinion(elsewhere).verdict == "TensorFlow 2.21.0 computes on the CPU."
-    assert [one.code for one in opinion(elsewhere).diagnoses] == ["TFG920"]
+    assert report_on(elsewhere).verdict == "TensorFlow 2.21.0 computes on the CPU."
+    assert [one.code for one in report_on(elsewhere).diagnoses] == ["TFG920"]
 
 
 def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> None:
@@ -403,25 +403,25 @@ def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> 
         NO_LIBRARY, NO_CARD, PYTHON, CPU_TF, settings=(Setting("tf.config.set_visible_devices", "[]", "train.py", 3),)
     )
     for facts in (without, hidden):
-        last = as_text(opinion(facts)).splitlines()[-1]
+        last = as_text(report_on(facts)).splitlines()[-1]
         assert last.startswith("Next: ") and "there is no NVIDIA card here" in last
 
 
 @pytest.mark.parametrize(
-    ("surroundings", "words"),
+    ("environment", "words"),
     [
-        (Surroundings(system="Darwin", machine="arm64"), "tensorflow-metal"),
-        (Surroundings(container="docker"), "without the cards of its host"),
-        (Surroundings(cards=0, variables={"SLURM_JOB_ID": "7"}), "--gpus=1"),
+        (Environment(system="Darwin", machine="arm64"), "tensorflow-metal"),
+        (Environment(container="docker"), "without the cards of its host"),
+        (Environment(cards=0, variables={"SLURM_JOB_ID": "7"}), "--gpus=1"),
     ],
 )
-def test_where_there_is_no_card_it_is_said_where_one_might_be(surroundings: Surroundings, words: str) -> None:
-    (one,) = opinion(Facts(NO_LIBRARY, surroundings, PYTHON, CPU_TF)).diagnoses
+def test_where_there_is_no_card_it_is_said_where_one_might_be(environment: Environment, words: str) -> None:
+    (one,) = report_on(Facts(NO_LIBRARY, environment, PYTHON, CPU_TF)).diagnoses
     assert one.code == "TFG924" and words in one.seen
 
 
 def test_the_report_shows_what_is_known_of_a_card() -> None:
-    text = as_text(opinion(replace(GOOD, survey=card(holders=((4711, GIB), (4712, None)), ecc_errors=3, mig=True))))
+    text = as_text(report_on(replace(GOOD, survey=card(holders=((4711, GIB), (4712, None)), ecc_errors=3, mig=True))))
     assert (
         "NVIDIA H100, compute capability 9.0, 80896 of 81920 MiB free, held by processes 4711 (1024 MiB), 4712, MIG, "
         "persistence on, 3 memory errors"

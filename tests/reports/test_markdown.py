@@ -67,7 +67,7 @@ def test_the_summary() -> None:
 
 
 def test_the_summary_counts_fixes(hard: Hard) -> None:
-    assert render([hard.odd], hard.view).partition("\n")[0].endswith(": 1 error. `--fix` mends 1 of them.")
+    assert render([hard.odd], hard.view).partition("\n")[0].endswith(": 1 error. `--fix` fixes 1 of them.")
 
 
 def test_no_findings() -> None:

@@ -111,7 +111,7 @@ def test_no_other_line_costs_more_than_a_planted_wait(training: dict[str, Any]) 
     """Protects the first lines of a report, imports apart: they are the waits, and what is close is told as close."""
     if not training["with_card"]:
         pytest.skip("without a card all that is computed counts, too, and that takes as long as the machine needs")
-    report, lines = training["report"], the_dearest(training)
+    report, lines = training["report"], the_most_expensive(training)
     others = max(one["idle"] for one in lines if not planted_at(training, one))
     least = min(training["truth"][name] for name in PLANTED)
     assert (others - least) / report["seconds"] < FIVE_POINTS, lines[:12]
@@ -124,14 +124,14 @@ def test_a_planted_mistake_comes_first(alone: dict[str, Any]) -> None:
     report, name = alone["report"], alone["name"]
     assert report["idle"]["measured_by"] == "NVML"
     assert alone["truth"].keys() <= {name, "sync"}  # one step waits for its result in any case
-    first = the_dearest(alone)[0]
+    first = the_most_expensive(alone)[0]
     assert planted_at(alone, first) == name
     assert abs(first["idle"] - alone["truth"][name]) / report["seconds"] < FIVE_POINTS
     mistakes = [code for code, of in MISTAKES.items() if of == name]
     assert [one["code"] for one in report["findings"]][: len(mistakes)] == mistakes
 
 
-def the_dearest(training: dict[str, Any]) -> list[dict[str, Any]]:
+def the_most_expensive(training: dict[str, Any]) -> list[dict[str, Any]]:
     """The lines of the report, without those that import or are traced: nobody plants these."""
     return [one for one in training["report"]["lines"] if one["ways"][0]["phase"] not in ("import", "trace")]
 
@@ -152,7 +152,7 @@ def test_the_findings_are_ranked_by_what_they_cost(training: dict[str, Any]) -> 
             continue
         assert abs(by_code[code]["seconds"] - truth[name]) / report["seconds"] < FIVE_POINTS, (code, found)
     assert [one["seconds"] for one in found] == sorted((one["seconds"] for one in found), reverse=True)
-    # Which of the planted mistakes takes longest depends on how busy the machine is; the dearest of them is to come first.
+    # Which of the planted mistakes takes longest depends on how busy the machine is; the most expensive of them is to come first.
     seen = {code: truth[name] for code, name in MISTAKES.items() if name != "map" or training["with_card"]}
     first = next(one["code"] for one in found if one["code"] in seen)
     assert found[0]["code"] in MISTAKES

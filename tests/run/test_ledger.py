@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.samples import Decoder, Memory, Place, Sample, Stack, Waits
 from tflint_gpu.run.timeline import MOST_BINS
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 
 def place(row: int, function: str = "train") -> Place:

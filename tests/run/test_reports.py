@@ -17,14 +17,15 @@ import pytest
 
 from tflint_gpu.cli.verify import Verify
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
-from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.narrowing.measurements import MeasurementError, read_run, with_measurements
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost, costs
 from tflint_gpu.run.ledger import Ledger
-from tflint_gpu.run.reports import FORMATS, Report, renderer
+from tflint_gpu.run.reports import FORMATS, renderer
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Memory, Place, Sample, Waits
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 PROGRAM = """\
 import tensorflow as tf
@@ -173,7 +174,7 @@ def test_json_is_what_check_reads(project: Path) -> None:
     assert [one["share"] for one in document["findings"]] == [0.6, 0.3]
     assert document["idle"] == {"measured_by": "NVML", "seconds": 10.0, "share": 1.0, "share_under_10_percent": 1.0}
     (one,) = with_measurements([finding(12)], read_run(path), View(project).line)
-    text = "the GPU did nothing here for 60% of a run of 10 s on Fake <H100>: mending gives that at most"
+    text = "the GPU did nothing here for 60% of a run of 10 s on Fake <H100>: a fix saves at most that"
     assert one.measured == text
     changed = PROGRAM.replace("print(x)", "print(x, x)")
     (project / "train.py").write_text(changed)
@@ -202,7 +203,7 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
     assert done.returncode == 2 and "--measured" in done.stderr
 
 
-def test_verify_starts_with_the_dearest(project: Path) -> None:
+def test_verify_starts_with_the_most_expensive(project: Path) -> None:
     (project / "run.json").write_text(renderer("json")(report(project), View(project)))
     cases: list[Any] = [SimpleNamespace(diagnostic=finding(row)) for row in (1, 10, 12)]
     ordered = Verify((), {"measured": "run.json", "order": None}, project)._ordered(cases)

@@ -14,7 +14,7 @@ from conftest import Command, FindsWords, SourceOnly, Span
 from nbformat import v3, v4
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.fixes import difference, mend
+from tflint_gpu.checking.fixes import difference, fix_source
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.diagnostics import Edit as Change
 from tflint_gpu.rule import Edit, Finding, Fix, Rule
@@ -330,7 +330,7 @@ def fixed(path: Path, rule: Rule) -> str:
         return engine.check(file).diagnostics
 
     source = decode_source(path.read_bytes(), path, file.name)
-    path.write_bytes(mend(source, engine.check(file).diagnostics, recheck).source.encode())
+    path.write_bytes(fix_source(source, engine.check(file).diagnostics, recheck).source.encode())
     return path.read_bytes().decode()
 
 

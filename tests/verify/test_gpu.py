@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 from fake_nvml import GIB, LOST, MISMATCH, NO_DRIVER, NO_LIBRARY, NOT_FOUND, NOT_SUPPORTED, UNKNOWN, FakeNvml, Handle
 
-from tflint_gpu.doctor.cards import Choice, Gpu, Nvml, Survey, choose, load_nvml, survey
-from tflint_gpu.verify.execution.gpu import Recording, Sample, Watch
-from tflint_gpu.verify.execution.processes import Family, descendants, numbers
+from tflint_gpu.gpu.cards import Choice, Gpu, Survey, choose, survey
+from tflint_gpu.gpu.nvml import Nvml, load_nvml
+from tflint_gpu.gpu.processes import descendants, numbers
+from tflint_gpu.gpu.watch import Recording, Sample, Watch
+from tflint_gpu.verify.execution.processes import Family
 
 NOBODY = 1 << 30
 """A number that no process here can have: Linux ends at 4,194,304."""
@@ -415,7 +417,7 @@ class TestWatch:
 
     def test_a_call_that_never_returns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A card that hangs in a call: the watch gives up, keeps its samples and leaves NVML alone."""
-        monkeypatch.setattr("tflint_gpu.verify.execution.gpu._PATIENCE", 0.01)
+        monkeypatch.setattr("tflint_gpu.gpu.watch._PATIENCE", 0.01)
         hangs, released = threading.Event(), threading.Event()
 
         def hang(count: int) -> None:

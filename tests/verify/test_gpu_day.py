@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from fake_nvml import GIB, FakeNvml, Handle
 
-from tflint_gpu.doctor.cards import Survey, survey
-from tflint_gpu.verify.execution import gpu as gpu_module
-from tflint_gpu.verify.execution.processes import descendants
+from tflint_gpu.gpu import watch as gpu_module
+from tflint_gpu.gpu.cards import Survey, survey
+from tflint_gpu.gpu.processes import descendants
 from tflint_gpu.verify.execution.sandbox import NO_SANDBOX
 
 ROOT = Path(__file__).parents[2]

@@ -327,7 +327,7 @@ def test_the_commit_message_says_what_was_measured_on_what(tmp_path: Path) -> No
     assert isinstance(repair, Repair)
     text = message(repair, Report((result,), tensorflow="2.21.0", date="2026-01-31"))
     subject, gap, *body = text.splitlines()
-    assert (subject, gap) == ("Mend eager-train-step in train.py (TFG202)", "")
+    assert (subject, gap) == ("Fix eager-train-step in train.py (TFG202)", "")
     told = " ".join(body)
     for words in ("2x as long", "95% interval 1.5 to 3, 3 rounds", "Both compute the same", "TensorFlow 2.21.0", "CPU"):
         assert words in told

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
-from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment
+from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.gpu.watch import Recording
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.narrowing.measurements import read_measurements
 from tflint_gpu.reports import View
-from tflint_gpu.verify.execution.gpu import Recording
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Case, Sample, Verification
 from tflint_gpu.verify.reports import FORMATS, Report, renderer
@@ -272,7 +272,7 @@ def _head_of(text: str) -> str:
 def test_without_the_plotting_library_the_remedy_is_told() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from tflint_gpu.verify.reports import MissingLibrary, renderer\n"
+        "from tflint_gpu.drawing.plots import MissingLibrary\nfrom tflint_gpu.verify.reports import renderer\n"
         "try:\n    renderer('html')\nexcept MissingLibrary as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)

@@ -13,8 +13,8 @@ from fake_nvml import GIB, FakeNvml
 from verified import case, program
 
 from tflint_gpu.diagnostics import Prediction
-from tflint_gpu.doctor.cards import Gpu, choose, survey
-from tflint_gpu.verify.execution import gpu as gpu_module
+from tflint_gpu.gpu import watch as gpu_module
+from tflint_gpu.gpu.cards import Gpu, choose, survey
 from tflint_gpu.verify.experiments.bench import Bench, verify
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification
 from tflint_gpu.verify.slicing.extract import Pair, Program

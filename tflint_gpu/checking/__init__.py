@@ -1,1 +1,1 @@
-"""Files x rules: the engine, its workers and cache, and what mends files."""
+"""Files x rules: the engine, its workers and cache, and what fixes files."""

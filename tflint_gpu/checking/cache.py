@@ -140,7 +140,7 @@ class Cache:
                 self._mark_changed(path)
             self._states[path] = state
         for path, asked in consulted.asked.items():
-            # What the file asked for earlier stays: results that are not checked anew may rest on it.
+            # What the file asked for earlier stays: results that are not checked again may rest on it.
             new = {*asked} - self._asked.setdefault(path, set())
             self._asked[path] |= new
             if self._askers is not None:
@@ -227,7 +227,7 @@ class Cache:
         return now.digest == known.digest
 
     def _mark_changed(self, path: str) -> None:
-        """What rests on a file that changed is not to be believed until it is checked anew."""
+        """What rests on a file that changed is not to be believed until it is checked again."""
         if self._askers is None:
             self._askers = {}
             for asker, asked in self._asked.items():

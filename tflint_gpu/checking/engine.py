@@ -1,20 +1,20 @@
 """Files x rules -> diagnostics. Knows no rule, prints nothing, and survives all input.
 
-The way of a file: bytes, the search for the words, the cache, the text, the rules whose byte
-strings occur, the model (which refuses what would crash the parser), the findings, their
-positions, the suppressions. Whatever a step can rule out, the following ones never see; nothing
-before the rules are asked for their byte strings imports libcst or a rule.
+The way of a file: bytes, whether they mention TensorFlow (`FileToCheck.may_matter`), the text, the selected rules,
+those of them whose required substrings occur, the model (which refuses what would crash the parser), the findings,
+their positions, the suppressions. What a step rules out, the following ones never see. Nothing imports libcst or a
+rule before the bytes of some file mention TensorFlow: a run without such a file costs no import of them.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.projects import Projects
@@ -31,7 +31,7 @@ from tflint_gpu.text.suppressions import Suppressions, noqa_row
 
 if TYPE_CHECKING:
     from tflint_gpu import rule as rules_api
-    from tflint_gpu.model import Model, Sources
+    from tflint_gpu.model import Model, Project, Sources
     from tflint_gpu.rule import Finding, Rule
 
 Silencer = tuple[str, int]
@@ -111,7 +111,7 @@ class Engine:
         if not file.may_matter(data):
             return FileResult(file)
         with collector_held_off():
-            result = self._check_fresh(file, data, self.selected(file.path), self.target_for(file))
+            result = self._check_fresh(file, data)
         self._unswept += len(data)
         if self._unswept > _SWEEP_AFTER:  # for who holds the collector off for many files
             self._unswept = 0
@@ -134,19 +134,15 @@ class Engine:
         self._states = {}
         return Consulted(asked, states)
 
-    def _check_fresh(self, file: FileToCheck, data: bytes, selected: Selected, target: Target) -> FileResult:
+    def _check_fresh(self, file: FileToCheck, data: bytes) -> FileResult:
         errors: list[InternalError] = []
         source: SourceFile | None = None
         try:
             source = decode_source(data, file.path, file.name)
-            data = source.searched(data)
-            project = self._projects.of(file.root, target)
-            rules = rules_that_may_fire(self._rules_for(selected, file.name, errors), source, data, project)
+            rules = self._rules_that_may_fire(file, source, data, errors)
             if not rules:
                 return FileResult(file, (), tuple(errors), is_whole=not errors)
-            from tflint_gpu.model import Model
-
-            model = Model.open(source, project)
+            model = self._model(file, source)
         except (UnreadableSource, RecursionError) as error:
             if isinstance(error, RecursionError):
                 error = UnreadableSource("is nested too deeply to be analysed")
@@ -160,6 +156,26 @@ class Engine:
             return self._answered(file, rules, model, errors)
         finally:
             model.close()
+
+    def _rules_that_may_fire(
+        self, file: FileToCheck, source: SourceFile, data: bytes, errors: list[InternalError]
+    ) -> list[Rule]:
+        """The selected rules for which a file is worth a model; all are loaded before any is ruled out."""
+        rules = self._rules_for(self.selected(file.path), file.name, errors)
+        return rules_that_may_fire(rules, source, source.searched(data), self._project_of(file))
+
+    def _model(self, file: FileToCheck, source: SourceFile) -> Model:
+        """The model of a file that was read; the only place that opens one.
+
+        Raises:
+            UnreadableSource: the file does not parse.
+        """
+        from tflint_gpu.model import Model
+
+        return Model.open(source, self._project_of(file))
+
+    def _project_of(self, file: FileToCheck) -> Project:
+        return self._projects.of(file.root, self.target_for(file))
 
     def _answered(
         self, file: FileToCheck, rules: Sequence[Rule], model: Model, errors: list[InternalError]
@@ -193,15 +209,10 @@ class Engine:
         if not file.may_matter(data):
             return []
         source = decode_source(data, file.path, file.name)
-        data = source.searched(data)
-        target = self.target_for(file)
-        project = self._projects.of(file.root, target)
-        rules = rules_that_may_fire(self._rules_for(self.selected(file.path), file.name, []), source, data, project)
+        rules = self._rules_that_may_fire(file, source, data, [])
         if not rules:
             return []
-        from tflint_gpu.model import Model
-
-        model = Model.open(source, project)
+        model = self._model(file, source)
         found = [
             (rule, finding, self.diagnostic(rule, finding))
             for rule in rules_that_apply(rules, model)
@@ -221,12 +232,7 @@ class Engine:
             OSError: it cannot be read.
         """
         data = file.read()
-        if not file.may_matter(data):
-            return None
-        from tflint_gpu.model import Model
-
-        project = self._projects.of(file.root, self.target_for(file))
-        return Model.open(decode_source(data, file.path, file.name), project)
+        return self._model(file, decode_source(data, file.path, file.name)) if file.may_matter(data) else None
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
@@ -300,8 +306,9 @@ class Engine:
             self._selected[question] = selection.codes_for(path, known)
         return self._selected[question]
 
-    def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> Iterator[Rule]:
+    def _rules_for(self, selected: Selected, name: str, errors: list[InternalError]) -> list[Rule]:
         """The selected rules, imported when first needed."""
+        rules = []
         for code in sorted(selected.codes - {UNREADABLE_FILE, UNUSED_SUPPRESSION}):
             rule = self._loaded.get(code)
             if rule is None:
@@ -309,7 +316,8 @@ class Engine:
             if isinstance(rule, InternalError):
                 errors.append(rule)  # the same for each file; told once, and no result is cached
             elif not rule.opt_in or code in selected.by_full_code:
-                yield rule
+                rules.append(rule)
+        return rules
 
     def _load(self, code: str, name: str) -> Rule | InternalError:
         try:
@@ -319,8 +327,7 @@ class Engine:
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
-        for _ in self._rules_for(self.selected(file.path), file.name, []):
-            pass
+        self._rules_for(self.selected(file.path), file.name, [])
 
     def forget_files(self) -> None:
         """Drop what is known of the projects' files, which may have changed; settings and targets stay."""
@@ -337,7 +344,7 @@ class Engine:
 
     def imports_of(self, path: Path, file: FileToCheck) -> tuple[Path, ...]:
         """The files that the imports of a path name, a file to check or one that its own imports lead to."""
-        project = self._projects.of(file.root, self.target_for(file))
+        project = self._project_of(file)
         if path != file.path:
             return project.imports_of(path)
         try:
@@ -379,15 +386,3 @@ def _trace() -> str:
     import traceback
 
     return traceback.format_exc()
-
-
-@contextmanager
-def collector_held_off() -> Iterator[None]:
-    """No garbage collection meanwhile: it would search large trees for nothing (8% of a run, measured)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -1,4 +1,4 @@
-"""Mending files: which edits go together, passes until nothing changes, and safe writing."""
+"""Fixing files: which edits go together, passes until nothing changes, and safe writing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FixError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class Fixed:
     """A file's text with fixes.
 
     Arguments:
@@ -45,12 +45,12 @@ def wanted(diagnostic: Diagnostic, unsafe: bool) -> bool:
     return fix is not None and bool(fix.edits) and (unsafe or fix.applicability == "safe")
 
 
-def mend(
+def fix_source(
     source: SourceFile,
     diagnostics: Sequence[Diagnostic],
     recheck: Callable[[SourceFile], Sequence[Diagnostic]],
     unsafe: bool = False,
-) -> Mended:
+) -> Fixed:
     """Apply fixes in passes until none is left or ten passes are over.
 
     Arguments:
@@ -62,7 +62,7 @@ def mend(
     Raises:
         FixError: a result that does not parse or cannot be encoded.
     """
-    from tflint_gpu.text.scripts import readable  # only to mend: it takes milliseconds to import
+    from tflint_gpu.text.scripts import readable  # only to fix: it takes milliseconds to import
 
     source = readable(source)
     fixed: list[Diagnostic] = []
@@ -80,7 +80,7 @@ def mend(
         source.encode()
     except UnicodeEncodeError as error:
         raise FixError(f"the fixed text cannot be written as {source.encoding}: {error.reason}") from None
-    return Mended(source, tuple(fixed), tuple(diagnostics))
+    return Fixed(source, tuple(fixed), tuple(diagnostics))
 
 
 def apply(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> tuple[SourceFile, list[Diagnostic]]:
@@ -174,7 +174,7 @@ def must_parse(source: SourceFile, applied: Iterable[str], refused: int) -> None
 def _as_parsed(code: str) -> str:
     """What libcst can read of a text: its indentation expanded where tabs and spaces are mixed as Python allows."""
     from tflint_gpu.model.python.parsing.indentation import (
-        expand_indentation,  # only to mend: the model takes time to import
+        expand_indentation,  # only to fix: the model takes time to import
     )
 
     expanded = expand_indentation(code)

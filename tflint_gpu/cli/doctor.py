@@ -24,14 +24,14 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     """
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine
-    from tflint_gpu.doctor.opinion import opinion
+    from tflint_gpu.doctor.machine_report import report_on
     from tflint_gpu.doctor.program import read_settings
     from tflint_gpu.reports.display import use_colour
 
     interpreter = shutil.which(python)
     if interpreter is None:
         raise SettingsError(f"--python {python}: no such program; name the interpreter that has TensorFlow")
-    found = opinion(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
+    found = report_on(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
     if output_format == "json":
         text = reports.as_json(found)
     elif output_format == "markdown":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tflint_gpu.checking.engine import Engine, FileResult
-from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, mend, wanted, write
+from tflint_gpu.checking.fixes import MAX_PASSES, FixError, difference, fix_source, wanted, write
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.checking.workers import Elsewhere, check_files
 from tflint_gpu.cli.reporting import each_once
@@ -80,7 +80,7 @@ class Fixing:
         try:
             data = file.read()
             before = decode_source(data, file.path, file.name)
-            outcome = mend(before, diagnostics, recheck, self.unsafe)
+            outcome = fix_source(before, diagnostics, recheck, self.unsafe)
             if outcome.source.text == before.text:
                 return False
             if file.content is not None:

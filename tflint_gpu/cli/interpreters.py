@@ -45,8 +45,8 @@ def why_unused(python: str, programs: Sequence[Path] = ()) -> str:
         programs: those that used none, of which each may hide the cards by itself.
     """
     from tflint_gpu.doctor import absence
-    from tflint_gpu.doctor.cards import survey
     from tflint_gpu.doctor.program import read_settings
+    from tflint_gpu.gpu.cards import survey
 
     settings = [setting for one in programs if one.is_file() for setting in read_settings(one, Path.cwd())]
-    return absence.in_a_sentence(absence.why_unused(survey(), python, settings))
+    return absence.why_unused(survey(), python, settings).sentence

@@ -15,7 +15,7 @@ import click
 from tflint_gpu.cli import FAILED, FOUND, tell
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.display import printable, printable_lines, use_colour
-from tflint_gpu.reports.summary import fix_summary, mended, plural, statistics, summary
+from tflint_gpu.reports.summary import fix_summary, fixed_problems, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: Te
     view = View(here, use_colour(stream, os.environ), manner.unsafe_fixes, outcome.sources, manner.show_advice)
     found, fixed = outcome.found, outcome.fixed
     is_for_people = manner.output_format in ("full", "concise")
-    lines = list(mended(fixed, view)) if manner.show_fixes and is_for_people else []
+    lines = list(fixed_problems(fixed, view)) if manner.show_fixes and is_for_people else []
     if manner.fix_only:
         lines.append(fix_summary(len(fixed), dry=False))
     else:

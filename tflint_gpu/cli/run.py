@@ -22,10 +22,9 @@ from tflint_gpu.settings.files import Discovery
 from tflint_gpu.text.replacement import replace_file
 
 if TYPE_CHECKING:
-    from tflint_gpu.doctor.cards import Nvml
-    from tflint_gpu.doctor.opinion import Opinion
-    from tflint_gpu.run.inspection import Inspection
-    from tflint_gpu.run.recording import Recording
+    from tflint_gpu.doctor.machine_report import MachineReport
+    from tflint_gpu.gpu.nvml import Nvml
+    from tflint_gpu.run import Inspection, Recording
 
 Found = TypeVar("Found")
 
@@ -84,9 +83,8 @@ class Run:
         """Run the program, report, and end as it did."""
         if sys.platform == "win32":
             raise click.ClickException("run needs POSIX signals; on Windows use WSL, as TensorFlow's GPU builds do")
-        from tflint_gpu.run.program import Program, end_as, run
-        from tflint_gpu.run.recording import NOTHING, Recording
-        from tflint_gpu.run.reports import MissingLibrary, renderer
+        from tflint_gpu.drawing.plots import MissingLibrary
+        from tflint_gpu.run import NOTHING, Program, Recording, end_as, renderer, run
 
         try:
             renderer(self.given["output_format"])
@@ -132,14 +130,14 @@ class Run:
     def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
         """What `check` finds in the files that ran."""
         from tflint_gpu.checking.engine import Engine
-        from tflint_gpu.run.inspection import checkable, inspect
+        from tflint_gpu.run import checkable, inspect
 
         names = checkable(known.ledger.entries)
         if not names:
             return None
         return inspect(Engine(resolver, self.here, use_cache=True), Discovery(resolver, self.here).find(names))
 
-    def _unused(self, python: str, known: Recording) -> Opinion | None:
+    def _unused(self, python: str, known: Recording) -> MachineReport | None:
         """Why TensorFlow, which has started, got no GPU."""
         if known.ledger.gpus != 0:
             return None
@@ -154,7 +152,7 @@ class Run:
         """Write the report, with what it says besides the account."""
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
-        from tflint_gpu.run.reports import renderer
+        from tflint_gpu.run import renderer
 
         file = self._file
         view = View(self.here, colour=file is None and use_colour(sys.stderr, os.environ))

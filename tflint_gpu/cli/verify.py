@@ -29,7 +29,7 @@ from tflint_gpu.verify.execution.interrupts import deferred
 
 if TYPE_CHECKING:
     from tflint_gpu.cli.flagged import Found
-    from tflint_gpu.doctor.cards import Choice
+    from tflint_gpu.gpu.cards import Choice
     from tflint_gpu.model import Model
     from tflint_gpu.verify.experiments.cluster import Cluster
     from tflint_gpu.verify.experiments.scheduling import Known
@@ -140,7 +140,8 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
-        from tflint_gpu.verify.reports import MissingLibrary, renderer
+        from tflint_gpu.drawing.plots import MissingLibrary
+        from tflint_gpu.verify.reports import renderer
 
         try:
             render = renderer(self.given["output_format"])
@@ -249,7 +250,7 @@ class Verify:
         return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
 
     def _choose_device(self) -> Choice:
-        from tflint_gpu.doctor.cards import choose, shown_devices, survey
+        from tflint_gpu.gpu.cards import choose, shown_devices, survey
 
         wanted = self.given["device"]
         try:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tflint_gpu.doctor import surroundings
-from tflint_gpu.doctor.cards import Survey
+from tflint_gpu.doctor import environment
 from tflint_gpu.doctor.examination import examine
 from tflint_gpu.doctor.facts import Facts, Setting
 from tflint_gpu.doctor.machine import has_card
-from tflint_gpu.doctor.opinion import Opinion, opinion
+from tflint_gpu.doctor.machine_report import MachineReport, report_on
+from tflint_gpu.gpu.cards import Survey
 
 
-def why_unused(survey: Survey, python: str | Path, settings: Sequence[Setting] = ()) -> Opinion:
+def why_unused(survey: Survey, python: str | Path, settings: Sequence[Setting] = ()) -> MachineReport:
     """Judge the machine, and where that has a card and shows nothing wrong, the installation.
 
     Nothing is computed on a card, which may be in use; the installation is looked at last, for it takes the time of an
@@ -25,17 +25,7 @@ def why_unused(survey: Survey, python: str | Path, settings: Sequence[Setting] =
         python: the interpreter that ran TensorFlow.
         settings: what the program sets by itself.
     """
-    machine = opinion(Facts(survey, surroundings.look(), settings=tuple(settings)))
+    machine = report_on(Facts(survey, environment.look(), settings=tuple(settings)))
     if not has_card(machine.facts) or any(one.severity == "error" for one in machine.diagnoses):
         return machine
-    return opinion(replace(examine(Path(python), settings, tries_operations=False), survey=survey))
-
-
-def in_a_sentence(found: Opinion) -> str:
-    """The first diagnosis, and what to do about it."""
-    first = next(iter(found.diagnoses), None)
-    if first is None:
-        return "no reason is known; `tflint-gpu doctor` looks closer"
-    place = f"{first.filename}:{first.row}: " if first.filename else ""
-    todo = f". Next: {found.next_step}" if first.severity != "info" else ""
-    return f"{first.code} {first.name}: {place}{first.seen}{todo}"
+    return report_on(replace(examine(Path(python), settings, tries_operations=False), survey=survey))

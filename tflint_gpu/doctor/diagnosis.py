@@ -26,7 +26,7 @@ class Diagnosis:
     Arguments:
         code: of `diagnoses.toml`.
         seen: on this machine, in one sentence.
-        command: that mends it, empty where none does.
+        command: that fixes it, empty where none does.
         todo: what to do here, where that is more than the code's own remedy and no command does it.
         filename: where a program's own line is to blame, else empty; `row` goes with it.
     """

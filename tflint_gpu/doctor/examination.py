@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tflint_gpu.doctor import surroundings
-from tflint_gpu.doctor.cards import Gpu, Survey
+from tflint_gpu.doctor import environment
 from tflint_gpu.doctor.facts import Facts, Installation, Library, Operation, Setting, Status, TensorFlow
+from tflint_gpu.gpu.cards import Gpu, Survey
 
 _PROBES = Path(__file__).parent / "probes"
 _LOG_LIMIT = 20_000
@@ -84,7 +84,7 @@ def examine(
         operations += _operations(run(command, limits.operations, variables))
     return Facts(
         survey=_survey(cards),
-        surroundings=replace(surroundings.look(), forbidden=_forbidden(cards)),
+        environment=replace(environment.look(), forbidden=_forbidden(cards)),
         installation=_installation(packages, python),
         tensorflow=found,
         libraries=tuple(Library(**one) for one in (imported.lines[-1]["libraries"] if imported.lines else ())),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tflint_gpu.doctor.cards import Survey
+from tflint_gpu.gpu.cards import Survey
 
 Status = Literal["answered", "failed", "out of time"]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What the operating system shows.
 
     Arguments:
@@ -130,7 +130,7 @@ class Facts:
     """
 
     survey: Survey = field(default_factory=lambda: Survey("no GPU"))
-    surroundings: Surroundings = field(default_factory=Surroundings)
+    environment: Environment = field(default_factory=Environment)
     installation: Installation = field(default_factory=Installation)
     tensorflow: TensorFlow | None = None
     libraries: tuple[Library, ...] = ()
@@ -141,4 +141,4 @@ class Facts:
     def variable(self, name: str) -> tuple[str | None, Setting | None]:
         """What a variable holds when TensorFlow starts, and the program's own line that says so, if one does."""
         own = [one for one in self.settings if one.name == name]
-        return (own[-1].value, own[-1]) if own else (self.surroundings.variables.get(name), None)
+        return (own[-1].value, own[-1]) if own else (self.environment.variables.get(name), None)

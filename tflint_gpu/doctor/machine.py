@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.doctor.compatibility import is_older, least_driver, newest_for_card, runs_on
 from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.doctor.facts import Facts
+from tflint_gpu.gpu.cards import Gpu
 
 _MOSTLY = 0.9
 # What `cuInit` returns where NVML works (CUDA's driver API, `CUresult`), and the command that helps.
@@ -35,12 +35,12 @@ _WITH_GPUS = {
 
 def has_card(facts: Facts) -> bool:
     """Whether anything shows that there is an NVIDIA card."""
-    return bool(facts.survey.gpus or facts.surroundings.cards or facts.survey.state == "lost")
+    return bool(facts.survey.gpus or facts.environment.cards or facts.survey.state == "lost")
 
 
 def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
     """No driver, two versions of it, or one that is too old."""
-    around, survey = facts.surroundings, facts.survey
+    around, survey = facts.environment, facts.survey
     if around.wsl and not around.wsl_driver and not survey.gpus:
         yield Diagnosis("TFG918", "/usr/lib/wsl/lib/libcuda.so.1 is not there")
     elif "version" in survey.note.lower() and "mismatch" in survey.note.lower():
@@ -60,7 +60,7 @@ def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
 
 def of_cuda(facts: Facts) -> Iterator[Diagnosis]:
     """A driver that answers, while CUDA does not start."""
-    around, found = facts.surroundings, facts.tensorflow
+    around, found = facts.environment, facts.tensorflow
     if not facts.survey.gpus or found is None or found.gpus:
         return
     files = [name for name, _ in around.device_files]
@@ -76,16 +76,16 @@ def of_cuda(facts: Facts) -> Iterator[Diagnosis]:
 
 def _with_compute(facts: Facts) -> str:
     """The command that brings the driver's library for CUDA."""
-    if facts.surroundings.wsl:
+    if facts.environment.wsl:
         return "export LD_LIBRARY_PATH=/usr/lib/wsl/lib"
-    if facts.surroundings.container == "docker":
+    if facts.environment.container == "docker":
         return "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"
-    return _WITH_GPUS.get(facts.surroundings.container, "")
+    return _WITH_GPUS.get(facts.environment.container, "")
 
 
 def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
     """Device files that are not there, or that are closed."""
-    around = facts.surroundings
+    around = facts.environment
     cards = [name for name, _ in around.device_files if name.removeprefix("/dev/nvidia").isdigit()]
     wanted = around.variables.get("NVIDIA_VISIBLE_DEVICES", "")
     is_expected = has_card(facts) or around.kernel_driver or wanted not in ("", "void", "none")
@@ -108,7 +108,7 @@ def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
 
 def of_the_job(facts: Facts) -> Iterator[Diagnosis]:
     """A job of Slurm without a GPU."""
-    variables = facts.surroundings.variables
+    variables = facts.environment.variables
     numbers = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS")]  # "0" is the first card
     counts = [variables.get(f"SLURM_{name}", "") for name in ("GPUS", "GPUS_ON_NODE")]
     if "SLURM_JOB_ID" in variables and not any(numbers) and not any(one not in ("", "0") for one in counts):
@@ -156,12 +156,12 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
     """None at all; what TensorFlow lists all the same is another maker's."""
     if facts.tensorflow is not None and facts.tensorflow.gpus:
         return
-    if not (has_card(facts) or facts.surroundings.kernel_driver or facts.surroundings.wsl):
+    if not (has_card(facts) or facts.environment.kernel_driver or facts.environment.wsl):
         seen = facts.survey.note or "neither the driver nor the PCI bus shows a card"
-        if facts.surroundings.system == "Darwin":
+        if facts.environment.system == "Darwin":
             seen += "; the Mac's own GPU is for the package tensorflow-metal"
-        if facts.surroundings.container and facts.surroundings.cards is None:
+        if facts.environment.container and facts.environment.cards is None:
             seen += "; a container that was started without the cards of its host looks the same"
-        if job := facts.surroundings.variables.get("SLURM_JOB_ID"):
+        if job := facts.environment.variables.get("SLURM_JOB_ID"):
             seen += f"; job {job} of Slurm runs here, and `--gpus=1` would ask for a machine with one"
         yield Diagnosis("TFG924", seen)

@@ -9,21 +9,22 @@ from collections.abc import Iterator
 from tflint_gpu import __version__
 from tflint_gpu.doctor.diagnosis import Diagnosis
 from tflint_gpu.doctor.facts import Facts
-from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.doctor.machine_report import MachineReport
 from tflint_gpu.reports.display import printable, styled
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def as_json(opinion: Opinion) -> str:
+def as_json(report: MachineReport) -> str:
     """Everything that was seen, and what follows."""
+    seen = dataclasses.asdict(report.facts)
     found = {
         "version": __version__,
-        "verdict": opinion.verdict,
-        "exit_code": opinion.exit_code,
-        "next_step": opinion.next_step,
-        "diagnoses": [_object(one) for one in opinion.diagnoses],
-        "facts": dataclasses.asdict(opinion.facts),
+        "verdict": report.verdict,
+        "exit_code": report.exit_code,
+        "next_step": report.next_step,
+        "diagnoses": [_object(one) for one in report.diagnoses],
+        "facts": {"surroundings" if name == "environment" else name: what for name, what in seen.items()},
     }
     return json.dumps(found, indent=2) + "\n"
 
@@ -42,31 +43,31 @@ def _object(one: Diagnosis) -> dict[str, object]:
     }
 
 
-def as_text(opinion: Opinion, colour: bool = False) -> str:
+def as_text(report: MachineReport, colour: bool = False) -> str:
     """What was seen, what is wrong, the verdict, and what to do next."""
-    facts = list(_seen(opinion.facts))
+    facts = list(_seen(report.facts))
     width = max(len(name) for name, _ in facts)
     lines = [f"{styled(name.ljust(width), 'bold', colour)}  {printable(text)}" for name, text in facts]
-    for one in opinion.diagnoses:
+    for one in report.diagnoses:
         place = f"{one.filename}:{one.row}: " if one.filename else ""
         head = styled(f"{one.code} {one.name}", _STYLES[one.severity], colour)
         lines += ["", f"{head}: {printable(place + one.seen)}", f"  {one.means}"]
         lines.append(f"  run: {one.command}" if one.command else f"  {one.remedy}")
-    if opinion.facts.tensorflow is not None and any(one.code == "TFG923" for one in opinion.diagnoses):
-        lines += ["", "TensorFlow's log:", *(f"  {printable(line)}" for line in _log(opinion.facts))]
-    lines += ["", printable(opinion.verdict), styled(f"Next: {printable(opinion.next_step)}", "bold", colour)]
+    if report.facts.tensorflow is not None and any(one.code == "TFG923" for one in report.diagnoses):
+        lines += ["", "TensorFlow's log:", *(f"  {printable(line)}" for line in _log(report.facts))]
+    lines += ["", printable(report.verdict), styled(f"Next: {printable(report.next_step)}", "bold", colour)]
     return "\n".join(lines) + "\n"
 
 
-def as_markdown(opinion: Opinion) -> str:
+def as_markdown(report: MachineReport) -> str:
     """The same for an issue or a pull request."""
     lines = ["| | |", "|---|---|"]
-    lines += [f"| {name} | {_cell(text)} |" for name, text in _seen(opinion.facts)]
-    for one in opinion.diagnoses:
+    lines += [f"| {name} | {_cell(text)} |" for name, text in _seen(report.facts)]
+    for one in report.diagnoses:
         place = f"`{one.filename}:{one.row}`: " if one.filename else ""
         lines += ["", f"**{one.code} {one.name}** ({one.severity}): {place}{_cell(one.seen)}. {one.means}"]
         lines += ["", "```", one.command, "```"] if one.command else ["", one.remedy]
-    lines += ["", opinion.verdict, "", f"**Next:** {_cell(opinion.next_step)}"]
+    lines += ["", report.verdict, "", f"**Next:** {_cell(report.next_step)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -75,7 +76,7 @@ def _cell(text: str) -> str:
 
 
 def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
-    around, found = facts.surroundings, facts.tensorflow
+    around, found = facts.environment, facts.tensorflow
     where = [
         around.system,
         around.machine,

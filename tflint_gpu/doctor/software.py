@@ -10,7 +10,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tflint_gpu.doctor.compatibility import Build, builds, last_for_windows, newest_for, release
 from tflint_gpu.doctor.diagnosis import Diagnosis
-from tflint_gpu.doctor.facts import Facts, Library, Setting, Surroundings, TensorFlow
+from tflint_gpu.doctor.facts import Environment, Facts, Library, Setting, TensorFlow
 from tflint_gpu.doctor.machine import has_card
 
 _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
@@ -44,7 +44,7 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
             yield Diagnosis("TFG909", seen, f"{_pip(facts)} uninstall -y {_METAL}")
         else:
             seen = f"importing TensorFlow fails: {found.error}"
-            is_mac = facts.surroundings.system == "Darwin"
+            is_mac = facts.environment.system == "Darwin"
             no_avx = _ROSETTA if is_mac else _NO_AVX
             yield Diagnosis("TFG909", seen, todo=no_avx if found.error.endswith("SIGILL") else "")
     if len(installed) > 1:
@@ -56,7 +56,7 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _of_none(facts: Facts, newest: str) -> Diagnosis:
-    around = facts.surroundings
+    around = facts.environment
     if not newest:
         return Diagnosis("TFG921", f"no TensorFlow has a package for Python {facts.installation.python}")
     if has_card(facts) and not _has_builds_with_cuda(around):
@@ -65,13 +65,13 @@ def _of_none(facts: Facts, newest: str) -> Diagnosis:
     return Diagnosis("TFG909", f"{_python(facts)} has no TensorFlow", _install(facts, newest))
 
 
-def _has_builds_with_cuda(around: Surroundings) -> bool:
+def _has_builds_with_cuda(around: Environment) -> bool:
     return around.system == "Linux" and around.machine not in ("aarch64", "arm64")
 
 
 def of_the_build(facts: Facts) -> Iterator[Diagnosis]:
     """A TensorFlow that has no CUDA."""
-    found, around = facts.tensorflow, facts.surroundings
+    found, around = facts.tensorflow, facts.environment
     if found is None or not found.version or found.cuda or not has_card(facts):
         return
     version = release(found.version)
@@ -104,7 +104,7 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
         more = f", and {len(shadowed) - 1} more likewise" if len(shadowed) > 1 else ""
         conda = f"; conda has {', '.join(facts.installation.conda)}" if facts.installation.conda else ""
         seen = f"{first.name} is {first.path}, not {first.wheel}{more}{conda}"
-        shadows = "LD_LIBRARY_PATH" in facts.surroundings.variables
+        shadows = "LD_LIBRARY_PATH" in facts.environment.variables
         yield Diagnosis("TFG912", seen, "unset LD_LIBRARY_PATH" if shadows else "")
 
 

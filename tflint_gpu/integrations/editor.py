@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.fixes import mend
+from tflint_gpu.checking.fixes import fix_source
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.model import Sources
@@ -182,7 +182,7 @@ class Checker:
             fixed = Document.of(document.uri, document.version, source, document.folder)
             return self.check(fixed, {**buffers, source.path: fixed.content}).own
 
-        return mend(document.source, checked.own, recheck).source.text
+        return fix_source(document.source, checked.own, recheck).source.text
 
     def _check(
         self,

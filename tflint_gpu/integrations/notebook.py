@@ -15,25 +15,18 @@ import os
 import re
 import shlex
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.doctor.absence import why_unused
-from tflint_gpu.doctor.cards import Nvml
-from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.doctor.machine_report import MachineReport
+from tflint_gpu.drawing.plots import MissingLibrary
+from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.reports import View
-from tflint_gpu.run.program import INTERVAL, read_samples
-from tflint_gpu.run.recording import Recording
-from tflint_gpu.run.reports import MissingLibrary, renderer
-from tflint_gpu.run.samples import Decoder, Place
-from tflint_gpu.run.tflint_program import follow
-from tflint_gpu.run.tflint_sample import Sampler
+from tflint_gpu.run import Decoder, Place, Recording, ThisProcess, checkable, inspect, renderer
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
 
@@ -64,8 +57,8 @@ class CellRunner:
     shell: Any
     nvml: Nvml | None = None
     _bodies: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _sampler: Sampler | None = None
-    _unused: Opinion | None = None
+    _process: ThisProcess = field(default_factory=ThisProcess)
+    _unused: MachineReport | None = None
 
     def run(self, line: str, cell: str) -> None:
         """Run a cell, print where it waited or write that to a file, and fail as the cell did.
@@ -79,7 +72,7 @@ class CellRunner:
         known = Recording.begin(self.nvml)
         known.decoder = Decoder(self._known_as)
         watch = known.watch(self.nvml)
-        with watch, self._sampling(known):
+        with watch, self._process.sampled(known.take, asks_memory=known.choice.gpu is not None):
             watch.follow([os.getpid()])
             result = self.shell.run_cell(cell, store_history=False)
         known.finish(watch)
@@ -137,29 +130,8 @@ class CellRunner:
                 return Place(str(self.here / f"In [{number}]"), *rows)
         return place
 
-    @contextmanager
-    def _sampling(self, known: Recording) -> Iterator[None]:
-        reading, writing = os.pipe()
-        if self._sampler is None:
-            self._sampler = Sampler(INTERVAL, False)
-            follow(self._sampler)
-        self._sampler.asks_memory = known.choice.gpu is not None
-        done = threading.Event()
-        reader = threading.Thread(target=read_samples, args=(reading, known.take, done), daemon=True)
-        reader.start()
-        self._sampler.begin(writing)
-        try:
-            yield
-        finally:
-            self._sampler.stop()
-            os.close(writing)
-            done.set()
-            reader.join()
-            os.close(reading)
-
     def _write(self, known: Recording, output: Path | None, program: str, end: str) -> None:
         from tflint_gpu.checking.engine import Engine
-        from tflint_gpu.run.inspection import checkable, inspect
         from tflint_gpu.settings.config import Options, SettingsResolver
         from tflint_gpu.settings.files import Discovery
 

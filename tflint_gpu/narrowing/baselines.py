@@ -78,7 +78,7 @@ class Baseline:
         if document[_VERSION_KEY] != VERSION:
             raise BaselineError(
                 f"{path}: a baseline of version {document[_VERSION_KEY]!r}, where {VERSION} is needed; "
-                "write it anew with --write-baseline"
+                "write it again with --write-baseline"
             )
         return cls(path, _entries(path, document))
 

@@ -94,7 +94,7 @@ def read_run(path: Path) -> dict[str, Measurement]:
             continue
         place = "here" if one.get("of") == "its own lines" else f"in {one.get('of')}"
         text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
-        found.setdefault(one["key"], Measurement("mending gives that at most", text, float(share)))
+        found.setdefault(one["key"], Measurement("a fix saves at most that", text, float(share)))
     return found
 
 

@@ -77,7 +77,7 @@ class View:
         return filename if filename == "-" else str(self.working_directory / filename)
 
     def fix_mark(self, diagnostic: Diagnostic) -> str:
-        """`[*] ` for a diagnostic that `--fix` would mend, else nothing."""
+        """`[*] ` for a diagnostic that `--fix` would fix, else nothing."""
         fix = diagnostic.fix
         if fix is None or not fix.edits:
             return ""

@@ -38,7 +38,7 @@ class Fold:
         return printable(self.first.message) + ("" if same else ", and the like")
 
     def mark(self, view: View) -> str:
-        """`[*] ` if `--fix` would mend any of it, as the table of `--statistics` has it."""
+        """`[*] ` if `--fix` would fix any of it, as the table of `--statistics` has it."""
         return next(filter(None, map(view.fix_mark, self.members)), "")
 
     def places(self, told: int = 0) -> str:

@@ -40,7 +40,7 @@ def _summary(diagnostics: Sequence[Diagnostic], view: View) -> str:
     text = f"**tflint-gpu** found {plural(len(diagnostics), 'problem')} in {files}: {by_severity(diagnostics)}."
     fixable = Fixable.among(diagnostics)
     offered = fixable.safe + (fixable.unsafe if view.unsafe_fixes else 0)
-    return text + (f" `--fix` mends {offered} of them." if offered else "")
+    return text + (f" `--fix` fixes {offered} of them." if offered else "")
 
 
 def _row(one: Diagnostic, view: View) -> str:

@@ -19,7 +19,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class Fixable:
-    """How many of some findings a further run could mend."""
+    """How many of some findings a further run could fix."""
 
     safe: int
     unsafe: int
@@ -33,12 +33,12 @@ class Fixable:
 
 
 def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: bool) -> Iterator[str]:
-    """How many problems there were and are, and how many more could be mended.
+    """How many problems there were and are, and how many more could be fixed.
 
     Arguments:
         remaining: what is reported.
-        fixed: how many were mended.
-        fixing: whether this run mends.
+        fixed: how many were fixed.
+        fixing: whether this run fixes.
         unsafe: whether unsafe fixes count.
     """
     found = len(remaining) + fixed
@@ -66,7 +66,7 @@ def fix_summary(fixed: int, dry: bool) -> str:
     return f"{'Would fix' if dry else 'Fixed'} {plural(fixed, 'problem')}."
 
 
-def mended(fixed: Sequence[Diagnostic], view: View) -> Iterator[str]:
+def fixed_problems(fixed: Sequence[Diagnostic], view: View) -> Iterator[str]:
     """What `--show-fixes` lists: each file with its rules, the most frequent first."""
     if not fixed:
         return

@@ -1,1 +1,26 @@
-"""Where a program that runs leaves the GPU idle: its stacks are sampled beside the card, and joined with findings."""
+"""Runs a program, or records this process, and reports where the GPU waits; it needs POSIX."""
+
+from tflint_gpu.run.inspection import Inspection, checkable, inspect
+from tflint_gpu.run.program import Program, end_as, run
+from tflint_gpu.run.recording import NOTHING, Recording
+from tflint_gpu.run.reports import renderer
+from tflint_gpu.run.result import NoGpu, Report
+from tflint_gpu.run.samples import Decoder, Place
+from tflint_gpu.run.sampling import ThisProcess
+
+__all__ = [
+    "NOTHING",
+    "Decoder",
+    "Inspection",
+    "NoGpu",
+    "Place",
+    "Program",
+    "Recording",
+    "Report",
+    "ThisProcess",
+    "checkable",
+    "end_as",
+    "inspect",
+    "renderer",
+    "run",
+]

@@ -1,6 +1,6 @@
 """What a finding of `check` costs in a run: the idle time of its own lines, or else of what it is part of.
 
-That is what mending it gives at most. Only what is predicted to be slow can be mended so.
+That is what a fix saves at most. Only for what is predicted to be slow does a fix save time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def costs(
     view: View,
     datasets: Sequence[Dataset] = (),
 ) -> tuple[Cost, ...]:
-    """The findings that cost anything, the dearest first; its own lines count more than what is around it.
+    """The findings that cost anything, the most expensive first; its own lines count more than what is around it.
 
     Arguments:
         view: of the findings' files.

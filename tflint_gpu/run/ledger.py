@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.run.samples import Memory, Place, Sample, Seen, Stack, Started
 from tflint_gpu.run.timeline import Timeline
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 LOW = 10
 """A card that is used less than this, in percent, is as good as idle."""
@@ -118,7 +118,7 @@ class Ledger:
             self._unsettled.clear()
 
     def lines(self, entries: dict[Doing, Spent] | None = None) -> list[Line]:
-        """The account by the innermost line, the dearest first."""
+        """The account by the innermost line, the most expensive first."""
         found: dict[Place | None, Line] = {}
         for doing, spent in (self.entries if entries is None else entries).items():
             place = doing.stack[0] if doing.stack else None

@@ -6,15 +6,15 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from tflint_gpu.doctor.cards import Choice, Nvml, Survey, first_card, shown_devices, survey
-from tflint_gpu.doctor.opinion import Opinion
+from tflint_gpu.gpu.cards import Choice, Survey, first_card, shown_devices, survey
+from tflint_gpu.gpu.nvml import Nvml
+from tflint_gpu.gpu.watch import Watch
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import costs
 from tflint_gpu.run.inspection import Inspection
 from tflint_gpu.run.ledger import Ledger
-from tflint_gpu.run.reports import Report
+from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Decoder
-from tflint_gpu.verify.execution.gpu import Watch
 
 NOTHING = Inspection()
 
@@ -65,7 +65,7 @@ class Recording:
         view: View,
         *,
         inspection: Inspection = NOTHING,
-        unused: Opinion | None = None,
+        unused: NoGpu | None = None,
         code: int | None = None,
         end: str = "",
         command: str = "",

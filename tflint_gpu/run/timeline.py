@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.run.samples import Place, Stack
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 
 MOST_BINS = 512
 _FIRST_WIDTH = 0.125
@@ -50,8 +50,8 @@ class Bin:
         for place, idle in other.places.items():
             self.places[place] = self.places.get(place, 0.0) + idle
         if len(self.places) > _MOST_PLACES:
-            dearest = sorted(self.places.items(), key=lambda item: -item[1])[: _MOST_PLACES // 2]
-            self.places = dict(dearest)
+            kept = sorted(self.places.items(), key=lambda item: -item[1])[: _MOST_PLACES // 2]
+            self.places = dict(kept)
 
 
 @dataclass(slots=True)

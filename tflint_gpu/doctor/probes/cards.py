@@ -8,8 +8,8 @@ import json
 import os
 from pathlib import Path
 
-from tflint_gpu.doctor.cards import survey
-from tflint_gpu.doctor.surroundings import DEVICE_FILE
+from tflint_gpu.doctor.environment import DEVICE_FILE
+from tflint_gpu.gpu.cards import survey
 
 
 def main() -> None:

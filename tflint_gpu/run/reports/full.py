@@ -1,4 +1,4 @@
-"""`full`: for the terminal, the dearest lines and findings first."""
+"""`full`: for the terminal, the most expensive lines and findings first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.reports.locations import place as placed
-from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.result import Report
 
 _MOST_LINES, _MOST_FINDINGS, _MOST_OTHERS = 10, 10, 3
 _NARROWEST = 40
@@ -40,7 +41,7 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
             words.way(report, line, view.working_directory),
             words.codes(report, line, view.working_directory),
         )
-        for line in words.dearest(report)[:_MOST_LINES]
+        for line in words.most_expensive(report)[:_MOST_LINES]
     ]
     yield from _table(rows)
 
@@ -55,7 +56,7 @@ def _others(report: Report, view: View) -> Iterator[str]:
     for title, entries in told.items():
         known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)
         lines = [
-            one for one in known if one.place is not None and report.share(one.spent.seconds) >= words.WORTH_TELLING
+            one for one in known if one.place is not None and report.share(one.spent.seconds) >= words.WORTH_REPORTING
         ][:_MOST_OTHERS]
         if lines:
             yield ""
@@ -68,7 +69,7 @@ def _phases(report: Report, view: View) -> Iterator[str]:
     known = [
         (name, spent)
         for name, spent in report.ledger.phases().items()
-        if report.share(spent.seconds) >= words.WORTH_TELLING
+        if report.share(spent.seconds) >= words.WORTH_REPORTING
     ]
     if not known:
         return
@@ -89,11 +90,11 @@ def _phases(report: Report, view: View) -> Iterator[str]:
 
 
 def _findings(report: Report, view: View) -> Iterator[str]:
-    told = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_TELLING]
+    told = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
     if not told:
         return
     yield ""
-    yield styled("What `check` finds there, with the share that mending gives at most:", "bold", view.colour)
+    yield styled("What `check` finds there, with the share that a fix saves at most:", "bold", view.colour)
     for cost in told[:_MOST_FINDINGS]:
         one = cost.diagnostic
         where = printable(placed(one.filename, one.location))

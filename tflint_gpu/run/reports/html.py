@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tflint_gpu import __version__
+from tflint_gpu.drawing.pages import as_text, drawings, head, page, style_sheet
 from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import place as placed
-from tflint_gpu.reports.pages import as_text, drawings, head, page
-from tflint_gpu.run.reports import Report, plots, words
-from tflint_gpu.verify import reports as verify_reports
+from tflint_gpu.run.reports import plots, words
+from tflint_gpu.run.result import Report
 
 _MOST_LINES, _MOST_DRAWN = 25, 5
 
 
 def render(report: Report, view: View) -> str:
     """The page, also for a program that ended at once."""
-    sheets = (Path(verify_reports.__file__).with_name("page.css"), Path(__file__).with_name("page.css"))
-    css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    own = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     body = [
         *head(words.verdict(report), words.remarks(report), _facts(report)),
         *_timeline(report, view),
@@ -26,7 +25,7 @@ def render(report: Report, view: View) -> str:
         *_lines(report, view),
         *_phases(report),
     ]
-    return page(f"tflint-gpu run: {report.program}", css, body)
+    return page(f"tflint-gpu run: {report.program}", f"{style_sheet()}\n{own}", body)
 
 
 def _facts(report: Report) -> dict[str, str]:
@@ -46,8 +45,8 @@ def _timeline(report: Report, view: View) -> Iterator[str]:
         "GPU utilisation": plots.utilisation(report),
         "Memory on the card": plots.memory(report),
         "Phases of the main thread": plots.phases(report),
-        "The dearest lines": plots.lines(
-            report, words.dearest(report)[:_MOST_DRAWN], lambda line: words.place(line.place, here)
+        "The most expensive lines": plots.lines(
+            report, words.most_expensive(report)[:_MOST_DRAWN], lambda line: words.place(line.place, here)
         ),
     }
     if shown := drawings(drawn):
@@ -62,7 +61,7 @@ def _findings(report: Report) -> Iterator[str]:
         place = f"{placed(one.filename, one.location)} {one.code} {one.name}"
         text = as_text(one.message) + (f'<br><span class="faint">help: {as_text(one.help)}</span>' if one.help else "")
         rows.append((f"{share}{words.share_of(cost)}", words.seconds(cost.idle), place, text))
-    yield from _table("What check finds there", ("mending gives at most", "of the run", "finding", ""), rows, 3)
+    yield from _table("What check finds there", ("a fix saves at most", "of the run", "finding", ""), rows, 3)
 
 
 def _lines(report: Report, view: View) -> Iterator[str]:
@@ -74,9 +73,9 @@ def _lines(report: Report, view: View) -> Iterator[str]:
             words.place(line.place, here),
             as_text(" ".join([words.way(report, line, here), words.codes(report, line, here)])),
         )
-        for line in words.dearest(report)[:_MOST_LINES]
+        for line in words.most_expensive(report)[:_MOST_LINES]
     ]
-    yield from _table("Lines, the dearest first", ("idle", "of the run", "line", "what"), rows, 3)
+    yield from _table("Lines, the most expensive first", ("idle", "of the run", "line", "what"), rows, 3)
 
 
 def _phases(report: Report) -> Iterator[str]:

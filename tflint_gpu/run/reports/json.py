@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from tflint_gpu import __version__
-from tflint_gpu.doctor.opinion import Opinion
 from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
 from tflint_gpu.run.ledger import Line
-from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.result import NoGpu, Report
 from tflint_gpu.run.samples import Place
 
 _MOST_LINES = 500
@@ -34,7 +34,7 @@ def render(report: Report, view: View) -> str:
             "total_memory": None if gpu is None else gpu.total_memory,
             "note": report.note,
         },
-        "gpu_unused": None if report.unused is None else _opinion(report.unused),
+        "gpu_unused": None if report.unused is None else _unused(report.unused),
         "idle": {
             "measured_by": "NVML" if report.knows_use else "stacks",
             "seconds": round(ledger.idle, 3),
@@ -87,7 +87,7 @@ def render(report: Report, view: View) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _opinion(found: Opinion) -> dict[str, Any]:
+def _unused(found: NoGpu) -> dict[str, Any]:
     return {
         "diagnoses": [
             {"code": one.code, "name": one.name, "severity": one.severity, "seen": one.seen} for one in found.diagnoses

@@ -1,25 +1,22 @@
-"""The timeline of a run as SVG for a page: the card's use, its memory, the phases, and the dearest lines."""
+"""The timeline of a run as SVG for a page: the card's use, its memory, the phases, and the most expensive lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tflint_gpu.drawing.plots import svg
 from tflint_gpu.run.ledger import Line
-from tflint_gpu.run.reports import Report, words
+from tflint_gpu.run.reports import words
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.timeline import Bin
-from tflint_gpu.verify.reports.plots import GRID, INK, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#112201", "#112202", "#112203", "#112204", "#112205", "#112206", "#112207", "#112208")
 """Stand-ins of the page's colours `--c1` and so on."""
-_CSS = {
-    INK: "currentColor",
-    GRID: "var(--grid)",
-    **{colour: f"var(--c{number})" for number, colour in enumerate(COLOURS, 1)},
-}
+_CSS = {colour: f"var(--c{number})" for number, colour in enumerate(COLOURS, 1)}
 _MIBIBYTE = 1 << 20
 
 
@@ -67,12 +64,12 @@ def phases(report: Report) -> str:
     return svg(_shares(report, parts, "part of the main thread's time"), "phases", _CSS)
 
 
-def lines(report: Report, dearest: Sequence[Line], here: Callable[[Line], str]) -> str:
+def lines(report: Report, expensive: Sequence[Line], here: Callable[[Line], str]) -> str:
     """Which part of each span was idle time of which line; empty where no line has any."""
-    told = [line for line in dearest if line.place is not None]
-    if not told:
+    located = [line for line in expensive if line.place is not None]
+    if not located:
         return ""
-    parts = [(here(line), lambda one, place=line.place: one.places.get(place, 0.0)) for line in told]
+    parts = [(here(line), lambda one, place=line.place: one.places.get(place, 0.0)) for line in located]
     return svg(_shares(report, parts, "idle time, part of the span"), "lines", _CSS)
 
 

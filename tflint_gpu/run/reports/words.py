@@ -6,14 +6,13 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from tflint_gpu.doctor.absence import in_a_sentence
 from tflint_gpu.run.costs import Cost
 from tflint_gpu.run.datasets import Step
 from tflint_gpu.run.ledger import LOW, Doing, Line
-from tflint_gpu.run.reports import Report
+from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place
 
-WORTH_TELLING = 0.005
+WORTH_REPORTING = 0.005
 _UNSEEN = 0.1
 _GIBIBYTE = 1 << 30
 _MOST_STEPS = 3
@@ -60,7 +59,7 @@ def fed_by(report: Report, line: Line) -> list[Step]:
 
 
 def share_of(cost: Cost) -> str:
-    """What the share beside a finding is of, where that is not itself."""
+    """What the share next to a finding is of, where that is not itself."""
     return "" if cost.of == "its own lines" else f" ({cost.of})"
 
 
@@ -137,7 +136,7 @@ def remarks(report: Report) -> Iterator[str]:
     elif report.note:
         yield f"{report.note}."
     if report.unused is not None:
-        yield f"TensorFlow used no GPU: {in_a_sentence(report.unused).removesuffix('.')}."
+        yield f"TensorFlow used no GPU: {report.unused.sentence.removesuffix('.')}."
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
     elif (unseen := report.share(report.seconds - report.seen)) > _UNSEEN:
@@ -159,10 +158,10 @@ def memory(report: Report) -> str:
     return text if used is None else f"{text}, of which TensorFlow used {used.most / _GIBIBYTE:.2f} GiB at most"
 
 
-def dearest(report: Report) -> list[Line]:
-    """The lines that are worth telling, without imports, which no line can help."""
+def most_expensive(report: Report) -> list[Line]:
+    """The lines that are worth reporting, without imports, which no line can help."""
     known = [line for line in report.ledger.lines() if line.way[0] != "import"]
-    return [line for line in known if report.share(line.spent.idle) >= WORTH_TELLING]
+    return [line for line in known if report.share(line.spent.idle) >= WORTH_REPORTING]
 
 
 def codes(report: Report, line: Line, here: Path) -> str:

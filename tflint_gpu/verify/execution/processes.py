@@ -9,10 +9,9 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
-_PROC = Path("/proc")
+from tflint_gpu.gpu.processes import PROC, living, members_of
+
 _SECONDS_TO_DIE = 5.0
 _SECONDS_BETWEEN_SCANS = 0.25
 
@@ -34,14 +33,9 @@ class Family:
 
     def members(self) -> frozenset[int]:
         """Return the numbers of the processes that live now; only the leader's where there is no `/proc`."""
-        if not _PROC.joinpath("self", "stat").exists():
-            return frozenset({self.leader})
-        found: set[int] = set()
-        for pid, parent, session in _living():
-            if session == self.leader or pid == self.leader or parent in self._known or parent in found:
-                found.add(pid)
-        self._known = found | {self.leader}
-        return frozenset(found)
+        found = members_of(self.leader, self._known)
+        self._known = {*found, self.leader}
+        return found
 
     def memory(self) -> int | None:
         """Return the resident memory of all members in bytes, or None where it cannot be known.
@@ -66,7 +60,7 @@ class Family:
             # PermissionError: on macOS, if only zombies are in the group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.leader, signal.SIGKILL)
-            remaining = (self.members() | self._marked()) if _PROC.joinpath("self", "stat").exists() else frozenset()
+            remaining = (self.members() | self._marked()) if PROC.joinpath("self", "stat").exists() else frozenset()
             if not remaining:
                 return True
             for pid in remaining:
@@ -77,52 +71,12 @@ class Family:
             time.sleep(0.005)
 
     def _marked(self) -> frozenset[int]:
-        return frozenset(pid for pid, _, _ in _living() if self._mark in _environment(pid))
-
-
-def descendants(leader: int) -> frozenset[int]:
-    """The process, all that descends from it, and all of its session, as far as they live; it alone without `/proc`.
-
-    In bubblewrap the program is a grandchild of the process that was started.
-    """
-    return Family(leader, "").members() | {leader}
-
-
-def is_known(pid: int) -> bool:
-    """Whether a process of this number can be seen from here; a container shows only its own."""
-    return (_PROC / str(pid)).exists()
-
-
-def numbers(pid: int) -> tuple[int, ...]:
-    """The numbers that a process has, from the outermost namespace that can be seen to its own.
-
-    Linux tells them in `/proc/PID/status` as `NSpid` (proc(5), since 4.1); elsewhere a process has one number.
-    """
-    try:
-        lines = (_PROC / str(pid) / "status").read_bytes().splitlines()
-    except OSError:
-        return (pid,)
-    found = next((line.split()[1:] for line in lines if line.startswith(b"NSpid:")), [])
-    return tuple(int(number) for number in found) or (pid,)
-
-
-def _living() -> Iterator[tuple[int, int, int]]:
-    """Yield number, parent and session of every process that is no zombie, older ones mostly first."""
-    for folder in _PROC.iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            stat = (folder / "stat").read_bytes()
-        except OSError:  # it ended meanwhile
-            continue
-        state, parent, _, session = stat[stat.rindex(b")") + 2 :].split()[:4]
-        if state not in (b"Z", b"X"):
-            yield int(folder.name), int(parent), int(session)
+        return frozenset(pid for pid, _, _ in living() if self._mark in _environment(pid))
 
 
 def _resident(pid: int) -> int | None:
     try:
-        pages = (_PROC / str(pid) / "statm").read_bytes().split()[1]
+        pages = (PROC / str(pid) / "statm").read_bytes().split()[1]
     except (OSError, IndexError):
         return None
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -130,6 +84,6 @@ def _resident(pid: int) -> int | None:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:  # it ended, or is another user's
         return []

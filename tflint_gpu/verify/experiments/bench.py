@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from tflint_gpu.gpu.watch import Recording, Watch
 from tflint_gpu.verify.execution.crash_places import crash_place
-from tflint_gpu.verify.execution.gpu import Recording, Watch
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.tracebacks import ends_in

@@ -6,7 +6,7 @@ import dataclasses
 import statistics
 from collections.abc import Collection, Sequence
 
-from tflint_gpu.verify.execution.gpu import Recording
+from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.verify.execution.worker import Outcome
 from tflint_gpu.verify.experiments.verification import Sample
 from tflint_gpu.verify.slicing.extract import MADE_UP, Pair

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Prediction
-from tflint_gpu.doctor.cards import Gpu
 from tflint_gpu.experiment import Experiment, Requirement
+from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.model import Model
-from tflint_gpu.verify.execution.gpu import Recording
 from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, Sandbox
 from tflint_gpu.verify.slicing.extract import Pair
 from tflint_gpu.verify.statistics import outcomes

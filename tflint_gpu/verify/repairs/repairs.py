@@ -11,8 +11,8 @@ from tflint_gpu.diagnostics import Edit
 from tflint_gpu.experiment import Change, Experiment
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.verify.experiments.verification import Verification
-from tflint_gpu.verify.reports import figures
 from tflint_gpu.verify.statistics.outputs import Difference, compare_outputs
+from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def repairs(results: Sequence[Verification], *, synthetic: bool = False) -> Iter
     """
     for result in results:
         experiment = result.case.experiment
-        is_confirmed = result.verdict.verdict in figures.CONFIRMED
+        is_confirmed = result.verdict.verdict in CONFIRMED
         if experiment is None or not is_confirmed or result.case.prediction.kind == "no-effect":
             continue
         reason = _objection(result, experiment, synthetic)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflint_gpu.doctor.cards import Gpu
+from tflint_gpu.drawing.plots import require_matplotlib
+from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.reports import View
 from tflint_gpu.verify.execution.host import Host
 from tflint_gpu.verify.experiments.verification import Verification
 
-__all__ = ["FORMATS", "MissingLibrary", "Render", "Report", "renderer"]
-
 FORMATS = ("full", "json", "html", "markdown")
-
-
-class MissingLibrary(Exception):
-    """A format needs a library that is not installed; the text says how to install it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ def renderer(output_format: str) -> Render:
     Raises:
         MissingLibrary: the format draws plots, and matplotlib is not installed.
     """
-    if output_format == "html" and importlib.util.find_spec("matplotlib") is None:
-        raise MissingLibrary('the HTML report needs matplotlib: pip install "tflint-gpu[report]"')
+    if output_format == "html":
+        require_matplotlib()
     render: Render = importlib.import_module(f"{__name__}.{output_format}").render
     return render

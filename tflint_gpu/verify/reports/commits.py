@@ -18,7 +18,7 @@ _NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "pytho
 def message(repair: Repair, report: Report) -> str:
     """The message, wrapped as Git has it; it ends with a newline."""
     diagnostic = repair.verification.case.diagnostic
-    subject = f"Mend {diagnostic.name} in {PurePath(diagnostic.filename).name} ({diagnostic.code})"
+    subject = f"Fix {diagnostic.name} in {PurePath(diagnostic.filename).name} ({diagnostic.code})"
     wrapped = (textwrap.fill(text, _WIDTH, break_on_hyphens=False) for text in _paragraphs(repair, report))
     return "\n\n".join([subject, *wrapped]) + "\n"
 

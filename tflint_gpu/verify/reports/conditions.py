@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.reports.summary import plural
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
 

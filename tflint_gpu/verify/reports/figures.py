@@ -10,13 +10,13 @@ from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report
+from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 NOTHING = "-"
 PER = "seconds per "
 CPU_MARK = "(CPU)"
 BUSY_MARK = "(GPU not at rest)"
 CPU_SENTENCE = "Results marked (CPU) measure the CPU and confirm nothing about a GPU."
-CONFIRMED = ("confirmed", "crash confirmed", "wrong result confirmed", "memory confirmed")
 _ORDER = (*CONFIRMED, "refuted", "inconclusive", "not run")
 _WORTH_TELLING = 0.05  # seconds
 _MEBIBYTE = 1 << 20

@@ -9,6 +9,7 @@ from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, figures
+from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 _GAP = "  "
 _INDENT = "  "
@@ -77,7 +78,7 @@ def _joined(cells: Sequence[str], widths: Sequence[int], *, last: bool = True) -
 
 def _style(result: Verification) -> str:
     """Red is what costs something; that an effect is not there, as predicted, does not."""
-    if result.verdict.verdict in figures.CONFIRMED:
+    if result.verdict.verdict in CONFIRMED:
         return "green" if result.case.prediction.kind == "no-effect" else "red"
     return _STYLES[result.verdict.verdict]
 

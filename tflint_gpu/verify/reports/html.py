@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from pathlib import Path
 
 from tflint_gpu import __version__
+from tflint_gpu.drawing.pages import as_text, drawings, head, page, style_sheet
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable
-from tflint_gpu.reports.pages import as_text, drawings, head, page
 from tflint_gpu.verify.experiments.verification import Verification
 from tflint_gpu.verify.reports import Report, conditions, figures, plots
 from tflint_gpu.verify.reports.listings import Line, listings
+from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 _CLASSES = {"refuted": "good", "inconclusive": "open", "not run": "none"}
 
 
 def render(report: Report, view: View) -> str:
     """The page, also for no results."""
-    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     title = f"tflint-gpu verify: {figures.summary(report)}"
     sections = (part for number, result in enumerate(report.results, 1) for part in _section(report, result, number))
     table = _table(report) if report.results else ()
-    return page(title, css, [*head(title, figures.remarks(report), _conditions(report)), *table, *sections])
+    return page(title, style_sheet(), [*head(title, figures.remarks(report), _conditions(report)), *table, *sections])
 
 
 def _conditions(report: Report) -> dict[str, str]:
@@ -64,7 +63,7 @@ def _table(report: Report) -> Iterator[str]:
 
 def _verdict(result: Verification) -> str:
     name = result.verdict.verdict
-    known = name in figures.CONFIRMED
+    known = name in CONFIRMED
     style = ("good" if result.case.prediction.kind == "no-effect" else "bad") if known else _CLASSES[name]
     return f'<span class="verdict {style}">{as_text(figures.verdict(result))}</span>'
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from tflint_gpu import __version__
+from tflint_gpu.gpu.watch import Recording
 from tflint_gpu.narrowing.measurements import key_of
 from tflint_gpu.reports import View
-from tflint_gpu.verify.execution.gpu import Recording
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import Report, figures
 from tflint_gpu.verify.reports.conditions import repetition

@@ -1,34 +1,26 @@
-"""Plots of one verification as SVG for a page: its colours are CSS variables, its texts the page's own.
-
-matplotlib knows no CSS: it draws in stand-in colours, which the SVG text then has exchanged.
-"""
+"""Plots of one verification as SVG for a page."""
 
 from __future__ import annotations
 
-import io
 import math
-import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.verify.execution.gpu import Recording
-from tflint_gpu.verify.execution.gpu import Sample as CardSample
+from tflint_gpu.drawing.plots import INK, svg
+from tflint_gpu.gpu.watch import Recording
+from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.reports import conditions, figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
 
-INK, GRID, _FLAGGED, _REPAIRED, _BAD = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f"
-_CSS = {
-    INK: "currentColor", GRID: "var(--grid)", _FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)",
-    _BAD: "var(--bad)",
-}  # fmt: skip
+_FLAGGED, _REPAIRED, _BAD = "#070809", "#0a0b0c", "#0d0e0f"
+_CSS = {_FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)", _BAD: "var(--bad)"}
 _SIDES = (("flagged", _FLAGGED, "o", -0.43), ("repaired", _REPAIRED, "s", 0.05))
 _STRIP = 0.38
 _LOG_FROM = 5.0
@@ -36,14 +28,7 @@ _MOST_MARKED = 40
 _FEWEST_SPREAD, _MOST_SPREAD = 5, 300
 _SPREAD = 0.26
 _BINS = 40
-_SHORT_LABELS = 45
 _GOLDEN = 0.6180339887498949
-_STYLE: dict[str, Any] = {
-    "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11, "text.color": INK,
-    "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
-    "grid.color": GRID, "grid.linewidth": 0.8, "axes.axisbelow": True, "legend.frameon": False,
-}  # fmt: skip
 
 
 def amounts(result: Verification, name: str) -> str:
@@ -78,7 +63,7 @@ def amounts(result: Verification, name: str) -> str:
         axes.set_ylabel(label)
         axes.tick_params(axis="x", length=0)
 
-    return svg(draw, name)
+    return svg(draw, name, _CSS)
 
 
 def distribution(result: Verification, name: str) -> str:
@@ -108,7 +93,7 @@ def distribution(result: Verification, name: str) -> str:
         axes.grid(visible=True, axis="x")
         axes.set_xlabel(f"time per {result.unit.removeprefix(figures.PER)} (ms), all steps of all rounds")
 
-    return svg(draw, name)
+    return svg(draw, name, _CSS)
 
 
 def utilisation(result: Verification, name: str) -> str:
@@ -153,7 +138,7 @@ def _over_time(
         axes.set_xlabel("since the process started (s); strong: while it measured")
         axes.set_ylabel(label)
 
-    return svg(draw, name)
+    return svg(draw, name, _CSS)
 
 
 def _points(recording: Recording, pick: Callable[[CardSample], float | None]) -> list[tuple[float, float]]:
@@ -216,45 +201,3 @@ def _scale(axis: Axis, axes: Axes, known: Sequence[float], middles: Sequence[flo
     else:
         limit(0, most * 1.08 or 1)
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-
-
-def svg(draw: Callable[[Axes], None], name: str, colours: Mapping[str, str] = _CSS) -> str:
-    """What is drawn, for a page.
-
-    Arguments:
-        draw: draws in the stand-in colours.
-        name: part of the identifiers in the SVG, which must differ within a page.
-        colours: what stands in for which of the page's.
-    """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # whatever the user's own style file says
-        settings: dict[Any, Any] = {**_STYLE, "svg.hashsalt": name}
-        matplotlib.rcParams.update(settings)
-        figure: Figure = Figure(figsize=(6.6, 3.5), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.add_subplot()
-        draw(axes)
-        handles, labels = axes.get_legend_handles_labels()
-        columns = 3 if sum(map(len, labels)) < _SHORT_LABELS else 2
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns)
-        stream = io.StringIO()
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
-    return _for_page(stream.getvalue(), name, colours)
-
-
-def _for_page(svg: str, name: str, colours: Mapping[str, str]) -> str:
-    """The element alone, as wide as its place, with identifiers and colours of the page."""
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'\b(id="|href="#)|url\(#', lambda match: f"{match[0]}{name}-", svg)
-    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # it would hold for the whole page
-    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    for colour, css in colours.items():
-        svg = svg.replace(colour, css)
-    return svg

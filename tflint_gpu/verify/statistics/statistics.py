@@ -50,6 +50,7 @@ VerdictName = Literal[
     "confirmed", "refuted", "inconclusive", "crash confirmed", "wrong result confirmed", "memory confirmed", "not run"
 ]
 
+CONFIRMED: tuple[VerdictName, ...] = ("confirmed", "crash confirmed", "wrong result confirmed", "memory confirmed")
 MINIMUM_ROUNDS = 3
 MINIMUM_REPEATS = 2
 SMALLEST_SLOWDOWN = 1.05

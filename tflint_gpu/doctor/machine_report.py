@@ -11,7 +11,7 @@ from tflint_gpu.doctor.facts import Facts, Operation
 
 WORKS, WRONG, FAILED, NO_GPU = 0, 1, 2, 3
 
-# In the order in which they are to be mended: what is below cannot be judged before what is above is right.
+# In the order in which they are to be fixed: what is below cannot be judged before what is above is right.
 _CHECKS: tuple[Check, ...] = (
     machine.of_the_driver,
     machine.of_the_container,
@@ -35,12 +35,12 @@ _RANKS = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class MachineReport:
     """What is to be said of a machine.
 
     Arguments:
         facts: on which it rests.
-        diagnoses: the first to be mended first.
+        diagnoses: the first to be fixed first.
     """
 
     facts: Facts
@@ -89,16 +89,26 @@ class Opinion:
         return f"{what} ({besides})" if besides else what
 
     @property
+    def sentence(self) -> str:
+        """The first diagnosis, and what to do about it."""
+        first = next(iter(self.diagnoses), None)
+        if first is None:
+            return "no reason is known; `tflint-gpu doctor` looks closer"
+        location = f"{first.filename}:{first.row}: " if first.filename else ""
+        todo = f". Next: {self.next_step}" if first.severity != "info" else ""
+        return f"{first.code} {first.name}: {location}{first.seen}{todo}"
+
+    @property
     def _lacks_cards(self) -> bool:
         return any(one.code == _NO_CARD for one in self.diagnoses)
 
 
-def opinion(facts: Facts) -> Opinion:
+def report_on(facts: Facts) -> MachineReport:
     """Judge what was seen."""
     found = list(dict.fromkeys(_all(facts)))
     if any(one.severity == "error" and one.code != _NO_REASON for one in found):
         found = [one for one in found if one.code != _NO_REASON]
-    return Opinion(facts, tuple(sorted(found, key=lambda one: _RANKS[one.severity])))
+    return MachineReport(facts, tuple(sorted(found, key=lambda one: _RANKS[one.severity])))
 
 
 def _all(facts: Facts) -> Iterator[Diagnosis]:

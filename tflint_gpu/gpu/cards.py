@@ -7,64 +7,22 @@ A card on which MIG is on is used by its parts only, and CUDA shows a process on
 NVIDIA's guide to MIG, under "CUDA device enumeration".
 """
 
-# ruff: noqa: N802, D102 - the protocol has NVML's own names, so that the module `pynvml` is one of its implementations.
-
 from __future__ import annotations
 
-import importlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal
 
-GpuState = Literal["ready", "no library", "no driver", "no GPU", "lost", "error"]
+from tflint_gpu.gpu.nvml import GpuState, Nvml, answer_of, load_nvml, shut_down, slowed_by, state_of
+
 Mode = Literal["shared", "exclusive", "prohibited"]
-Value = TypeVar("Value")
 
-_NO_LIBRARY = frozenset({12, 13})  # NVML_ERROR_LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND
-_NO_DRIVER = frozenset({9, 18})  # DRIVER_NOT_LOADED, LIB_RM_VERSION_MISMATCH
-_NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
 _UNCORRECTED, _SINCE_LOADED = 1, 0  # NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC
 _GIBIBYTE = 1 << 30
 _AT_REST = 0.05  # of a card's memory, for the driver and a display
 _MODES: dict[int | None, Mode] = {1: "exclusive", 2: "prohibited", 3: "exclusive"}  # NVML_COMPUTEMODE_*
-_REASONS = {
-    0x4: "a power limit set in software",
-    0x8: "a slowdown of the hardware (heat or power)",
-    0x20: "heat, held down by software",
-    0x40: "heat",
-    0x80: "the power supply's brake",
-}
-_LOST = frozenset({1, 15, 16})  # UNINITIALIZED, GPU_IS_LOST, RESET_REQUIRED
-
-
-class Nvml(Protocol):
-    """As much of the module `pynvml` (package nvidia-ml-py) as is used here; each call may raise `NVMLError`."""
-
-    NVMLError: type[Exception]
-
-    def nvmlInit(self) -> None: ...
-    def nvmlShutdown(self) -> None: ...
-    def nvmlSystemGetDriverVersion(self) -> str: ...
-    def nvmlDeviceGetCount(self) -> int: ...
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> Any: ...
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Any: ...
-    def nvmlDeviceGetName(self, handle: Any) -> str: ...
-    def nvmlDeviceGetUUID(self, handle: Any) -> str: ...
-    def nvmlDeviceGetMigMode(self, handle: Any) -> Sequence[int]: ...
-    def nvmlDeviceGetMaxMigDeviceCount(self, handle: Any) -> int: ...
-    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Any, index: int) -> Any: ...
-    def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any: ...
-    def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any: ...
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> Sequence[Any]: ...
-    def nvmlDeviceGetPowerUsage(self, handle: Any) -> int: ...
-    def nvmlDeviceGetClockInfo(self, handle: Any, kind: int) -> int: ...
-    def nvmlDeviceGetCudaComputeCapability(self, handle: Any) -> Sequence[int]: ...
-    def nvmlDeviceGetPersistenceMode(self, handle: Any) -> int: ...
-    def nvmlDeviceGetTotalEccErrors(self, handle: Any, kind: int, counter: int) -> int: ...
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int: ...
-    def nvmlDeviceGetComputeMode(self, handle: Any) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +102,6 @@ class Choice:
     gpu: Gpu | None
     note: str = ""
     others: tuple[Gpu, ...] = ()
-
-
-def load_nvml() -> Nvml | None:
-    """The module `pynvml`, None where it is not installed."""
-    try:
-        return cast(Nvml, importlib.import_module("pynvml"))
-    except ImportError:
-        return None
 
 
 def survey(nvml: Nvml | None = None) -> Survey:
@@ -256,16 +206,16 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         found = _facts(nvml, handle, index, driver)
     except nvml.NVMLError:
         return None
-    told = _answer(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    told = answer_of(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
     mig = None if told is None else bool(told[0])
-    most = _answer(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if mig else None
+    most = answer_of(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if mig else None
     parts = tuple(_parts_of(nvml, handle, found, most or 0))
     return replace(
         found,
         mig=mig,
         parts=parts,
         mig_parts=None if most is None else tuple(part.uuid for part in parts),
-        mode=_MODES.get(_answer(nvml, lambda: nvml.nvmlDeviceGetComputeMode(handle)), "shared"),
+        mode=_MODES.get(answer_of(nvml, lambda: nvml.nvmlDeviceGetComputeMode(handle)), "shared"),
     )
 
 
@@ -282,10 +232,10 @@ def _parts_of(nvml: Nvml, card: Any, whole: Gpu, most: int) -> Iterator[Gpu]:
 
 def _facts(nvml: Nvml, handle: Any, index: int, driver: str) -> Gpu:
     """What a card or a part of one tells; a part has neither clocks nor a capability of its own."""
-    memory = _answer(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
-    capability = _answer(nvml, lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
-    persistent = _answer(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle))
-    holders = _answer(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle)) or ()
+    memory = answer_of(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+    capability = answer_of(nvml, lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
+    persistent = answer_of(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle))
+    holders = answer_of(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle)) or ()
     return Gpu(
         index=index,
         name=nvml.nvmlDeviceGetName(handle),
@@ -295,22 +245,10 @@ def _facts(nvml: Nvml, handle: Any, index: int, driver: str) -> Gpu:
         free_memory=None if memory is None else int(memory.free),
         capability=None if capability is None else (int(capability[0]), int(capability[1])),
         persistent=None if persistent is None else bool(persistent),
-        ecc_errors=_answer(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_LOADED)),
+        ecc_errors=answer_of(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_LOADED)),
         holders=tuple((int(one.pid), one.usedGpuMemory) for one in holders),
-        slowed=slowed_by(_answer(nvml, lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0),
+        slowed=slowed_by(answer_of(nvml, lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0),
     )
-
-
-def slowed_by(reasons: int) -> tuple[str, ...]:
-    """NVML's reasons for clocks that are held down, in words; having nothing to do is none of them."""
-    return tuple(text for bit, text in _REASONS.items() if reasons & bit)
-
-
-def _answer(nvml: Nvml, question: Callable[[], Value]) -> Value | None:
-    try:
-        return question()
-    except nvml.NVMLError:
-        return None
 
 
 def _visible(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
@@ -334,17 +272,3 @@ def _visible(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
             break
         shown += named
     return shown
-
-
-def shut_down(nvml: Nvml) -> None:
-    """Undo one `nvmlInit`, whatever NVML thinks of it."""
-    _answer(nvml, nvml.nvmlShutdown)
-
-
-def state_of(error: Exception) -> GpuState:
-    """The state that an `NVMLError` means."""
-    code = getattr(error, "value", None)
-    for codes, state in ((_NO_LIBRARY, "no library"), (_NO_DRIVER, "no driver"), (_NO_GPU, "no GPU"), (_LOST, "lost")):
-        if code in codes:
-            return cast(GpuState, state)
-    return "error"

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from pathlib import Path
 
 from tflint_gpu.reports.display import printable
 
 # Not even a text that found a way past the escapes may load or run anything.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def style_sheet() -> str:
+    """The CSS that all pages have."""
+    return Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
 def page(title: str, css: str, body: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tflint_gpu.doctor.facts import Surroundings
+from tflint_gpu.doctor.facts import Environment
 
 _PCI = "sys/bus/pci/devices"
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
@@ -25,7 +25,7 @@ def look(
     root: Path = Path("/"),
     variables: Mapping[str, str] | None = None,
     system: tuple[str, str] | None = None,
-) -> Surroundings:
+) -> Environment:
     """Read the files below a root and some variables.
 
     Arguments:
@@ -37,7 +37,7 @@ def look(
     name, machine = system or (platform.system(), platform.machine())
     kernel = _text(root / "proc/version").lower()
     driver = _DRIVER.search(_text(root / "proc/driver/nvidia/version"))
-    return Surroundings(
+    return Environment(
         system=name,
         machine=machine,
         cards=_cards(root),

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tflint_gpu.doctor.cards import Gpu, GpuState, Nvml, load_nvml, shut_down, slowed_by, state_of
-from tflint_gpu.verify.execution.processes import descendants, is_known, numbers
+from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.gpu.nvml import GpuState, Nvml, load_nvml, shut_down, slowed_by, state_of
+from tflint_gpu.gpu.processes import descendants, is_known, numbers
 
 Value = TypeVar("Value")
 

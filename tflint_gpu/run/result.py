@@ -1,0 +1,82 @@
+"""What is known of a run, for the reports on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tflint_gpu.gpu.cards import Gpu
+from tflint_gpu.run.costs import Cost
+from tflint_gpu.run.datasets import Dataset
+from tflint_gpu.run.ledger import Ledger
+
+
+class Reason(Protocol):
+    """One thing that keeps TensorFlow from the GPU, as `doctor` diagnoses it."""
+
+    @property
+    def code(self) -> str: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def severity(self) -> str: ...  # noqa: D102
+    @property
+    def seen(self) -> str: ...  # noqa: D102
+
+
+class NoGpu(Protocol):
+    """Why TensorFlow used no GPU: as much as is shown of what `doctor` says of the machine."""
+
+    @property
+    def diagnoses(self) -> Sequence[Reason]: ...  # noqa: D102
+    @property
+    def next_step(self) -> str: ...  # noqa: D102
+    @property
+    def sentence(self) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is known of a run.
+
+    Arguments:
+        program: as it was typed, without the tool's own options.
+        seconds: from its start to its end.
+        code: its exit code; -N: signal N ended it; None: it runs still.
+        gpu: the card that was watched.
+        note: why none was, or what could not be seen of it.
+        costs: the findings, the most expensive first.
+        datasets: of the files that ran.
+        unused: why TensorFlow used no GPU; None where it used one, or did not start.
+        end: how it ended, in words, where it was no process.
+        processes: how many were seen: the program, and those that it started.
+    """
+
+    program: str
+    seconds: float
+    code: int | None
+    ledger: Ledger
+    gpu: Gpu | None = None
+    note: str = ""
+    costs: tuple[Cost, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+    unused: NoGpu | None = None
+    end: str = ""
+    processes: int = 1
+    command: str = ""
+    date: str = ""
+
+    @property
+    def knows_use(self) -> bool:
+        """Whether a card told how much it was used."""
+        return self.ledger.watched > 0
+
+    @property
+    def seen(self) -> float:
+        """Seconds of the run that were sampled."""
+        return sum(spent.seconds for spent in self.ledger.entries.values())
+
+    def share(self, seconds: float) -> float:
+        """The part of the run that these seconds are."""
+        return min(1.0, seconds / self.seconds) if self.seconds > 0 else 0.0
