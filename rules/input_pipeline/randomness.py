@@ -1,4 +1,4 @@
-"""Whether a function given to a dataset surely draws random numbers anew for every element."""
+"""Whether a function given to a dataset always draws new random numbers for every element."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Randomness(Analysis):
     """Questions about random functions."""
 
     def draw(self, operation: Operation) -> Draw | None:
-        """The call in a mapped function that surely draws for every element; none with a seed, which repeats itself."""
+        """The call in a mapped function that always draws for every element; none with a seed, which repeats itself."""
         function = argument(operation.call, 0, "map_func")
         if function is None or self._is_seeded(operation.file):
             return None

@@ -21,7 +21,7 @@ from mending import mend
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.silencing import silence
 from tflint_gpu.checking.workers import check_files
-from tflint_gpu.cli.fixing import Mending
+from tflint_gpu.cli.fixing import Fixing
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.rule import Finding
 from tflint_gpu.settings.config import OUTPUT_FORMATS, SettingsResolver
@@ -365,6 +365,6 @@ def test_ten_thousand_findings_of_one_file_are_told_mended_and_silenced(
     assert len(silence(found, tmp_path).silenced) == 10_000
     assert path.read_text() == TF + "BAD  # noqa: TFG901\n" * 10_000
     path.write_text(text)
-    mending: Mending = mend(tmp_path, rule)
+    mending: Fixing = mend(tmp_path, rule)
     assert len(mending.fixed) == 10_000
     assert path.read_text() == TF + "GOOD\n" * 10_000

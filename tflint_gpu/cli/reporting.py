@@ -30,10 +30,10 @@ class Outcome:
     """What a run found and did.
 
     Arguments:
-        found: what is to be told, in order.
+        found: what is to be reported, in order.
         errors: what failed.
-        mending: whether the run was to mend.
-        fixed: what was mended, or would be.
+        fixing: whether the run was to fix.
+        fixed: what was fixed, or would be.
         diffs: for each file that changed or would change.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
         gone: what the baseline knows and is no more.
@@ -41,7 +41,7 @@ class Outcome:
 
     found: Sequence[Diagnostic]
     errors: Sequence[InternalError]
-    mending: bool = False
+    fixing: bool = False
     fixed: Sequence[Diagnostic] = ()
     diffs: Sequence[str] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How the user wants to be told: `check`'s options of the same names, and the settings."""
+    """How the user wants the report: `check`'s options of the same names, and the settings."""
 
     output_format: str
     show_advice: bool
@@ -95,7 +95,7 @@ def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: Te
         else:
             stream.write(renderer(manner.output_format)(found, view))
         if is_for_people:
-            lines += summary(found, len(fixed), outcome.mending, manner.unsafe_fixes)
+            lines += summary(found, len(fixed), outcome.fixing, manner.unsafe_fixes)
     if not manner.quiet and not (outcome.errors and not found and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))
     stream.flush()
@@ -127,15 +127,15 @@ def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, pa
 
 
 def add_noqa(outcome: Outcome, manner: Manner, here: Path) -> int:
-    """Silence what was found by comments, say how much that was, and return the exit code."""
+    """Suppress all findings by comments, say how many there were, and return the exit code."""
     from tflint_gpu.checking.silencing import silence
 
     done = silence(outcome.found, here)
     _tell_errors([*outcome.errors, *done.failures], manner.verbose)
     for one in done.left:
-        tell(f"warning: {one.filename}:{one.location.row}: {one.code} cannot be silenced by a comment there")
+        tell(f"warning: {one.filename}:{one.location.row}: {one.code} cannot be suppressed by a comment there")
     if not manner.quiet:
-        tell(f"Silenced {plural(len(done.silenced), 'problem')}.")
+        tell(f"Suppressed {plural(len(done.silenced), 'problem')}.")
     return FAILED if outcome.errors or done.failures else FOUND if done.left else 0
 
 
@@ -155,9 +155,9 @@ def tell_baseline(outcome: Outcome, manner: Manner, write: Callable[[], str]) ->
     if outcome.errors:
         tell("error: the baseline was not written, because what was found is not complete")
         return FAILED
-    told = write()
+    message = write()
     if not manner.quiet:
-        tell(told)
+        tell(message)
     return 0
 
 
