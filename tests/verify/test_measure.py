@@ -110,7 +110,7 @@ def test_a_block_is_judged_and_not_a_step(measure: Measure) -> None:
     assert sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02
 
 
-def test_empty_data_is_called_that_and_weights_are_kept_after_three_turns(measure: Measure) -> None:
+def test_empty_data_is_called_that_and_weights_are_kept_after_three_iterations(measure: Measure) -> None:
     """Protects from an endless loop over nothing, and from a repair that trains something else unseen."""
     outcome = measure(
         "empty = tf.data.Dataset.range(0)\n"

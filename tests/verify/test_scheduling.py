@@ -63,7 +63,7 @@ def test_more_rounds_go_first_to_what_is_nearest_to_a_decision(monkeypatch: pyte
     assert turns == [0, 1, 2, 2, 1, 0]
 
 
-def test_a_finding_that_got_no_turn_says_so() -> None:
+def test_a_finding_that_was_not_started_says_so() -> None:
     cases = [case(program(), program()), case(program(), program(), requires="a GPU")]
     results = last_of(list(measure(cases, Setup(), 0.0)))
     assert results[0].verdict.verdict == "not run"

@@ -45,7 +45,7 @@ def test_rounds_go_on_until_they_decide(tmp_path: Path) -> None:
 
 def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
     """Protects verdicts on a machine with little memory: what died beside the other is run alone."""
-    line = "('TFLINT_GPU_TURNS' in os.environ) and os.kill(os.getpid(), 9)"
+    line = "('TFLINT_GPU_QUESTIONS' in os.environ) and os.kill(os.getpid(), 9)"
     alone = verdict(case(program(step=0.1, line=line), program(step=0.01)), Setup(runs=3))
     assert (alone.verdict.verdict, len(alone.before)) == ("confirmed", 3)
 

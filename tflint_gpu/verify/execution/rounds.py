@@ -14,7 +14,7 @@ from tflint_gpu.verify.execution.worker import Outcome, run_program
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Both programs, run once each, one after the other or in turns.
+    """Both programs, run once each, one after the other or block by block.
 
     Arguments:
         before: of the flagged code; None if the budget was spent before it could start.

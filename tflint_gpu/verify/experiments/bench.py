@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tflint_gpu.gpu.watch import Recording, Watch
+from tflint_gpu.verify.execution.alternation import run_alternating
 from tflint_gpu.verify.execution.crash_places import crash_place
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.tracebacks import ends_in
-from tflint_gpu.verify.execution.turns import run_in_turns
 from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
 from tflint_gpu.verify.experiments.archive import kept_folder
 from tflint_gpu.verify.experiments.planning import pair_of
@@ -25,11 +25,11 @@ from tflint_gpu.verify.experiments.verification import (
     Sample,
     Setup,
     Verification,
+    alternates,
     ended_after,
     ends_when_decided,
     obstacle,
     rounds_for,
-    takes_turns,
 )
 from tflint_gpu.verify.slicing.extract import MADE_UP, OLD_KERAS, Pair
 from tflint_gpu.verify.statistics import outcomes
@@ -146,11 +146,11 @@ class Bench:
             yield self._cut(samples)
 
     def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
-        """Rounds in turns where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
+        """Alternating rounds where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
         end = time.monotonic() + seconds
-        if takes_turns(self.case, self.setup):
+        if alternates(self.case, self.setup):
             with contextlib.closing(
-                run_in_turns(before, after, count, seconds, self.setup.limits, self._start)
+                run_alternating(before, after, count, seconds, self.setup.limits, self._start)
             ) as rounds:
                 for found in rounds:
                     if {one.status for one in (found.before, found.after) if one} & _OUT_OF_MEMORY:
@@ -163,7 +163,7 @@ class Bench:
 
     def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
         self.on_run(script.relative_to(self.folder).parts[0])
-        return running(script, limits, self._place("cpu"), takes_turns=True)
+        return running(script, limits, self._place("cpu"), alternates=True)
 
     def _cut(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         """What is known when the budget ends."""

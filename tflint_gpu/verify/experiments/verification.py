@@ -163,7 +163,7 @@ def ends_when_decided(case: Case, setup: Setup) -> bool:
     return setup.runs is None and case.prediction.kind in _OF_STEPS
 
 
-def takes_turns(case: Case, setup: Setup) -> bool:
+def alternates(case: Case, setup: Setup) -> bool:
     """Whether both programs of a case live at the same time: where their steps are timed on the CPU."""
     on_cpu = case.experiment is not None and setup.device_for(case.experiment.requires) == "cpu"
     return on_cpu and case.prediction.kind in _OF_STEPS
