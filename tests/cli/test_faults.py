@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from mending import mend
 
+from tflint_gpu.checking.added_suppressions import add_suppressions
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.silencing import silence
 from tflint_gpu.checking.workers import check_files
 from tflint_gpu.cli.fixing import Mending
 from tflint_gpu.reports import View, renderer
@@ -172,7 +172,7 @@ def test_a_file_that_vanishes_stays_gone(moment: str, tmp_path: Path, write_file
     found = [one for result in check_files(engine, files, 1) for one in result.diagnostics]
     gone.unlink()
     if moment == "mended":
-        assert [failure.filename for failure in silence(found, tmp_path).failures] == ["a.py"]
+        assert [failure.filename for failure in add_suppressions(found, tmp_path).failures] == ["a.py"]
         assert (gone.exists(), left.read_text()) == (False, TF + "BAD  # noqa: TFG901\n")
         return
     for output_format in OUTPUT_FORMATS:
@@ -362,7 +362,7 @@ def test_ten_thousand_findings_of_one_file_are_told_mended_and_silenced(
     assert len(found) == 10_000
     for output_format in OUTPUT_FORMATS:
         assert renderer(output_format)(found, View(tmp_path, show_advice=True))
-    assert len(silence(found, tmp_path).silenced) == 10_000
+    assert len(add_suppressions(found, tmp_path).suppressed) == 10_000
     assert path.read_text() == TF + "BAD  # noqa: TFG901\n" * 10_000
     path.write_text(text)
     mending: Mending = mend(tmp_path, rule)

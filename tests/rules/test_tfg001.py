@@ -96,7 +96,7 @@ def test_no_comment_answers_a_comment_too_many(tmp_path: Path, tflint: Any) -> N
     text = RULE.example("Example")
     path.write_text(text)
     done = tflint(*WITH, "--no-cache", "--add-noqa")
-    assert (done.returncode, done.stderr, path.read_text()) == (0, "Silenced 0 problems.\n", text)
+    assert (done.returncode, done.stderr, path.read_text()) == (0, "Suppressed 0 problems.\n", text)
     assert tflint(*WITH, "--no-cache", "--ignore-noqa").stdout == "All checks passed!\n"
 
 

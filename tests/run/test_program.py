@@ -56,7 +56,7 @@ def measured(folder: Path, *arguments: str) -> dict[str, Any]:
     return report
 
 
-SURROUNDINGS = """
+ENVIRONMENT = """
     import sys, os, pickle
     import beside
     from multiprocessing import current_process
@@ -72,7 +72,7 @@ SURROUNDINGS = """
 
 
 def test_a_file_sees_what_it_would_see_without(tmp_path: Path, write: Write) -> None:
-    write(SURROUNDINGS, "folder/program.py")
+    write(ENVIRONMENT, "folder/program.py")
     write("", "folder/beside.py")
     arguments = ["folder/program.py", "--epochs", "3", "-m", "--", "-h"]
     alone, watched = plainly(tmp_path, *arguments, text="abc"), run(tmp_path, *arguments, text="abc")

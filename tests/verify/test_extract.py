@@ -344,7 +344,7 @@ def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
     assert (
-        "args = tflint_surroundings.arguments(p.parse_args)()"
+        "args = tflint_environment.arguments(p.parse_args)()"
         in Files(tmp_path, main=code).extract().before.files["main.py"]
     )
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"

@@ -67,7 +67,7 @@ def test_a_finding_that_was_not_started_says_so() -> None:
     cases = [case(program(), program()), case(program(), program(), requires="a GPU")]
     results = last_of(list(measure(cases, Setup(), 0.0)))
     assert results[0].verdict.verdict == "not run"
-    assert "no turn" in results[0].verdict.reason and "budget of 0 s" in results[0].verdict.reason
+    assert "not started" in results[0].verdict.reason and "budget of 0 s" in results[0].verdict.reason
     assert "GPU" in results[1].verdict.reason, "no budget would have helped that one"
 
 

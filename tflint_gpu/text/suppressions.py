@@ -1,4 +1,4 @@
-"""Comments that silence findings: `# noqa`, `# tflint-gpu: noqa` and `# flake8: noqa`."""
+"""Comments that suppress findings: `# noqa`, `# tflint-gpu: noqa` and `# flake8: noqa`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class WrittenCode:
-    """A code or prefix in a comment that silences findings.
+    """A code or prefix in a comment that suppresses findings.
 
     Arguments:
         text: in capitals.
@@ -35,7 +35,7 @@ class WrittenCode:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """A comment that silences the codes it lists.
+    """A comment that suppresses the codes it lists.
 
     Arguments:
         start, end: where it stands in the file's text, from its `#` on, without other words of the same comment.
@@ -50,44 +50,44 @@ class Directive:
 
 
 class Suppressions:
-    """What the comments of one file silence. Nothing is read before it is asked for."""
+    """What the comments of one file suppress. Nothing is read before it is asked for."""
 
     def __init__(self, source: SourceFile) -> None:
         self._source = source
 
     def hides(self, diagnostic: Diagnostic) -> bool:
-        """Whether a comment silences the finding.
+        """Whether a comment suppresses the finding.
 
-        As in flake8, a listed code also silences the codes that start with it. The comment may stand
+        As in flake8, a listed code also suppresses the codes that start with it. The comment may stand
         on any row of the logical line (the statement, or the header of a block) that the
         finding begins on.
         """
-        return self._possible and next(self._silencing(diagnostic), None) is not None
+        return self._possible and next(self._suppressing(diagnostic), None) is not None
 
     def rows(self, diagnostic: Diagnostic) -> list[int]:
-        """The rows on which a comment would silence the finding."""
+        """The rows on which a comment would suppress the finding."""
         row = self._source.row_of(diagnostic.location)
         return sorted({*self._source.lines.logical_rows(row), comment_row(self._source, diagnostic)})
 
-    def silencers(self, diagnostic: Diagnostic) -> tuple[int, ...]:
-        """Where the listed codes start that silence the finding; a comment without codes lists none.
+    def suppressing_codes(self, diagnostic: Diagnostic) -> tuple[int, ...]:
+        """Where the listed codes start that suppress the finding; a comment without codes lists none.
 
-        Where a comment for the whole file silences it, those on its line have nothing to do.
+        Where a comment for the whole file suppresses it, those on its line have nothing to do.
         """
         return tuple(
             code.start
-            for match in (self._silencing(diagnostic) if self._possible else ())
+            for match in (self._suppressing(diagnostic) if self._possible else ())
             for code in _written(match)
             if diagnostic.code.startswith(code.text)
         )
 
     def hides_everywhere(self, code: str) -> bool:
-        """Whether a comment on a line of its own silences a rule in the whole file."""
+        """Whether a comment on a line of its own suppresses a rule in the whole file."""
         return self._possible and any(_silences(match, code) for match in self._whole_file)
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
-        """The comments that list codes and can silence something, in their order."""
+        """The comments that list codes and can suppress something, in their order."""
         text = self._source.text
         if not self._possible:
             return ()
@@ -105,8 +105,8 @@ class Suppressions:
                 found.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
         return tuple(found)
 
-    def _silencing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
-        """The comments that silence a finding, those for the whole file first and, if there are any, alone."""
+    def _suppressing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
+        """The comments that suppress a finding, those for the whole file first and, if there are any, alone."""
         whole = [match for match in self._whole_file if _silences(match, diagnostic.code)]
         yield from whole
         if whole:
@@ -160,15 +160,15 @@ def noqa_row(source: SourceFile, row: int) -> int:
 
 
 def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
-    """The edit that silences a finding, as `suppressing` makes it; None if none would."""
+    """The edit that suppresses a finding, as `suppressing` makes it; None if none would."""
     edits, _ = suppressing(source, [diagnostic])
     return edits[0] if edits else None
 
 
 def suppressing(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> tuple[list[Edit], list[Diagnostic]]:
-    """The edits that silence findings, and which they silence, those that a comment silences already among them.
+    """The edits that suppress findings, and which they suppress, those that a comment suppresses already among them.
 
-    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would silence
+    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would suppress
     nothing, such as in a row that has the word in a string, there is no edit.
     """
     refused: set[int] = set()
@@ -183,7 +183,7 @@ def suppressing(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> tuple[
 
 
 def _comments(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> list[Edit]:
-    """The edits that write each finding's code where no comment silences it yet."""
+    """The edits that write each finding's code where no comment suppresses it yet."""
     known = Suppressions(source)
     planned: dict[int, list[str]] = {}
     for diagnostic in diagnostics:
@@ -196,7 +196,7 @@ def _comments(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> list[Edi
 
 
 def comment_row(source: SourceFile, diagnostic: Diagnostic) -> int:
-    """The row of the text whose end takes the comment that silences a finding."""
+    """The row of the text whose end takes the comment that suppresses a finding."""
     return source.row_of(diagnostic.location) + diagnostic.noqa_row - diagnostic.location.row
 
 

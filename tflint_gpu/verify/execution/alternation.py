@@ -5,7 +5,7 @@ Such a program asks, by a file in a folder, and waits for the file with the answ
     round   it has imported TensorFlow, or a round of it is over and its result is written
     block   it is warm, or has measured a block of steps
 
-and is told `go` or `end`. From the moment it asks until it is answered it is stopped with SIGSTOP, so that no thread
+and gets `go` or `end`. From the moment it asks until it is answered it is stopped with SIGSTOP, so that no thread
 of it computes ahead while the other one is measured. Each round is a fork of the program after the import, which takes
 longer than all else. A program that never asks runs as it likes: it has nothing that is measured.
 """

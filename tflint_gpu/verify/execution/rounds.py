@@ -44,7 +44,7 @@ def run_rounds(
 
     Who comes first changes from round to round, so that what changes steadily favours neither.
 
-    Ctrl-C raises KeyboardInterrupt here and leaves no process behind; the caller has all rounds that were whole.
+    Ctrl-C raises KeyboardInterrupt here and leaves no process running; the caller has all rounds that were whole.
 
     Arguments:
         before: script with the flagged code.

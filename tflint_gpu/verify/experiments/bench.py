@@ -26,9 +26,9 @@ from tflint_gpu.verify.experiments.verification import (
     Setup,
     Verification,
     alternates,
+    blocker,
     ended_after,
     ends_when_decided,
-    obstacle,
     rounds_for,
 )
 from tflint_gpu.verify.slicing.extract import MADE_UP, OLD_KERAS, Pair
@@ -52,14 +52,14 @@ def verify(
 
     Arguments:
         seconds: wall time for all rounds.
-        on_run: is told what is being run.
+        on_run: gets what is being run.
         known: what earlier rounds showed; they count.
         rounds: how many more at most.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C, with no process left.
     """
-    reason = obstacle(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
+    reason = blocker(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
     device = "cpu" if case.experiment is None else setup.device_for(case.experiment.requires)
     if reason or case.pair is None:
         yield Verification(case, Verdict("not run", reason), device)
@@ -190,10 +190,10 @@ class Bench:
         return Verification(self.case, verdict, device, before, after, is_open=is_open)
 
     def _uses_its_device(self, samples: Sequence[Sample]) -> bool:
-        """Whether anything was computed on a card, or nobody told; where no step is timed it does not matter."""
-        told = [sample.used_devices for sample in samples if sample.used_devices]
+        """Whether anything was computed on a card, or none reported it; where no step is timed it does not matter."""
+        reported = [sample.used_devices for sample in samples if sample.used_devices]
         is_timed = self.case.prediction.kind in ("slowdown", "no-effect")
-        return not is_timed or not told or any(name.startswith("GPU") for used in told for name in used)
+        return not is_timed or not reported or any(name.startswith("GPU") for used in reported for name in used)
 
     def _compared(self, run: outcomes.Run) -> outcomes.Run:
         """The run without its outputs, where the repair may compute something else."""

@@ -184,7 +184,7 @@ class Cluster:
         return found
 
     def _stop(self) -> None:
-        """End what runs; a worker that is told so kills its programs before it answers."""
+        """End what runs; a worker that is asked to kills its programs before it answers."""
         for ref in self._running:
             self._ray.cancel(ref, force=False, recursive=False)
         if self._running:

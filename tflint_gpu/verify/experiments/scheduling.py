@@ -14,9 +14,9 @@ from tflint_gpu.verify.experiments.verification import (
     Setup,
     Verification,
     alternates,
+    blocker,
     ended_after,
     ends_when_decided,
-    obstacle,
     rounds_for,
     unmeasured,
 )
@@ -52,7 +52,7 @@ def estimate(cases: Sequence[Case], setup: Setup, start: float) -> Estimate:
     Arguments:
         start: seconds in which a program imports TensorFlow.
     """
-    ready = [case for case in cases if not obstacle(case, setup)]
+    ready = [case for case in cases if not blocker(case, setup)]
     fewest = [2 * fewest_rounds(case, setup) for case in ready]
     most = [2 * rounds_for(case, setup) for case in ready]
     # Programs that alternate import it once, and each run is a fork.
@@ -94,7 +94,7 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
     for number, case in enumerate(cases):
         left = end - time.monotonic()
         result = unmeasured(case, f"it was not started: the budget of {seconds:.0f} s was spent before")
-        if left > 0 or obstacle(case, setup):
+        if left > 0 or blocker(case, setup):
             share = max(left / (len(cases) - number), SHORTEST_LOOK)
             for result in verify(case, setup, min(left, share), rounds=LOOK):
                 yield Known(number, result, number)

@@ -1,4 +1,4 @@
-"""What the programs of `tflint-gpu verify` measure with; a copy lies beside each of them.
+"""What the programs of `tflint-gpu verify` measure with; a copy lies next to each of them.
 
 A program is a piece of your own code in which a few calls of this module were put: around the loop, the call or the
 pipeline that a finding is about. They run it for a while, take the times, write them, and end the program there. Run
@@ -378,8 +378,8 @@ def reached(hold: float = 0.0) -> None:
 
 
 def unchanged(name: str, before: Any, after: Any, method: Callable[..., Any]) -> None:
-    """End the program behind a statement that throws a dataset away: is the variable still the old dataset?"""
+    """End the program after a statement that throws a dataset away: is the variable still the old dataset?"""
     element = [str(spec) for spec in tf.nest.flatten(after.element_spec)]
     if after is before:
-        finish(wrong=f"behind `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
+        finish(wrong=f"after `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
     finish(elements=element)

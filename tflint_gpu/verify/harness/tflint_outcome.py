@@ -85,7 +85,7 @@ def write(
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, **_TOLD, **_conditions()},
+        "notes": {**notes, **_REPORTED, **_conditions()},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -101,16 +101,16 @@ class EmptyData(ValueError):
     """There is nothing to run over, so nothing can be measured."""
 
 
-_TOLD: dict[str, Any] = {}
+_REPORTED: dict[str, Any] = {}
 
 
 def note_early(**notes: Any) -> None:
     """Write something for the result that is to be known even if the program ends with an error."""
-    _TOLD.update(notes)
+    _REPORTED.update(notes)
     if RESULT:
-        told = {**_TOLD, "unfinished": True}
+        notes = {**_REPORTED, "unfinished": True}
         with open(RESULT, "w") as file:
-            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": told}, file)
+            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": notes}, file)
 
 
 def synchronize() -> None:

@@ -29,7 +29,7 @@ print(json.dumps([name for name in sys.argv[1:] if is_missing(name)]))
 def needed_modules(program: Program) -> frozenset[str]:
     """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
-    # What is laid beside the program imports more only for programs that do so, too.
+    # What is laid next to the program imports more only for programs that do so, too.
     texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(BESIDE)]
     found = {name for text in texts for name in _imported(ast.parse(text))}
     return frozenset(found - own - set(sys.stdlib_module_names))
@@ -43,7 +43,7 @@ def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
     """
     if not names:
         return frozenset()
-    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as folder:  # not beside modules that have the same names
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as folder:  # not next to modules that have the same names
         try:
             done = subprocess.run(
                 [python, "-c", _PROBE, *sorted(names)],

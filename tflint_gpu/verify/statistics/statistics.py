@@ -259,7 +259,7 @@ def _too_few(
 
 
 def _remarks(rounds: Sequence[Round]) -> str:
-    """What a reader must know beside the numbers: runs that failed, and outputs that differ."""
+    """What a reader must know in addition to the numbers: runs that failed, and outputs that differ."""
     text = ""
     for name, runs in (("flagged", [item.before for item in rounds]), ("repaired", [item.after for item in rounds])):
         faults = [run.fault for run in runs if run.fault is not None]

@@ -33,7 +33,7 @@ def test_each_finding_gets_its_code_in_a_comment(tmp_path: Path, tflint: Any) ->
     path.write_bytes(PROGRAM.replace("\n", "\r\n").encode())
     done = tflint(*OPTIONS, "--add-noqa", ".")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "Silenced 3 problems.\n"
+    assert done.stderr == "Suppressed 3 problems.\n"
     lines = path.read_bytes().decode().split("\r\n")
     assert lines[3].endswith("(gpus[0], True)  # noqa: TFG403, TFG506")
     assert lines[4] == 'with tf.device("/GUP:0"):  # noqa: E501, TFG502'
@@ -42,14 +42,14 @@ def test_each_finding_gets_its_code_in_a_comment(tmp_path: Path, tflint: Any) ->
     ]
     assert tflint(*OPTIONS, ".").stdout == "All checks passed!\n"
     again = tflint(*OPTIONS, "--add-noqa", ".")
-    assert again.stderr == "Silenced 0 problems.\n"
+    assert again.stderr == "Suppressed 0 problems.\n"
     assert path.read_bytes().decode().split("\r\n") == lines
 
 
 def test_cells_of_notebooks_get_comments(tmp_path: Path, tflint: Any) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps(NOTEBOOK, indent=1))
-    assert tflint(*OPTIONS, "--add-noqa", ".").stderr == "Silenced 1 problem.\n"
+    assert tflint(*OPTIONS, "--add-noqa", ".").stderr == "Suppressed 1 problem.\n"
     cells = json.loads(path.read_text())["cells"]
     assert cells[0] == NOTEBOOK["cells"][0]
     assert "".join(cells[1]["source"]) == "%time 1\nfirst = gpus[0]  # noqa: TFG506\nprint(first)"
@@ -60,7 +60,7 @@ def test_files_that_do_not_parse_are_left_and_told_of(tmp_path: Path, tflint: An
     path.write_text("import tensorflow as tf\nwith tf.device('/GUP:0')\n")
     done = tflint(*OPTIONS, "--add-noqa", ".")
     assert done.returncode == 1
-    assert "a.py:2: TFG000 cannot be silenced by a comment there" in done.stderr
+    assert "a.py:2: TFG000 cannot be suppressed by a comment there" in done.stderr
     assert path.read_text().count("noqa") == 0
 
 
