@@ -20,7 +20,7 @@ def train(model, xs):
     ds = ds.prefetch(1).map(lambda x: tf.io.decode_png(x)).batch(32)
     model.fit(ds, epochs=2)
 """
-MESSAGE = f"{CODE} `prefetch` stands before `map`"
+MESSAGE = f"{CODE} `prefetch` comes before `map`"
 PLACE = f"6:13: {MESSAGE}"
 UTF_8 = {"PYTHONIOENCODING": "utf-8"}
 Flake8 = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tflint_gpu.diagnostics import Applicability, Prediction
 from tflint_gpu.severity import Severity
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from tflint_gpu.model.python.names.imports import Spelling
     from tflint_gpu.model.python.project.file import File
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Finding:
         message: one sentence that is true for the target version.
         prediction: what will happen, testable by `verify`.
         help: one line that says what to do instead; a table may stand below it.
+        subject: what `check` had found, for `experiments` to start from.
     """
 
     file: File
@@ -67,3 +70,9 @@ class Finding:
     severity: Severity | None = None
     notes: tuple[Note, ...] = ()
     fix: Fix | None = None
+    subject: object = field(default=None, repr=False, compare=False)
+
+    def subject_as(self, kind: type[_T]) -> _T:
+        """The subject, which is of this class."""
+        assert isinstance(self.subject, kind)
+        return self.subject

@@ -14,11 +14,13 @@ from tflint_gpu.model import (
     Analysis,
     Expression,
     File,
+    Function,
     HostReads,
     LoopData,
     Model,
     Node,
     Origin,
+    Summaries,
     Training,
     dotted_name,
     is_conditional,
@@ -27,7 +29,6 @@ from tflint_gpu.model import (
     walk,
 )
 
-_FUNCTION_LIMIT = 50  # functions that a turn calls, and in which an update is looked for
 _SHRINKING = frozenset("clear pop popleft remove".split())
 _ON_HOST = frozenset("numpy item tolist result".split())
 
@@ -57,6 +58,7 @@ class KeptResults(Analysis):
         self.training = model.once(Training)
         self.host_reads = model.once(HostReads)
         self.data = model.once(LoopData)
+        self._updates = Summaries(self.inference, _updates_itself, self._functions)
 
     @cached_property
     def all(self) -> list[KeptResult]:
@@ -70,7 +72,7 @@ class KeptResults(Analysis):
             if not additions:
                 continue
             results = self.host_reads.results_of(loop)
-            if results is None or not self._updates(loop):
+            if results is None or not self._updates.holds(self.file, loop):
                 continue
             for node, held, value in additions:
                 name = _name_of(self.file, held)
@@ -108,16 +110,8 @@ class KeptResults(Analysis):
         bound = file.tree.scope(loop).bindings.get(root, ())
         return not any(b.kind != "augment" and file.tree.within(b.node, outermost) for b in bound)
 
-    def _updates(self, loop: cst.For | cst.While) -> bool:
-        """Whether a turn updates weights: gradients are taken for other things, too."""
-        calls = self.file.calls_below.get(loop, [])
-        functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
-        for function in functions[:_FUNCTION_LIMIT]:
-            functions += [
-                c.function for call in function.calls for c in self.training.functions_called(function.file, call)
-            ]
-        every = [*calls, *(call for function in functions for call in function.calls)]
-        return any(method_name(call) in UPDATES for call in every)
+    def _functions(self, file: File, call: cst.Call) -> Iterator[Function]:
+        return (callee.function for callee in self.training.functions_called(file, call))
 
     def _gives_numbers(self, loop: cst.For | cst.While) -> bool:
         """Whether the step returns what was read on the host already."""
@@ -125,6 +119,11 @@ class KeptResults(Analysis):
         functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
         returned = [(one.file, value) for one in functions for value in one.file.returned(one.node)]
         return any(_is_on_host(file, node) for file, value in returned for node in walk(value))
+
+
+def _updates_itself(file: File, node: Node) -> bool:
+    """Whether a turn updates weights: gradients are taken for other things, too."""
+    return any(method_name(call) in UPDATES for call in file.calls_below.get(node, ()))
 
 
 def _is_list(origin: Origin) -> bool:

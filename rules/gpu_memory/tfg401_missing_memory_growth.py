@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 class MissingMemoryGrowth(Rule):
     """A training program reserves nearly all memory of every visible GPU.
 
-    Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees,
-    whether the model needs it or not. A second process on the same card, a notebook beside the
-    training for instance, then finds none. Memory growth makes TensorFlow allocate as it needs. It is an
-    allocation policy: it adds no memory and does not keep a model from running out of it, so this
-    is advice for those who share a card.
+    Why: when TensorFlow initialises a GPU it reserves nearly all of its memory, on every GPU it sees, whether the model
+    needs it or not. A second process on the same card, for instance a notebook next to the training, then finds none.
+    Memory growth makes TensorFlow allocate as it needs. It is an allocation policy: it adds no memory and does not keep
+    a model from running out of it, so this is advice for those who share a card.
 
     A program is reported once, at the first place where it trains or predicts, and only when neither it nor any
     file of the project that it imports sets up GPU memory or GPU visibility. Libraries and tests are not reported.
@@ -105,7 +104,7 @@ _WORKLOAD = Workload(
 
 
 def _fix(model: Model) -> Fix | None:
-    """Insert the guarded loop behind the imports at the top."""
+    """Insert the guarded loop after the imports at the top."""
     last = model.file.imports.last
     tensorflow = model.file.imports.spelling("tf", last.body[-1]) if last is not None else None
     if last is None or tensorflow is None:

@@ -58,7 +58,7 @@ class GpuConfigTooLate(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the configuring calls that something surely precedes which makes them fail."""
+        """Yield the configuring calls that fail because of something that always runs before them."""
         for file, call in model.once(Runtime).device_settings():
             before = model.once(Runtime).initialiser_before(file, call)
             changed_on = _machine(model, file, call)
@@ -68,7 +68,7 @@ class GpuConfigTooLate(Rule):
                 yield from _both_ways(model, call)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The program up to the call, with what makes it too late, as it is and with the call left out."""
+        """The program up to the call, with what makes the call too late: as it is, and without the call."""
         assert isinstance(finding.node, cst.Call)
         if finding.file is not model.file:
             raise NoExperiment("the GPUs are configured in another file than the program's")
@@ -121,7 +121,7 @@ def _too_late(file: File, call: cst.Call, before: Initialiser, machine: str) -> 
         f"too late: `{before.name}` has initialised the runtime, so this raises RuntimeError "
         f"({what} devices cannot be modified after being initialized) on {machine}",
         Prediction("crash", ("gpu",), basis="measured with 2.15 and 2.21; only where the call changes a value"),
-        help="configure the GPUs right behind the imports",
+        help="configure the GPUs right after the imports",
         notes=(Note(before.file, before.node, "the runtime is initialised here"),),
     )
 

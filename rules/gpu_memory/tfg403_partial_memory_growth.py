@@ -58,7 +58,7 @@ class PartialMemoryGrowth(Rule):
                 yield _finding(file, call, device)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The program up to the call and a first operation, as it is and with the growth on every GPU."""
+        """The program up to the call and a first operation: as it is, and with growth on every GPU."""
         assert isinstance(finding.node, cst.Call)
         file = finding.file
         statement = file.tree.statement(finding.node)
@@ -113,7 +113,7 @@ def _finding(file: File, call: cst.Call, device: cst.BaseExpression) -> Finding:
 
 
 def _single_gpu(model: Model, file: File, call: cst.Call) -> cst.BaseExpression | None:
-    """For growth on `gpus[0]`, given True: the expression `gpus[0]`, or the name that stands for it."""
+    """The expression `gpus[0]`, or the name bound to it, where growth on it is set to True."""
     device, enable = argument(call, 0, "device"), argument(call, 1, "enable")
     if device is None or model.constants.of(file, enable) is not True:
         return None

@@ -17,17 +17,17 @@ class ModelExceedsMemory(Rule):
     """Training a model at its batch size needs more memory than the GPU has.
 
     Why: a training step holds the parameters, their gradients, the variables of the optimizer (Adam keeps two numbers
-    for each parameter) and what the layers give, which the gradients are computed of: this last part grows with the
-    batch. Where all shapes are fixed by the source, all this can be added up before anything runs. The setting
-    `gpu-memory` says what there is, such as `gpu-memory = "24GiB"`; without it the rule is silent, for checking a file
-    asks no GPU. It is an estimate, shown as a table. Not in it are workspace of the kernels, the data and
-    fragmentation. A model is reported only where more than `gpu-memory` is left when all is taken off that TensorFlow
-    may overwrite or free early; XLA may besides compute some of it again instead of keeping it. Models of which a
-    layer, a shape, the batch size or the optimizer is not known are not reported, nor are those under a distribution
+    for each parameter) and the outputs of the layers, from which the gradients are computed: this last part grows with
+    the batch. Where all shapes are fixed by the source, all of it can be added up before anything runs. The setting
+    `gpu-memory` says how much the GPU has, such as `gpu-memory = "24GiB"`. Without it the rule reports nothing, since
+    checking a file asks no GPU. It is an estimate, shown as a table. It does not include the workspace of the kernels,
+    the data and fragmentation. TensorFlow may overwrite or free some of it early. A model is reported only where the
+    rest alone is more than `gpu-memory`. XLA may also compute some of it again instead of keeping it. Models with a
+    layer, a shape, a batch size or an optimizer that is not known are not reported, nor are those under a distribution
     strategy.
 
     Measured: on a CPU, with TensorFlow 2.21 and without XLA, one training step on a batch grew the process by 0.91
-    times (ResNet50) to 1.52 times (dense layers) the sum of what the layers give, recurrent layers by far more, and in
+    times (ResNet50) to 1.52 times (dense layers) the sum of the layers' outputs, recurrent layers by far more, and in
     each of seven networks by more than the part that the rule counts on (`tests/benchmarks/training_memory.py`).
     Parameters, slots and outputs are compared with those of real Keras in this project's tests. On a GPU it was not
     measured.
@@ -119,4 +119,4 @@ def _notes(estimate: Estimate) -> Iterator[Note]:
     place = largest.layer.place if largest is not None and largest.layer is not None else None
     if largest is not None and place is not None:
         room = as_bytes(largest.at(sizes.batch_size).size)
-        yield Note(place.file, place.node, f"what this layer gives for a batch takes {room}, the most of all")
+        yield Note(place.file, place.node, f"the output of this layer takes {room} for a batch, the most of all layers")

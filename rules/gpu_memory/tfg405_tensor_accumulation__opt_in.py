@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class TensorAccumulation(Rule):
     """A list gets a tensor of every training step, and lives as long as the training.
 
-    Why: a tensor's memory on the device is free again when nothing in Python refers to it. A list of what every step
-    returned refers to all of them, so device memory grows with the number of steps: little for a loss
-    of one number, much for outputs, images or gradients. A number that was read on the host, or a
-    `tf.keras.metrics.Mean`, keeps nothing. Not reported are lists that are made anew for each epoch, emptied or
-    of a fixed length, and tensors that are kept in some turns only.
+    Why: a tensor's memory on the device is free again when nothing in Python refers to it. A list of the results of all
+    steps refers to all of them, so device memory grows with the number of steps: little for a loss of one number, much
+    for outputs, images or gradients. A number that was read on the host, or a `tf.keras.metrics.Mean`, keeps nothing.
+    Not reported: lists that are made again for each epoch, emptied or of a fixed length, and tensors that only some
+    iterations keep.
 
     Measured: {evidence} What a GPU's allocator holds for each was not measured, so this rule runs only where it is
     selected by its code.
@@ -86,10 +86,10 @@ class TensorAccumulation(Rule):
                 f"`{kept.name}` keeps a tensor of every step alive for the whole training, and with it the memory that "
                 "the tensor has on its device",
                 Prediction("memory", ("eager",), basis="a list of 500 outputs held their 250 MB, on a CPU"),
-                help="keep a number read every n steps, or a `tf.keras.metrics.Mean`; make the list anew each epoch",
+                help="keep a number read every n steps, or a `tf.keras.metrics.Mean`; make a new list for each epoch",
                 notes=(Note(model.file, kept.loop, "the loop of the steps"),),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """None: what it costs is memory, which grows with steps that `verify` does not run."""
+        """None: what it costs is memory, and `verify` does not run enough steps for it to grow."""
         raise NoExperiment("memory grows with the steps of the whole training, of which only some are run")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -17,21 +16,23 @@ from tflint_gpu.model import (
     ElementLoops,
     Expression,
     File,
+    Frame,
     Function,
     LoopData,
     LoopNode,
     Model,
     Node,
     Repetitions,
-    Step,
+    RunSite,
     Training,
+    callers,
     is_occasional,
     iterable,
+    loops_around,
 )
 
 _MARKERS = (b"np.", b"numpy", b"tf.", b"tensorflow")
 _SEQUENCES = ("keras.utils.Sequence", "keras.utils.PyDataset", "keras.utils.data_utils.Sequence")
-_DEPTH_LIMIT = 3
 
 Where = Literal["training loop", "generator", "sequence"]
 
@@ -49,7 +50,7 @@ class Preparation:
     where: Where
     outer_file: File
     outer: Node
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
 
 
 class Preparations(Analysis):
@@ -75,7 +76,7 @@ class Preparations(Analysis):
                 continue
             inner = self.elements.of(file, loop)
             if inner is not None and not self._is_apart(file, loop):
-                preparation = self._again(inner, file, loop, ())
+                preparation = self._again(inner, RunSite(file, loop))
                 if preparation is not None:
                     found.append(preparation)
         return found
@@ -86,33 +87,29 @@ class Preparations(Analysis):
             return True
         return self.loops.is_no_place(file, loop)
 
-    def _again(
-        self, inner: ElementLoop, file: File, node: LoopNode | cst.Call, path: tuple[Step, ...]
-    ) -> Preparation | None:
+    def _again(self, inner: ElementLoop, site: RunSite) -> Preparation | None:
         """What runs a loop, or the call that leads to it, again and again."""
-        function = file.tree.function(node)
+        file, function, path = site.file, site.function, site.path
         generates = function is not None and bool(file.yields_of.get(function))
-        for outer in _loops_around(file, node):
-            if is_occasional(file, node, outer):
+        around = list(site.loops())
+        for outer in around:
+            if is_occasional(file, site.node, outer):
                 return None
             if not generates and self.training.takes_gradients(file, outer):
                 return Preparation(inner, "training loop", file, outer, path)
-        if not isinstance(function, cst.FunctionDef) or len(path) > _DEPTH_LIMIT:
+        if not isinstance(function, cst.FunctionDef):
             return None
         callee = self.inference.definitions.function(file, function)
         if generates:
-            return self._generated(inner, callee, path) if any(True for _ in _loops_around(file, node)) else None
+            return self._generated(inner, callee, path) if around else None
         if function.name.value == "__getitem__" and self._is_sequence(callee):
             return Preparation(inner, "sequence", file, function, path)
         if not self.loops.is_plain(callee):
             return None
-        for site, call in self.inference.call_sites(callee):
-            found = self._again(inner, site, call, (Step(site, call, f"calls `{callee.name}`"), *path))
-            if found is not None:
-                return found
-        return None
+        found = (self._again(inner, caller) for caller in callers(self.inference, site))
+        return next((preparation for preparation in found if preparation is not None), None)
 
-    def _generated(self, inner: ElementLoop, generator: Function, path: tuple[Step, ...]) -> Preparation | None:
+    def _generated(self, inner: ElementLoop, generator: Function, path: tuple[Frame, ...]) -> Preparation | None:
         """What trains on what a generator yields: `fit`, a dataset, or a loop."""
         for file in self.inference.users(generator, generator.name):
             for call in file.method_calls("from_generator"):
@@ -125,7 +122,7 @@ class Preparations(Analysis):
                     return Preparation(inner, "generator", file, call, path)
             for call in file.calls_ending_with("next"):
                 if call.args and self._is_from(file, call.args[0].value, generator):
-                    training = (one for one in _loops_around(file, call) if self.training.takes_gradients(file, one))
+                    training = (one for one in loops_around(file, call) if self.training.takes_gradients(file, one))
                     if any(True for _ in training):
                         return Preparation(inner, "generator", file, call, path)
             for loop in file.tree.loops:
@@ -149,16 +146,6 @@ class Preparations(Analysis):
         if method.owner is None:
             return False
         return any(base in _SEQUENCES for base in self.inference.definitions.external_bases(method.owner))
-
-
-def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
-    """The loops in whose turns a place of the same function is, innermost first."""
-    function = file.tree.function(node)
-    child = node
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.For | cst.While) and child is parent.body and file.tree.function(parent) is function:
-            yield parent
-        child = parent
 
 
 def _is_tape(file: File, block: cst.With) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Consumers, Training, has_datasets
+from tflint_gpu.model import Consumers, Consumption, Training, has_datasets
 from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Consumption, Model, Operation
+    from tflint_gpu.model import Model, Operation
 
 _INJECTED_SINCE = (2, 11)
 
@@ -17,12 +17,11 @@ _INJECTED_SINCE = (2, 11)
 class MissingPrefetch(Rule):
     """Training consumes a pipeline without a prefetch, and TensorFlow adds none by itself.
 
-    Why: a prefetch at the end lets the pipeline work on the next batch while the device computes.
-    Since TensorFlow 2.11 tf.data injects it behind a last synchronous operation, so a missing
-    `prefetch` alone costs nothing and is not reported. It costs where options switch that off
-    (`apply_default_optimizations = False`, or `inject_prefetch = False` behind a batched generator),
-    and before 2.11 behind a last `map` without `num_parallel_calls`. A last operation with
-    `num_parallel_calls` keeps elements ready by itself and is not reported.
+    Why: a prefetch at the end lets the pipeline work on the next batch while the device computes. Since TensorFlow 2.11
+    tf.data injects it after a last synchronous operation, so a missing `prefetch` alone costs nothing and is not
+    reported. It costs where options switch that off (`apply_default_optimizations = False`, or `inject_prefetch =
+    False` after a batched generator), and before 2.11 after a last `map` without `num_parallel_calls`. A last operation
+    with `num_parallel_calls` keeps elements ready by itself and is not reported.
 
     Measured: {evidence}
 
@@ -64,8 +63,8 @@ class MissingPrefetch(Rule):
                 yield _finding(item, item.chain.work, reason)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's pipeline with a consumer of a set time, as it is and with a prefetch at its end."""
-        item = next(i for i in _unprefetched(model) if i.chain.work and i.chain.work.place is finding.node)
+        """The user's pipeline with a consumer of a set time: as it is, and with a prefetch at its end."""
+        item = finding.subject_as(Consumption)
         data_file, data = model.once(Consumers).dataset_of(item)
         yield Experiment(
             data_file,
@@ -112,7 +111,7 @@ def _reason(model: Model, item: Consumption) -> str | None:
         return "`inject_prefetch` is off, so tf.data adds none"
     version = model.target.tensorflow
     if (2, 0) <= version < _INJECTED_SINCE and chain.ends_with_sequential_map:
-        return f"TensorFlow {version[0]}.{version[1]} adds none behind a sequential `map` (2.11 does)"
+        return f"TensorFlow {version[0]}.{version[1]} adds none after a sequential `map` (2.11 does)"
     return None
 
 
@@ -130,4 +129,5 @@ def _finding(item: Consumption, last: Operation, reason: str) -> Finding:
         ),
         help="end the pipeline with `.prefetch(tf.data.AUTOTUNE)`",
         notes=(Note(item.file, item.node, "this training consumes it"),),
+        subject=item,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tflint_gpu.model import Consumers, has_datasets
 from tflint_gpu.rule import (
@@ -29,13 +29,12 @@ _INJECTED_SINCE = (2, 11)
 class MisplacedPrefetch(Rule):
     """`prefetch` is followed by work that it does not cover.
 
-    Why: a prefetch works ahead of its consumer on what stands before it. Batching, mapping or
-    shuffling behind the last prefetch runs in step with the training loop, and the buffer holds
-    single elements where it should hold finished batches. Since TensorFlow 2.11 tf.data adds a last
-    prefetch by itself under the default options, so there the finding is advice and predicts no
-    slowdown; the misplaced buffer is superfluous. Bookkeeping behind a prefetch (`repeat`, `take`, `skip`,
-    `enumerate`, `with_options`) is cheap and is not reported. The advice "prefetch belongs before
-    batch" was measured to be wrong.
+    Why: a prefetch works ahead of its consumer on what comes before it. Batching, mapping or shuffling after the last
+    prefetch runs in step with the training loop, and the buffer holds single elements where it should hold finished
+    batches. Since TensorFlow 2.11 tf.data adds a last prefetch by itself under the default options, so there the
+    finding is advice and predicts no slowdown; the misplaced buffer is superfluous. Bookkeeping after a prefetch
+    (`repeat`, `take`, `skip`, `enumerate`, `with_options`) is cheap and is not reported. The advice "prefetch belongs
+    before batch" was measured to be wrong.
 
     Measured: {evidence}
 
@@ -64,12 +63,12 @@ class MisplacedPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last prefetch of each consumed chain when work follows it."""
-        for item, prefetch, follower in _misplaced(model):
-            yield _finding(model, item, prefetch, follower)
+        for found in _misplaced(model):
+            yield _finding(model, found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's pipeline with a consumer of a set time, as it is and with the prefetch moved to its end."""
-        item, prefetch, _ = next(found for found in _misplaced(model) if found[1].place is finding.node)
+        """The user's pipeline with a consumer of a set time: as it is, and with the prefetch moved to its end."""
+        item, prefetch, _ = finding.subject_as(_Misplaced)
         data_file, data = model.once(Consumers).dataset_of(item)
         repair = fix_changes(finding)
         if not repair and prefetch.receiver is not None:
@@ -118,8 +117,16 @@ def _workload(optimized: bool) -> Workload:
     )
 
 
-def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation]]:
-    """Each consumed chain with its last prefetch and the first work behind it."""
+class _Misplaced(NamedTuple):
+    """A consumed chain, its last prefetch, and the first work after it."""
+
+    item: Consumption
+    prefetch: Operation
+    follower: Operation
+
+
+def _misplaced(model: Model) -> Iterator[_Misplaced]:
+    """Each consumed chain with its last prefetch and the first work after it."""
     items = model.once(Consumers).consumptions
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
     misplaced = {(item.chain.misplaced_prefetch[0], item.node) for item in items if item.chain.misplaced_prefetch}
@@ -131,18 +138,19 @@ def _misplaced(model: Model) -> Iterator[tuple[Consumption, Operation, Operation
             continue
         prefetch, follower = found
         if item.kind == "unused" and not prefetch.file.tree.within(prefetch.call, item.node):
-            continue  # a dataset made on the way, of which nobody knows who reads it
+            continue  # an intermediate dataset: its reader is not known
         ends_another = any(last == prefetch for last, node in well_placed - misplaced if node is not item.node)
-        if not ends_another:  # else this pipeline only branches off behind the end of that one
-            yield item, prefetch, follower
+        if not ends_another:  # else this pipeline only branches off after the end of that one
+            yield _Misplaced(item, prefetch, follower)
 
 
-def _finding(model: Model, item: Consumption, prefetch: Operation, follower: Operation) -> Finding:
+def _finding(model: Model, found: _Misplaced) -> Finding:
+    item, prefetch, follower = found
     major, minor = model.target.tensorflow
-    mended = (major, minor) >= _INJECTED_SINCE and not _switched_off(item)
-    if mended:
+    is_injected = (major, minor) >= _INJECTED_SINCE and not _switched_off(item)
+    if is_injected:
         text = (
-            f"`prefetch` stands before `{follower.name}`: it buffers what `{follower.name}` takes in. "
+            f"`prefetch` comes before `{follower.name}`: it buffers what `{follower.name}` takes in. "
             f"TensorFlow {major}.{minor} adds a last prefetch by itself, so no slowdown is expected"
         )
         prediction = Prediction(
@@ -151,7 +159,7 @@ def _finding(model: Model, item: Consumption, prefetch: Operation, follower: Ope
             basis="232 ms before and after `batch`, on a CPU with TensorFlow 2.21",
         )
     else:
-        text = f"`prefetch` stands before `{follower.name}`, which then runs in step with the consumer"
+        text = f"`prefetch` comes before `{follower.name}`, which then runs in step with the consumer"
         prediction = Prediction(
             "slowdown",
             ("training",),
@@ -168,9 +176,10 @@ def _finding(model: Model, item: Consumption, prefetch: Operation, follower: Ope
         text,
         prediction,
         help="move `prefetch` to the end of the pipeline",
-        severity="advice" if mended else "warning",
+        severity="advice" if is_injected else "warning",
         notes=tuple(notes),
         fix=_fix(item, prefetch),
+        subject=found,
     )
 
 
@@ -179,7 +188,7 @@ def _switched_off(item: Consumption) -> bool:
 
 
 def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
-    """Move the call behind the last operation, when both stand in one expression."""
+    """Move the call after the last operation, when both are in one expression."""
     last = item.chain.operations[-1]
     receiver = prefetch.receiver
     if last.file is not prefetch.file or receiver is None or not prefetch.file.tree.within(prefetch.call, last.call):
@@ -196,7 +205,7 @@ def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
 
 
 def _gap(operation: Operation) -> str:
-    """What stands between a receiver and the dot of the method."""
+    """The text between a receiver and the dot of the method."""
     if operation.receiver is None:
         return ""
     call, head = operation.file.code(operation.call), operation.file.code(operation.receiver)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import libcst as cst
+from typing import TYPE_CHECKING, NamedTuple
 
 from tflint_gpu.model import BATCHING, MappedFunctions, PythonLoops, ReadPipelines, argument, has_datasets
 from tflint_gpu.rule import (
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model, Operation, State
 
 _AUTOTUNE_SINCE = (2, 4)
-_SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not asked
+_SEQUENTIAL_UP_TO = (2, 4)  # of any map; 2.6 runs those without state in parallel, 2.5 was not tried
 _BASIS = "random augmentation on two CPU cores, 1.5 to 1.8 times with 2.15 and 2.21; more cores, more"
 _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2.4; the factor is that of random maps"
 
@@ -36,15 +34,14 @@ _BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2
 class SequentialMap(Rule):
     """A `map` with work for several cores runs on one, and TensorFlow does not change that by itself.
 
-    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow
-    (2.6 to 2.21 were tried) run a map in parallel by themselves where the function has no state; older ones
-    (1.15 and 2.4 were tried) run none. The newer ones leave a function alone that draws random numbers
-    (`tf.image.random_*`, `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python:
-    the usual augmentation of images. Not reported with them: functions without state (`tf.random.stateless_*`
-    and assertions have none), functions that only move a few numbers, for which threads cost more than they
-    bring, Python functions that nothing takes out of Python's global lock (of their loops another rule speaks:
-    threads would wait), random branches that a flag switches off, `flat_map`, and `interleave`, which gained
-    nothing on local files.
+    Why: without `num_parallel_calls` a map handles one element after the other. Newer versions of TensorFlow (2.6 to
+    2.21 were tried) run a map in parallel by themselves where the function has no state; older ones (1.15 and 2.4 were
+    tried) run none. The newer ones leave a function alone that draws random numbers (`tf.image.random_*`,
+    `tf.random.*`, Keras's `Random*` layers), looks up a table, prints or calls Python: the usual augmentation of
+    images. Not reported with them: functions without state (`tf.random.stateless_*` and assertions have none),
+    functions that only move a few numbers, for which threads cost more than they bring, Python functions that hold
+    Python's global lock (threads would wait; another rule reports their loops), random branches that a flag switches
+    off, `flat_map`, and `interleave`, which gained nothing on local files.
 
     Measured: {evidence}
 
@@ -88,24 +85,22 @@ class SequentialMap(Rule):
             for index, operation in enumerate(chain.operations):
                 if operation.call in seen or any(o.name == "cache" for o in chain.operations[index:]):
                     continue
-                found = _finding(model, operation)  # another way to the same call may switch its function's work off
-                if found is not None:
+                found = _finding(model, operation, chain.operations[index + 1 :])
+                if found is not None:  # another way to the same call may switch its function's work off
                     seen.add(operation.call)
                     yield found
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's batches, read without a consumer, as they are and with `num_parallel_calls`."""
-        call = finding.file.call_at(finding.node)
-        if call is None or finding.fix is None:
+        """The user's batches, read without a consumer: as they are, and with `num_parallel_calls`."""
+        operation, state, behind = finding.subject_as(_Sequential)
+        if finding.fix is None:
             raise NoExperiment("TensorFlow's name is not known where the map stands")
-        operation, behind = _with_what_follows(model, call)
-        state = None if operation is None else model.once(MappedFunctions).state(operation)
         batch = next((o for o in behind if o.name in BATCHING and o.file is finding.file), None)
-        data = batch.call if batch is not None else call  # an element at a time, reading costs more than most maps
+        last = batch or operation  # an element at a time, reading costs more than most maps
         yield Experiment(
             finding.file,
-            data,
-            probes=(*wrap(finding.file, data, "consume"), *_without_buffers(behind)),
+            last.call,
+            probes=(*wrap(finding.file, last.call, "consume"), *_without_buffers(behind)),
             repair=fix_changes(finding),
             workload=_WORKLOAD,
             unit="seconds per batch" if batch is not None else "seconds per element",
@@ -113,13 +108,12 @@ class SequentialMap(Rule):
         )
 
 
-def _with_what_follows(model: Model, call: cst.Call) -> tuple[Operation | None, tuple[Operation, ...]]:
-    """The operation of a map, and those behind it."""
-    for chain in model.once(ReadPipelines).chains:
-        for index, operation in enumerate(chain.operations):
-            if operation.call is call:
-                return operation, chain.operations[index + 1 :]
-    return None, ()
+class _Sequential(NamedTuple):
+    """The operation of a map, and those after it."""
+
+    operation: Operation
+    state: State | None
+    behind: tuple[Operation, ...]
 
 
 def _without_buffers(operations: tuple[Operation, ...]) -> Iterator[Change]:
@@ -145,7 +139,7 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(model: Model, operation: Operation) -> Finding | None:
+def _finding(model: Model, operation: Operation, behind: tuple[Operation, ...]) -> Finding | None:
     if any(arg.star or _is_parallel(arg.keyword) for arg in operation.call.args):
         return None
     functions = model.once(MappedFunctions)
@@ -154,16 +148,18 @@ def _finding(model: Model, operation: Operation) -> Finding | None:
     version = f"TensorFlow {model.target.tensorflow[0]}.{model.target.tensorflow[1]}"
     state = functions.state(operation)
     if state is None and model.target.tensorflow <= _SEQUENTIAL_UP_TO and functions.does_work(operation):
-        return _reported(model, operation, f"one element after the other: {version} runs no map in parallel by itself")
+        text = f"one element after the other: {version} runs no map in parallel by itself"
+        return _reported(model, text, _Sequential(operation, None, behind))
     if state is None or model.once(PythonLoops).of(operation) is not None:
         return None
     if functions.runs_unlocked(state) if state.is_python else functions.does_work(operation):
         text = f"one element after the other: this function {state.text}, so {version} does not run it in parallel"
-        return _reported(model, operation, text, state)
+        return _reported(model, text, _Sequential(operation, state, behind))
     return None
 
 
-def _reported(model: Model, operation: Operation, text: str, state: State | None = None) -> Finding:
+def _reported(model: Model, text: str, found: _Sequential) -> Finding:
+    operation, state, _ = found
     return Finding(
         operation.file,
         operation.place,
@@ -178,6 +174,7 @@ def _reported(model: Model, operation: Operation, text: str, state: State | None
         help="give `num_parallel_calls=tf.data.AUTOTUNE`",
         notes=(Note(state.file, state.node, f"this {state.text}"),) if state is not None else (),
         fix=_fix(model, operation),
+        subject=found,
     )
 
 

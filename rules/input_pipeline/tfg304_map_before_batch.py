@@ -44,16 +44,15 @@ _WITHOUT_ROWS = ("from_tensors", "_from_directory", "from_generator", "timeserie
 class MapBeforeBatch(Rule):
     """`map` runs a function for every element that does the same to a whole batch.
 
-    Why: each call of a mapped function costs some microseconds, whatever it computes. A cast, a
-    division or a new order of the components works on a batch as it does on one element, so behind
-    `batch` the function runs once a batch. For small elements (rows, small images) these calls are
-    most of a pipeline's time; for large images they are not. Only functions are reported of which every
-    operation is known to work on a batch, which use all components of the element, and between
-    which and `batch` there is nothing but `shuffle`, `take`, `skip` and `repeat`: never what decodes,
-    parses single records, resizes, reshapes, draws random numbers or indexes; `tf.io.parse_example` of features of
-    fixed shape takes a batch. A map that turns pictures over on another way through the program may stay before
-    `batch`. With a `cache` between, the order is right as it is. Behind a map that decodes or reads files it makes no
-    difference.
+    Why: each call of a mapped function costs some microseconds, whatever it computes. A cast, a division or a new order
+    of the components works on a batch as it does on one element, so after `batch` the function runs once for each
+    batch. For small elements (rows, small images) these calls are most of a pipeline's time; for large images they are
+    not. A function is reported only if every operation in it is known to work on a batch, it uses all components of the
+    element, and nothing but `shuffle`, `take`, `skip` and `repeat` is between it and `batch`. Functions that decode,
+    parse single records, resize, reshape, draw random numbers or index are never reported; `tf.io.parse_example` of
+    features of fixed shape takes a batch. Another path through the program may need the map before `batch`, as for a
+    random flip of images; then it may stay there. With a `cache` between, the order is right as it is. After a map that
+    decodes or reads files it makes no difference.
 
     Measured: {evidence}
 
@@ -84,13 +83,13 @@ class MapBeforeBatch(Rule):
             yield _finding(place)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's pipeline, read without a consumer, as it is and with the function behind `batch`."""
-        place = next(one for one in _places(model) if one.map.place is finding.node)
+        """The user's pipeline, read without a consumer: as it is, and with the function after `batch`."""
+        place = finding.subject_as(_Place)
         batch, receiver = place.batch, place.map.receiver
         repair = fix_changes(finding)
         if not repair:
             if receiver is None or batch.file is not place.map.file or not _same_function(place):
-                raise NoExperiment("the map and the batch stand in different functions")
+                raise NoExperiment("the map and the batch are in different functions")
             repair = (
                 Change(place.map.file, place.map.call, place.map.file.code(receiver)),
                 Change(batch.file, batch.call, _method_text(place.map), "after"),
@@ -121,7 +120,7 @@ _WORKLOAD = Workload(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A map that may stand behind the batch, with other such maps before it, shuffles, and a cache behind the batch."""
+    """A map that may come after the batch, with other such maps before it, shuffles, and a cache after the batch."""
 
     map: Operation
     batch: Operation
@@ -131,7 +130,7 @@ class _Place:
 
 
 def _places(model: Model) -> list[_Place]:
-    """One for each such map, where no other way through the program needs it as it is."""
+    """One for each such map, where no other path through the program needs it before the batch."""
     found: dict[object, _Place] = {}
     kept_as_it_is: set[object] = set()
     for chain in _chains(model):
@@ -145,7 +144,7 @@ def _places(model: Model) -> list[_Place]:
 
 
 def _chains(model: Model) -> Iterator[Chain]:
-    """What is consumed, and what is batched: where nobody is seen to consume it, a caller elsewhere does."""
+    """What is consumed, and what is batched: where no consumer is seen, a caller elsewhere consumes it."""
     read = [item for item in model.once(Consumers).consumptions if item.kind != "unused"]
     long = [i.chain for i in read if not i.is_glance and not model.once(Lengths).is_demonstration(i.chain)]
     yield from long
@@ -180,7 +179,7 @@ def _place(model: Model, chain: Chain) -> _Place | None:
 
 
 def _movable(model: Model, chain: Chain) -> Iterator[cst.Call]:
-    """The maps that may stand behind the batch although there is one between that turns pictures over."""
+    """The maps that may come after the batch although a map between them flips images."""
     operations = chain.operations
     end = next((i for i, o in enumerate(operations) if o.name in BATCHING), 0)
     for operation in reversed(operations[:end]):
@@ -208,7 +207,7 @@ def _leaves_rows_small(model: Model, operation: Operation) -> bool:
 def _finding(place: _Place) -> Finding:
     text = "this function is called for every element, and works on whole batches as it is"
     if place.cache is not None:
-        text += "; `cache` behind it keeps that to the first epoch"
+        text += "; the `cache` after it limits that to the first epoch"
     notes = [Note(place.batch.file, place.batch.place, "the elements are batched here")]
     notes += [Note(o.file, o.place, "this function works on whole batches too") for o in place.others]
     if place.cache is not None:
@@ -227,25 +226,26 @@ def _finding(place: _Place) -> Finding:
         help="put `batch` before this `map`",
         notes=tuple(notes),
         fix=_fix(place),
+        subject=place,
     )
 
 
 def _fix(place: _Place) -> Fix | None:
-    """Move the call behind `batch`, when both stand in one expression."""
+    """Move the call after `batch`, when both are in one expression."""
     operation, batch = place.map, place.batch
     receiver = operation.receiver
     if receiver is None or batch.file is not operation.file or not batch.file.tree.within(operation.call, batch.call):
         return None
     head = operation.file.code(receiver)
     return Fix(
-        "Move `map` behind `batch`",
+        "Move `map` after `batch`",
         "unsafe",
         (Edit(operation.call, head), Edit(batch.call, _method_text(operation), "after")),
     )
 
 
 def _method_text(operation: Operation) -> str:
-    """`.map(f)` with the line break before it, as it stands behind the receiver."""
+    """`.map(f)` with the line break before it, as it is written after the receiver."""
     call, receiver = operation.file.code(operation.call), operation.receiver
     return call[len(operation.file.code(receiver)) :] if receiver is not None else ""
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 class PythonFunctionInPipeline(Rule):
     """A pipeline calls Python for every element, and a Python loop there keeps all other threads waiting.
 
-    Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread
-    run at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing,
-    and the training loop waits for the same lock. Reported where a pipeline that is read or batched maps a function
-    whose calls are all Python's own or NumPy's and that has a loop. Not reported: NumPy without a loop (0.6 to 2.1
-    times of what TensorFlow's operations took when it was tried), what reads files (whether threads help `np.load`
-    was not settled), uses OpenCV, PIL or another library, loops of a few turns, maps behind which a
-    `cache` always stands, and tests. Where threads would help and there are none, another rule speaks; a map with
-    such a loop is told of once, here, since threads alone would not mend it.
+    Why: `tf.py_function` and `tf.numpy_function` run in the program's own Python, whose global lock lets one thread run
+    at a time. A loop over the numbers of an element holds it, so `num_parallel_calls` gains next to nothing, and the
+    training loop waits for the same lock. Reported: a pipeline that is read or batched maps a function that has a loop
+    and calls only Python's own functions or NumPy's. Not reported: NumPy without a loop (0.6 to 2.1 times of what
+    TensorFlow's operations took when it was tried), what reads files (whether threads help `np.load` was not settled),
+    uses OpenCV, PIL or another library, loops of a few iterations, maps that a `cache` always follows, and tests. Where
+    threads would help and there are none, another rule reports it. A map with such a loop is reported once, here, since
+    threads alone would not fix it.
 
     Measured: {evidence}
 
@@ -83,7 +83,7 @@ class PythonFunctionInPipeline(Rule):
                     yield _finding(operation, found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """A loop in Python and the same in TensorFlow's operations: the user's own would have to be written anew."""
+        """A loop in Python and the same in TensorFlow's operations: the user's own loop would have to be rewritten."""
         yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True, unit="seconds per batch")
 
 

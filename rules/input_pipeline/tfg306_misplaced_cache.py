@@ -15,21 +15,19 @@ if TYPE_CHECKING:
 
 
 class MisplacedCache(Rule):
-    """`cache` stands behind a random map, or behind the last shuffle, of training data.
+    """`cache` comes after a random map, or after the last shuffle, of training data.
 
-    Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the
-    cache is drawn once: each sample keeps its first augmentation, and a shuffle before the cache gives
-    every epoch the same order; `image_dataset_from_directory` and its like shuffle, too. Reported only
-    where several epochs are seen (`epochs`, a loop around the loop over the batches, a `repeat` behind
-    the cache). Not reported: draws with a seed of their own or after
-    a global seed (each epoch repeats them without a cache too), draws that an `if` may switch off, data made of random
-    numbers, a shuffle that another one follows, one that is told not to reshuffle, one that a `take` or `skip` splits,
-    a `repeat` in front of the cache, and a few elements that are taken to be repeated (fake data).
+    Why: the first epoch fills the cache, and every later one reads it back. What was drawn before the cache is drawn
+    once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same order;
+    `image_dataset_from_directory` and its like shuffle, too. Reported only where several epochs are seen (`epochs`, a
+    loop around the loop over the batches, a `repeat` after the cache). Not reported: draws with a seed of their own or
+    after a global seed (each epoch repeats them without a cache too), draws that an `if` may switch off, data made of
+    random numbers, a shuffle that another one follows, one with `reshuffle_each_iteration=False`, one that a `take` or
+    `skip` splits, a `repeat` before the cache, and a `take` of a few elements to repeat them (fake data).
 
-    Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random
-    Keras layer, or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the
-    same with `cache` behind it, different without, with TensorFlow 2.21 and 2.15; a test shows it with the
-    installed TensorFlow.
+    Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
+    or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
+    different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow.
 
     Example:
         import tensorflow as tf
@@ -57,17 +55,15 @@ class MisplacedCache(Rule):
         """Yield each cache of a training pipeline of several epochs that freezes what should change."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            for cache, before, behind in (
-                _caches(item.chain) if item.kind == "train" and not item.chain.is_short else ()
-            ):
-                frozen = _frozen(model, item.chain, before, behind)
-                if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, behind):
+            for cache, before, after in _caches(item.chain) if item.kind == "train" and not item.chain.is_short else ():
+                frozen = _frozen(model, item.chain, before, after)
+                if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, after):
                     continue
                 reported.add(cache.place)
                 yield _finding(item, cache, *frozen)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """Two epochs of a dataset that is drawn before the cache, and behind it."""
+        """Two epochs of a dataset with random numbers drawn before the cache, and after it."""
         yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
@@ -87,11 +83,11 @@ _SPLITTING = ("take", "skip", "shard")
 
 def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) -> Finding:
     if cause.name == "shuffle" or cause.name in SHUFFLING_LOADERS:
-        text = f"`cache` stands behind `{cause.name}`: from the second epoch on every epoch has the order of the first"
-        help_text = "shuffle behind `cache`"
+        text = f"`cache` comes after `{cause.name}`: from the second epoch on every epoch has the order of the first"
+        help_text = "shuffle after `cache`"
     else:
         text = (
-            f"`cache` stands behind a random `{cause.name}`: from the second epoch on every sample comes "
+            f"`cache` comes after a random `{cause.name}`: from the second epoch on every sample comes "
             "with the random numbers of the first"
         )
         help_text = f"cache before the random `{cause.name}`"
@@ -106,7 +102,7 @@ def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) 
 
 
 def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tuple[Operation, ...]]]:
-    """Each cache with what stands before and behind it; one behind a `repeat` is never read back."""
+    """Each cache with the operations before and after it; one after a `repeat` is never read back."""
     for index, operation in enumerate(chain.operations):
         if operation.name == "repeat":
             return
@@ -115,7 +111,7 @@ def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tu
 
 
 def _frozen(
-    model: Model, chain: Chain, before: tuple[Operation, ...], behind: tuple[Operation, ...]
+    model: Model, chain: Chain, before: tuple[Operation, ...], after: tuple[Operation, ...]
 ) -> tuple[Operation, Note] | None:
     """What a cache freezes: a random map before it, else the shuffle that no other follows, of a loader too."""
     from .randomness import Randomness
@@ -125,7 +121,7 @@ def _frozen(
         draw = model.once(Randomness).draw(operation) if operation.name == "map" else None
         if draw is not None:
             return operation, Note(draw.file, draw.call, "drawn once for each sample")
-    if any("shuffle" in operation.name or operation.name == "apply" for operation in behind):
+    if any("shuffle" in operation.name or operation.name == "apply" for operation in after):
         return None
     for operation in reversed(before):
         if operation.name in _SPLITTING:
@@ -141,9 +137,9 @@ def _frozen(
     return (made, Note(made.file, made.place, "it shuffles by default")) if chain.is_shuffled_by_source else None
 
 
-def _has_epochs(model: Model, item: Consumption, cache: Operation, behind: tuple[Operation, ...]) -> bool:
-    """Whether the cache is surely read more than once."""
-    if any(operation.name == "repeat" and operation.argument(0, "count") != 1 for operation in behind):
+def _has_epochs(model: Model, item: Consumption, cache: Operation, after: tuple[Operation, ...]) -> bool:
+    """Whether the cache is always read more than once."""
+    if any(operation.name == "repeat" and operation.argument(0, "count") != 1 for operation in after):
         return True
     if isinstance(item.node, cst.Call) and method_name(item.node) == "fit":
         epochs = model.constants.keyword_source(item.file, item.node, "epochs")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ShuffleAfterBatch(Rule):
     """Training data is shuffled only after it was batched.
 
-    Why: behind `batch` the elements that `shuffle` sees are whole batches. It changes their order and
+    Why: after `batch` the elements that `shuffle` gets are whole batches. It changes their order and
     mixes nothing: samples that follow each other in the data share a batch in every epoch. The buffer
     counts batches too, so `shuffle(1000)` may hold 1000 of them. Data that is shuffled before it is
     batched, or whose source may be in random order (a generator, files listed without `shuffle=False`, an interleave,
@@ -50,7 +50,7 @@ class ShuffleAfterBatch(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the first shuffle behind the batches of each training pipeline."""
+        """Yield the first shuffle after the batches of each training pipeline."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
             found = _shuffled_batches(item.chain) if item.kind == "train" else None
@@ -80,7 +80,7 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
     return Finding(
         shuffle.file,
         shuffle.place,
-        f"`shuffle` stands behind `{batch.name}`: it reorders whole batches and mixes no samples, "
+        f"`shuffle` comes after `{batch.name}`: it reorders whole batches and mixes no samples, "
         "so neighbours in the data stay in one batch",
         Prediction("wrong-result", ("training",), basis="TensorFlow 2.15 and 2.21: each batch holds neighbours"),
         help=f"shuffle before `{batch.name}`, with a buffer counted in samples",
@@ -92,7 +92,7 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
 
 
 def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
-    """The batching and the shuffle behind it; None where samples may be mixed in some other way, or regrouped."""
+    """The batching and the shuffle after it; None where samples may be mixed in some other way, or regrouped."""
     if not _is_in_order(chain):
         return None
     batch: Operation | None = None
@@ -112,12 +112,12 @@ def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
 
 
 def _is_in_order(chain: Chain) -> bool:
-    """Whether the source surely gives its elements in the same order every time."""
+    """Whether the source always gives its elements in the same order."""
     if chain.made is None or chain.is_shuffled_by_source is not False:
         return False
     made = chain.made
     if any(isinstance(parent, cst.For | cst.While) for parent in made.file.tree.ancestors(made.call)):
-        return False  # made anew for each epoch, perhaps of other data
+        return False  # made again for each epoch, perhaps from other data
     return all(
         _is_in_order(joined) and not any(o.name == "shuffle" for o in joined.operations) for joined in chain.inputs
     )

@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 
 class DiscardedDataset(Rule):
-    """A dataset operation is called and its result thrown away.
+    """A dataset operation is called and its result is thrown away.
 
-    Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and the like return a new
-    dataset and leave the old one as it was, so a statement that is only such a call has no effect on
-    the data: it goes on unshuffled, unbatched or unmapped. Tests are not reported: there a discarded
-    `map` may be a trial whether a function can be traced.
+    Why: datasets are immutable. `map`, `batch`, `shuffle`, `prefetch` and the like return a new dataset and leave the
+    old one as it was, so a statement that is only such a call has no effect on the data: it goes on unshuffled,
+    unbatched or unmapped. Tests are not reported: there a discarded `map` may try whether a function can be traced.
 
     Measured: follows from tf.data's interface, every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.
@@ -75,12 +74,12 @@ class DiscardedDataset(Rule):
                 Prediction("wrong-result", (), basis="every tf.data operation returns a new dataset"),
                 help="assign the result",
                 fix=_fix(model, call),
+                subject=call,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """Is the variable still the same dataset behind the statement?"""
-        call = model.file.call_at(finding.node)
-        assert call is not None
+        """Is the variable still the same dataset after the statement?"""
+        call = finding.subject_as(cst.Call)
         statement = model.file.tree.statement(call)
         if finding.fix is None:
             raise NoExperiment("the chain does not start from a variable")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TracedPythonInMap(Rule):
-    """A function given to a dataset calls Python that runs once, while tf.data traces it, or raises there.
+    """A function given to a dataset calls Python code that runs once, while tf.data traces it, or that raises there.
 
     Why: `map`, `filter` and their kin call the function a single time, with symbolic elements, and run the graph that
     this gives for all elements. A random number that NumPy or Python draws is then the same for every element,
@@ -57,7 +57,7 @@ class TracedPythonInMap(Rule):
     questions = (has_datasets,)
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the Python calls in functions given to datasets that run once, or need values."""
+        """Yield the Python calls, in functions given to datasets, that run once or need values."""
         for one in model.once(MappedCode).misplaced:
             yield _finding(one)
 
@@ -97,7 +97,7 @@ _ON_THE_HOST = "run it in `tf.numpy_function` or `tf.py_function`, or use Tensor
 _RAISES: dict[Misuse, str] = {
     "numpy": "gets an element of the dataset",
     "host": "gets an element of the dataset",
-    "method": "is asked of an element of the dataset",
+    "method": "is called on an element of the dataset",
 }
 
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 class PythonLoopPreprocessing(Rule):
     """A Python loop prepares elements one by one, again for every batch or epoch.
 
-    Why: each turn starts its operations from Python, on one core, and in a training loop the next step waits for
-    all of them. NumPy and TensorFlow do the same to a whole batch in one call, or tf.data does it in `map`
-    beside the training. Reported are only loops that run in the training loop, in a generator that feeds it or in a
-    Keras `Sequence`, whose results form one array, and whose calls are all known to work on an axis more; an `if` may
-    decide where a result is stored, as a mask does. Not reported: a single pass before training, loops in which a turn
-    needs what another one made, loops that read files, that choose which elements go on, or that call functions which
-    are not known.
+    Why: each iteration starts its operations from Python, on one core, and in a training loop the next step waits for
+    all of them. NumPy and TensorFlow do the same to a whole batch in one call, or tf.data does it in `map` in parallel
+    with the training. Reported: only loops that run in the training loop, in a generator that feeds it or in a Keras
+    `Sequence`, whose results form one array, and whose calls are all known to work with one more axis; an `if` may
+    decide where a result is stored, as a mask does. Not reported: a single pass before training, loops in which an
+    iteration needs the result of another one, loops that read files, loops that filter elements, and loops that call
+    unknown functions.
 
     Measured: {evidence} The larger an element is, the less the loop costs:
-    for pictures of 224 x 224 NumPy itself takes nearly all of the time.
+    for images of 224 x 224 NumPy itself takes nearly all of the time.
 
     Example:
         import numpy as np
@@ -73,7 +73,7 @@ class PythonLoopPreprocessing(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The rule's own workload: what one call would be in the user's program is not written there."""
+        """The rule's own workload: the single call that would replace the loop is not in the user's program."""
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
@@ -84,7 +84,7 @@ def _notes(found: Preparation) -> Iterator[Note]:
 
 
 _AGAIN = {
-    "training loop": "in every turn of the training loop",
+    "training loop": "in every iteration of the training loop",
     "generator": "for everything that a generator yields to the training",
     "sequence": "for every batch that a `Sequence` gives",
 }
@@ -98,7 +98,7 @@ _PREDICTION = Prediction(
     ("eager",),
     low=1.0,
     high=100.0,
-    basis="64 rows of 10 numbers, and pictures of 32 x 32, against one call, on a CPU; of the loop, not of the step",
+    basis="64 rows of 10 numbers, and images of 32 x 32, against one call, on a CPU; of the loop, not of the step",
 )
 _WORKLOAD = Workload(
     before="""

@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 
 class GeneratorOfRows(Rule):
-    """`from_generator` reads a generator that only hands on rows of arrays or names of files that are in memory anyway.
+    """`from_generator` reads a generator that only passes on rows of arrays or file names in memory.
 
-    Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks
-    their types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. Reported where the
-    generator is a loop over `zip`, `enumerate` or an index and yields each row as it is, and each array is surely
-    one of NumPy's or of `keras.datasets`, or a list of texts, as names of files are. Not reported: rows that are
-    changed, batches, arrays that are mapped from a file (`np.memmap`, `mmap_mode`) or have rows of several lengths,
-    lists of anything but texts, data of a few rows, programs for TensorFlow 1, tests. `from_tensor_slices` keeps a
-    copy of the arrays.
+    Why: for every element tf.data calls into Python, waits for its global lock, converts the values and checks their
+    types. `from_tensor_slices` takes the same arrays once and cuts the rows in C++. Reported where the generator is a
+    loop over `zip`, `enumerate` or an index and yields each row as it is, and each array is always one of NumPy's or of
+    `keras.datasets`, or a list of texts, as names of files are. Not reported: rows that are changed, batches, arrays
+    that are mapped from a file (`np.memmap`, `mmap_mode`) or have rows of several lengths, lists of anything but texts,
+    data of a few rows, programs for TensorFlow 1, tests. `from_tensor_slices` keeps a copy of the arrays.
 
     Measured: {evidence}
 
@@ -91,12 +90,12 @@ _WORKLOAD = Workload(
 def _finding(model: Model, one: GeneratorInput) -> Finding:
     arrays = ", ".join(one.home.code(array) for array in one.arrays)
     given = "..." if one.is_more else f"({arrays})" if len(one.arrays) > 1 else arrays
-    again = ", and `repeat()` behind it" if one.again else ""
+    again = ", and `repeat()` after it" if one.again else ""
     func = one.call.func
     return Finding(
         model.file,
         func.attr if isinstance(func, cst.Attribute) else func,
-        "this generator hands on what is in memory anyway, row by row: Python is called for each of them",
+        "this generator passes on rows that are in memory anyway: tf.data calls Python for each row",
         Prediction(
             "slowdown",
             (),

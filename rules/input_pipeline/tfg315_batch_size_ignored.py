@@ -19,12 +19,12 @@ _IGNORED_SINCE = (2, 2)
 class BatchSizeIgnored(Rule):
     """`fit`, `evaluate` or `predict` gets a tf.data dataset and a `batch_size`.
 
-    Why: a dataset brings its own batches, and Keras takes each of its elements as one. It accepts
-    `batch_size` beside a dataset and ignores it without a word, so the program trains with another size
-    than it says. With validation arrays the argument is not ignored: they are cut into batches of this
-    size, so such a `fit` is not reported, nor is a model class with a `fit` of its own, data that may
-    also be arrays or a generator, and a `batch_size` that may be None. Where the argument says
-    the same as the dataset's own `.batch`, the finding is advice.
+    Why: a dataset brings its own batches, and Keras takes each of its elements as one. It accepts `batch_size` together
+    with a dataset and ignores it without a warning, so the program trains with another size than it says. With
+    validation arrays the argument is not ignored: they are cut into batches of this size, so such a `fit` is not
+    reported, nor is a model class with a `fit` of its own, data that may also be arrays or a generator, and a
+    `batch_size` that may be None. Where the argument says the same as the dataset's own `.batch`, the finding is
+    advice.
 
     Measured: 70 samples in batches of 10, then `batch_size=7`: `fit`, `evaluate` and `predict` make 7
     steps, not 10, with TensorFlow 2.21 (Keras 3) and 2.15 (Keras 2), a distributed dataset too, and
@@ -56,7 +56,7 @@ class BatchSizeIgnored(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield each batch size that a Keras call gets beside a dataset."""
+        """Yield each batch size that a Keras call gets together with a dataset."""
         if model.target.tensorflow < _IGNORED_SINCE:  # it raised an exception
             return
         for feed in model.once(Feeds).all:

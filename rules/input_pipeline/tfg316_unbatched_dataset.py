@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 class UnbatchedDataset(Rule):
     """A tf.data dataset that was never batched is given to `fit`.
 
-    Why: Keras takes each element of a dataset as one batch. Without `batch` an element is one sample, and
-    its first axis is taken for the batch: mostly that is a `ValueError` about the input's rank, and
-    where the rank fits, the model silently trains on wrong batches, one step a sample. Only datasets
-    whose elements are surely single samples are reported: rows of an array or table that is known,
-    a TensorFlow Datasets split, records and files whose mapped functions add no axis. Not reported:
-    `from_tensors`, generators, arrays of unknown origin (they may hold batches), unknown functions and
-    operations, model classes with a `fit` or `train_step` of their own, and a `fit` whose `batch_size` TFG315 reports.
+    Why: Keras takes each element of a dataset as one batch. Without `batch` an element is one sample, and Keras takes
+    its first axis for the batch: mostly that raises a `ValueError` about the input's rank. Where the rank fits, the
+    model silently trains on wrong batches, with one step for each sample. Only datasets whose elements are always
+    single samples are reported: rows of an array or table that is known, a TensorFlow Datasets split, records and files
+    whose mapped functions add no axis. Not reported: `from_tensors`, generators, arrays of unknown origin (they may
+    hold batches), unknown functions and operations, model classes with a `fit` or `train_step` of their own, and a
+    `fit` whose `batch_size` TFG315 reports.
 
     Measured: 70 rows of 4 numbers raise `ValueError` (`expected min_ndim=2, found ndim=1. Full shape received:
     (4,)`); 70 samples of shape (20, 4) make 70 steps, each with one sample as its batch. The same with
@@ -53,7 +53,7 @@ class UnbatchedDataset(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the data of each `fit` whose dataset has single samples as elements on every way."""
+        """Yield the data of each `fit` whose dataset has single samples as elements on every path."""
         from .samples import Samples
 
         for feed in model.once(Feeds).all:
@@ -95,6 +95,6 @@ def _finding(feed: Feed) -> Finding:
         Prediction(
             "wrong-result", ("training",), basis="ValueError, or 70 steps for 70 samples, TensorFlow 2.15 and 2.21"
         ),
-        help="add `.batch(32)` behind the shuffle and the maps of single samples",
+        help="add `.batch(32)` after the shuffle and the maps of single samples",
         notes=tuple(dict.fromkeys(Note(one.file, one.place, "the dataset is made here") for one in made)),
     )

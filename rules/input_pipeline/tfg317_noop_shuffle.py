@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class NoopShuffle(Rule):
     """A tf.data dataset is shuffled with a buffer of one.
 
-    Why: `shuffle(n)` draws each next element from a buffer of n. From a buffer of one it can only draw
-    the element that it has just read, so the order stays as it was. A size that is one on some ways
-    only, or that is not known, is not reported.
+    Why: `shuffle(n)` draws each next element from a buffer of n. From a buffer of one it can only draw the element that
+    it has just read, so the order stays as it was. A size that is one on some paths only, or that is not known, is not
+    reported.
 
     Measured: `list(Dataset.range(9).shuffle(1))` is 0 to 8 in order, with TensorFlow 2.21 and 2.15; a test
     shows it with the installed TensorFlow.
@@ -41,7 +41,7 @@ class NoopShuffle(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield each shuffle of a dataset whose buffer surely holds one element."""
+        """Yield each shuffle of a dataset whose buffer always holds one element."""
         for call in model.method_calls("shuffle"):
             size = model.value(argument(call, 0, "buffer_size"))
             if type(size) is not int or size != 1:

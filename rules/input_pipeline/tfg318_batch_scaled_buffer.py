@@ -17,12 +17,12 @@ _MANY = 32
 
 
 class BatchScaledBuffer(Rule):
-    """A `prefetch` behind `batch` is sized in samples.
+    """A `prefetch` after `batch` is sized in samples.
 
-    Why: behind `batch` the elements of a dataset are batches, so `prefetch(n)` keeps up to n whole batches
+    Why: after `batch` the elements of a dataset are batches, so `prefetch(n)` keeps up to n whole batches
     in host memory as soon as the pipeline is faster than the training. One or two keep a device busy;
     `tf.data.AUTOTUNE` takes as many as help. Reported is a number from 32 on, and the batch size, or a
-    multiple of it, where it is not known to be smaller. Not reported: a `prefetch` in front of `batch`, batches of
+    multiple of it, where it is not known to be smaller. Not reported: a `prefetch` before `batch`, batches of
     one, short datasets, and batches that are taken apart or regrouped in between.
 
     Measured: {evidence}
@@ -92,7 +92,7 @@ def _finding(model: Model, call: cst.Call, size: Expression, batches: list[Opera
     return Finding(
         model.file,
         call.func.attr,
-        f"`prefetch({text})` stands behind `{batches[0].name}`: it keeps up to `{text}` whole batches in host memory",
+        f"`prefetch({text})` comes after `{batches[0].name}`: it keeps up to `{text}` whole batches in host memory",
         Prediction(
             "no-effect", ("training",), basis="64 batches ahead make no step faster; 97 MB more for 1.5 MB each"
         ),

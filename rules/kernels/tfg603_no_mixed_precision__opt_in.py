@@ -18,7 +18,7 @@ _CHOICES = tuple(
 )
 # Any of these in a program's files means that it is written for GPUs.
 _GPUS = tuple(b"set_memory_growth MirroredStrategy device_configuration GPU: gpu:".split())
-# What computes products of matrices, in a file that the program reaches.
+# Names in a file that the program reaches, each of which computes products of matrices.
 _PRODUCTS = tuple(b"Dense Conv Attention applications LSTM GRU transformers keras_hub keras_cv".split())
 
 
@@ -91,7 +91,7 @@ class NoMixedPrecision(Rule):
         )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """Steps of a dense network in both precisions: what a program of one's own gains is for it to try."""
+        """Steps of a dense network in both precisions: the user has to try what the program gains."""
         yield Experiment(finding.file, finding.node, requires="a GPU", workload=_WORKLOAD, only_workload=True)
 
 

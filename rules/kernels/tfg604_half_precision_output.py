@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class HalfPrecisionOutput(Rule):
-    """Under mixed_float16 a model's softmax or sigmoid gives float16, and a cross-entropy learns from that.
+    """Under mixed_float16 a model's softmax or sigmoid gives float16, and a cross-entropy is computed from it.
 
     Why: a layer without a `dtype` of its own computes in the policy's float16, the last one too. In float16 the
     largest number below 1 is 0.9995, and what is below 0.00000006 is 0. Keras 3 computes the cross-entropy from these
     rounded probabilities: where a model is certain and wrong, the gradient is 0, infinite or not a number, and the
     example changes nothing. From a sigmoid that happens to each negative example with a logit of about 8 or more.
-    `dtype="float32"` for the last layer, or an `Activation` with it behind, costs nothing that can be noticed, since
+    `dtype="float32"` for the last layer, or for an `Activation` after it, has no noticeable cost, since
     only the outputs are concerned. Keras 2 computes these losses from the logits and trains as it should: there,
     nothing is reported, nor with mixed_bfloat16, where the policy is one of several, or where the loss is no
     cross-entropy of Keras's own.

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class PythonFunctionUnderJit(Rule):
-    """`tf.py_function` or `tf.numpy_function` stands in what XLA is to compile.
+    """`tf.py_function` or `tf.numpy_function` is in code that XLA is to compile.
 
-    Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for an operation that calls Python,
-    so the first call raises `InvalidArgumentError: Detected unsupported operations`. That holds on every device, for
-    `tf.function` and for Keras's `compile`, and whether the result is used or not. Reported are calls that are surely
-    made: not those under a condition that is not known, and models only where all that the file compiles
-    is for XLA. Shapes that depend on the data (`tf.where`, `tf.boolean_mask`) are compiled and not reported.
+    Why: `jit_compile=True` gives a whole function to XLA. XLA has no kernel for an operation that calls Python, so the
+    first call raises `InvalidArgumentError: Detected unsupported operations`. That holds on every device, for
+    `tf.function` and for Keras's `compile`, and whether the result is used or not. Reported: calls that must run, so
+    none under a condition that is not known; models only where all that the file compiles is for XLA. Shapes that
+    depend on the data (`tf.where`, `tf.boolean_mask`) are compiled and not reported.
 
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in
     `fit`, `evaluate` and `predict`; a test repeats it with the installed TensorFlow.

@@ -18,12 +18,12 @@ class MissingLossScaling(Rule):
     """Under mixed_float16 a training step of the program's own does not scale its loss.
 
     Why: under this policy gradients pass through float16, where what is below 0.00000006 is 0. Keras's own `fit`
-    multiplies the loss by a large number before the gradients are taken and divides them by it afterwards. A
-    loop with `tf.GradientTape` and a plain optimizer does neither, and small gradients are lost. In the
-    `train_step` of a model it is worse with Keras 3: there `compile` wraps the optimizer in a `LossScaleOptimizer`,
-    whose `apply_gradients` divides the gradients by the scale, 32768 at first, also if nobody multiplied with
-    it. Not reported: mixed_bfloat16, which needs no scaling, a policy that is one of several, and
-    programs that scale in some way of their own.
+    multiplies the loss by a large number before the gradients are taken and divides them by it afterwards. A loop with
+    `tf.GradientTape` and a plain optimizer does neither, and small gradients are lost. In the `train_step` of a model
+    it is worse with Keras 3: there `compile` wraps the optimizer in a `LossScaleOptimizer`, whose `apply_gradients`
+    divides the gradients by the scale, 32768 at first, also if the loss was not multiplied by it. Not reported:
+    mixed_bfloat16, which needs no scaling, a policy that is one of several, and programs that scale in some way of
+    their own.
 
     Measured: TensorFlow 2.21 and 2.15 on a CPU: a gradient of 1e-8 is 0 with a plain optimizer and 1e-8 with a scaled
     loss; with 2.21 a `train_step` that does not scale moves the weights by 1/32768 of the step (SGD). A test repeats
@@ -99,7 +99,7 @@ class MissingLossScaling(Rule):
 
 _HELP = {
     True: "use a `LossScaleOptimizer`, and take the gradients of `optimizer.scale_loss(loss)`",
-    False: "use a `LossScaleOptimizer`, with `get_scaled_loss` before and `get_unscaled_gradients` behind",
+    False: "use a `LossScaleOptimizer`, with `get_scaled_loss` before and `get_unscaled_gradients` after",
 }
 
 

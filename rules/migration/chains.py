@@ -2,7 +2,7 @@
 
 A template says how: `{name}` is an argument that must be given, `{name|other}` has another text where it is not, a
 piece `{, keyword=name}` is left out where it is not, `{|other}` is always that text, and `!name` is the opposite of a
-literal `True` or `False`. What stands before an operator gets parentheses where it needs some.
+literal `True` or `False`. A text before an operator gets parentheses where it needs some.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place that uses an old name.
+    """A use of an old name.
 
     Arguments:
         place: the expression or import.
@@ -90,7 +90,7 @@ class Renamed(Rule):
         renames = {rename.old: rename for rename in self.renames if rename.old}
         for mention in model.mentions.of(*renames):
             if isinstance(model.file.tree.parents.get(mention.node), cst.AssignTarget):
-                continue  # put there by a test or a patch: who calls it by this name finds it there
+                continue  # put there by a test or a patch: a call by this name works
             rename = renames[mention.name]
             error = "AttributeError" if mention.statement is None else "ImportError"
             place = mention.statement or mention.node
@@ -117,12 +117,12 @@ class Renamed(Rule):
 
     def _attributes(self, model: Model) -> Iterator[Use]:
         for rename in self.renames:
-            told: set[cst.CSTNode] = set()
+            reported: set[cst.CSTNode] = set()
             for node in model.mentions.attributes(rename.attribute) if rename.attribute else ():
                 origins = model.inference.of(model.file, node.value)
                 made = {o.node for o in origins if o.call and o.file.names.written(o.call.func) == rename.of}
-                if origins and len(made) == len(origins) and not made <= told:
-                    told |= made
+                if origins and len(made) == len(origins) and not made <= reported:
+                    reported |= made
                     edits = growth_of_all(model, node) if rename.statements == "growth" else ()
                     fix = Fix("Turn memory growth on for every GPU", "unsafe", edits) if edits else None
                     yield Use(rename, node, node.attr, rename.attribute, fix=fix)

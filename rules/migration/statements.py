@@ -1,4 +1,4 @@
-"""Old calls whose fix writes the statements around them anew."""
+"""Old calls whose fix rewrites the statements around them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SET_SESSION = frozenset(["tf.compat.v1.keras.backend.set_session", "keras.backe
 
 
 def in_scope(model: Model, function: cst.CSTNode) -> tuple[Edit, ...]:
-    """`model = build()` under a strategy's scope, instead of `model = multi_gpu_model(model, ...)` right behind it.
+    """`model = build()` under a strategy's scope, instead of `model = multi_gpu_model(model, ...)` right after it.
 
     Arguments:
         function: the old one, where it is called.
     """
     file, call = model.file, model.file.call_at(function)
     line = _line(model, file.tree.parents.get(call)) if call is not None else None
-    before = _beside(model, line, -1) if line is not None else None
+    before = _neighbour(model, line, -1) if line is not None else None
     if call is None or line is None or before is None or not isinstance(function, cst.BaseExpression):
         return ()
     name, built = _bound(line), _value(before)
@@ -48,7 +48,7 @@ def growth_of_all(model: Model, options: cst.Attribute) -> tuple[Edit, ...]:
     """
     file = model.file
     line = _line(model, file.tree.parents[file.tree.parents[file.tree.parents[options]]])
-    made, session = (_beside(model, line, step) if line is not None else None for step in (-1, 1))
+    made, session = (_neighbour(model, line, step) if line is not None else None for step in (-1, 1))
     if line is None or made is None or session is None or not isinstance(options.value, cst.Name):
         return ()
     name, (statement,) = options.value.value, line.body
@@ -96,23 +96,23 @@ def _only_configured(model: Model, line: cst.SimpleStatementLine, config: str) -
 
 
 def _line(model: Model, node: cst.CSTNode | None) -> cst.SimpleStatementLine | None:
-    """The line of a statement, if that stands alone on it and without a comment."""
+    """The line of a statement, if it is alone on the line and has no comment."""
     line = model.file.tree.statement(node) if node is not None else None
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or model.file.comment_behind(line):
         return None
     return line
 
 
-def _beside(model: Model, line: cst.SimpleStatementLine, step: int) -> cst.SimpleStatementLine | None:
-    """The line right before or behind another one in the same block, with no comment between them."""
+def _neighbour(model: Model, line: cst.SimpleStatementLine, step: int) -> cst.SimpleStatementLine | None:
+    """The line right before or after another one in the same block, with no comment between them."""
     block = model.file.tree.parents[line]
     statements = list(block.body) if isinstance(block, cst.Module | cst.IndentedBlock) else []
     place = next((index for index, one in enumerate(statements) if one is line), -1) + step
     if not 0 <= place < len(statements):
         return None
-    beside = _line(model, statements[place])
-    later = line if step < 0 else beside
-    return None if later is None or model.file.comment_above(later) else beside
+    neighbour = _line(model, statements[place])
+    later = line if step < 0 else neighbour
+    return None if later is None or model.file.comment_above(later) else neighbour
 
 
 def _bound(line: cst.SimpleStatementLine) -> str | None:

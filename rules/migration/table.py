@@ -50,7 +50,7 @@ class Rename:
 
     @property
     def change(self) -> NameChange:
-        """The row as readers are told it."""
+        """The row as the documentation shows it."""
         old, new = shown(self.old), shown(self.new)
         if self.method:
             new = f"Model.{new}" if new else ""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.model import Analysis, Function, FunctionNode, Model, Node, Step, Tracing
+from tflint_gpu.model import Analysis, Frame, Function, FunctionNode, Model, Node, Tracing
 
 _PATH_LIMIT = 5  # functions on the way from one back to itself
 _WIDTH_LIMIT = 200  # functions that are looked into for one
@@ -23,7 +23,7 @@ class Recursion:
     """
 
     function: Function
-    paths: tuple[tuple[Step, ...], ...]
+    paths: tuple[tuple[Frame, ...], ...]
 
 
 class Recursions(Analysis):
@@ -52,16 +52,16 @@ class Recursions(Analysis):
         scope = self.file.tree.scopes[node].parent
         return isinstance(node, cst.FunctionDef) and scope is not None and len(scope.bindings[node.name.value]) > 1
 
-    def _ways_back(self, root: Function, told: set[Node]) -> Iterator[tuple[Step, ...]]:
+    def _ways_back(self, root: Function, told: set[Node]) -> Iterator[tuple[Frame, ...]]:
         # What holds the function makes another one of it in each call.
         seen: set[Node] = {root.node, *root.file.enclosing_functions(root.node)}
-        queue: list[tuple[Function, tuple[Step, ...]]] = [(root, ())]
+        queue: list[tuple[Function, tuple[Frame, ...]]] = [(root, ())]
         for function, path in queue:  # grows meanwhile
             for call in function.calls:
                 callee = self._called(function, call)
                 if callee is None:
                     continue
-                way = (*path, Step(function.file, call, f"calls `{callee.name}`"))
+                way = (*path, Frame(function.file, call, f"calls `{callee.name}`"))
                 if callee.node is root.node:
                     told.update(self._around(step) for step in way)
                     yield way
@@ -79,5 +79,5 @@ class Recursions(Analysis):
             return None
         return callee if self.inference.definitions.self_class(function.file, func.value) is not None else None
 
-    def _around(self, step: Step) -> Node:
+    def _around(self, step: Frame) -> Node:
         return step.file.tree.function(step.node) or step.file.tree.module

@@ -17,6 +17,7 @@ from tflint_gpu.model import (
     Guards,
     MappedCode,
     Runtime,
+    Trace,
     Tracing,
     alternatives,
     gives_numpy_tensors,
@@ -37,7 +38,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import File, Model, Trace
+    from tflint_gpu.model import File, Model
 
 
 class NumpyInCall(Rule):
@@ -49,7 +50,7 @@ class NumpyInCall(Rule):
     the same code does run, called eagerly or with `run_eagerly=True`, it computes on the host and
     ends the gradient there: the layers before it are silently not trained. NumPy on what is known
     while tracing (`x.shape`, `self.units`, constants) is fine and is not reported, nor is code
-    inside `tf.numpy_function` and `tf.py_function`. In functions given to a dataset another rule speaks.
+    inside `tf.numpy_function` and `tf.py_function`. Another rule reports functions given to a dataset.
 
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), traced; eager, the
     gradient of earlier layers is None. Repeat with `python tests/benchmarks/numpy_on_tensors.py`.
@@ -90,14 +91,12 @@ class NumpyInCall(Rule):
             yield _symbolic_finding(model, call, name)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The function at its first call in the program: eager, with gradients, traced; as it is and repaired.
-
-        The program's other calls of NumPy on tensors are repaired in both: they would raise, too.
+        """The function at its first call in the program, as it is and fixed: eager, with gradients, traced. The
+        program's other calls of NumPy on tensors are fixed in both: they would raise, too.
         """
-        found = list(_numpy_calls(model))
-        own = next((trace for trace, call, _ in found if call.func is finding.node), None)
-        if own is None:
+        if finding.subject is None:
             raise NoExperiment("it stands where a functional model is built, and raises at once")
+        own, found = finding.subject_as(Trace), _numpy_calls(model)
         function = own.function.node
         repairs = {call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in found}
         others = (
@@ -146,7 +145,7 @@ def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
 
 
 def _numpy_in_functions(model: Model) -> bool:
-    """Whether this file calls such a function of NumPy in a function, or reaches a file that has to do with NumPy."""
+    """Whether this file calls such a function of NumPy in a function, or reaches a file that mentions NumPy."""
     own = (call for call in model.calls("numpy.*") if model.name(call.func) in RAISES)
     return any(model.file.tree.function(call) is not None for call in own) or model.reaches(b"numpy")
 
@@ -171,7 +170,7 @@ def _arrays(call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _examined(file: File, function: cst.FunctionDef | cst.Lambda) -> tuple[Change, ...]:
-    """Let `verify` run the function three ways at its first call: below the decorators that it has."""
+    """Let `verify` run the function in three ways at its first call, without its decorators."""
     if isinstance(function, cst.Lambda):
         return wrap(file, function, "examine")
     if function.decorators:
@@ -203,6 +202,7 @@ def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
         help=alternatives(name),
         notes=tuple(Note(step.file, step.node, step.text) for step in trace.steps),
         fix=_fix(model, trace, call, name),
+        subject=trace,
     )
 
 
@@ -249,5 +249,5 @@ def _fix(model: Model, trace: Trace, call: cst.Call, name: str) -> Fix | None:
 
 
 def _is_tensor_or_number(model: Model, trace: Trace, expr: cst.BaseExpression) -> bool:
-    """A tensor or a Python number: with a NumPy array beside it the result's dtype may differ."""
+    """A tensor or a Python number: with a NumPy array as the other operand the result's dtype may differ."""
     return trace.holds_tensor(expr) or isinstance(model.value(expr, trace.file, trace.context), int | float)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 class TracedSideEffect(Rule):
     """Traced code prints, opens a file, or changes a list, a dict or a name that outlives the call.
 
-    Why: Python runs while TensorFlow traces, and not again: `print` prints once a trace, `history.append(loss)`
-    adds one symbolic tensor that is of no use outside, a counter counts to one. Writing to an argument of the
+    Why: Python runs while TensorFlow traces, and not again: `print` prints once for each trace, `history.append(loss)`
+    adds one symbolic tensor that cannot be used outside, a counter counts to one. Writing to an argument of the
     `tf.function` itself raises: `ValueError: ... should not modify its Python input arguments`. In what Keras traces
-    (`call`, `train_step` and their kin) only `print` and `open` are reported. A print of a shape, which may be
-    meant to be seen once, is advice. Not reported: prints that say that they tell of tracing; lists that are made in
-    the traced code; what stands under a test for eager execution or `is None`, or before a `raise`. For functions given
-    to a dataset's `map` another rule speaks.
+    (`call`, `train_step` and their kin) only `print` and `open` are reported. A print of a shape may be meant to be
+    seen once, so it is advice. Not reported: prints whose text mentions tracing; lists that are made in the traced
+    code; code under a test for eager execution or `is None`, or before a `raise`. Another rule reports functions given
+    to a dataset's `map`.
 
     Measured: with TensorFlow 2.21 and 2.15, three calls of a `tf.function` printed once, appended one symbolic tensor
     and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a
@@ -117,14 +117,14 @@ _WRITES = Workload(
 )
 _SAYS: dict[EffectKind, tuple[str, str]] = {
     "print": ("prints", "later calls print nothing"),
-    "shape": ("prints a shape or a type", "it is shown once a trace, not once a call"),
+    "shape": ("prints a shape or a type", "it is shown once for each trace, not for each call"),
     "open": ("opens the file", "later calls do not touch it"),
     "container": ("changes `{target}`", "later calls leave it as it is"),
     "name": ("writes `{target}`", "later calls leave it as it is"),
 }
 _HELP: dict[EffectKind, str] = {
     "print": "use `tf.print`, which is part of the graph, or print what the function returns",
-    "shape": "if it is there to be seen once, say `tracing` in its text; else leave it out",
+    "shape": "if it is meant to be seen once, write `tracing` in its text; else leave it out",
     "open": "read it before and pass the values in, or write what the function returns",
     "container": "return the value and keep it outside; in a loop over tensors use `tf.TensorArray`",
     "name": "use a `tf.Variable` and `assign`, or return the value",
@@ -154,7 +154,7 @@ def _finding(effect: SideEffect, others: list[SideEffect]) -> Finding:
         traced.file,
         effect.node,
         f"this {does} only while {who} {traced.entry}{where}: {later}",
-        Prediction("wrong-result", ("traced",), basis="once a trace, not once a call; measured with 2.15 and 2.21"),
+        Prediction("wrong-result", ("traced",), basis="once per trace, not per call; measured with 2.15 and 2.21"),
         help=advice,
         severity="advice" if effect.kind == "shape" else None,
         notes=tuple(notes),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, HostValues, TracedCode, asks_values_while_traced
+from tflint_gpu.model import TRACING_SUBSTRINGS, HostValue, HostValues, TracedCode, asks_values_while_traced
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import HostValue, Model, ValueUse
+    from tflint_gpu.model import Model, ValueUse
 
 
 class HostValueInCall(Rule):
@@ -18,11 +18,11 @@ class HostValueInCall(Rule):
     Why: while TensorFlow traces, a tensor has no value. `.numpy()` and `.item()` raise `AttributeError`. In the methods
     of Keras 3's layers and models, and in its losses and metrics, `float(t)`, `int(t)` and `range(t)` raise
     `TypeError`, and `if t:`, `while t:`, `bool(t)` and `for i in t:` raise `OperatorNotAllowedInGraphError`; Keras 2
-    and `tf.function` convert these with AutoGraph, and nothing is said of them there. Reported is what is certainly
+    and `tf.function` convert these with AutoGraph, and there they are not reported. Reported is only code that must be
     traced: under `tf.function`, in classes of which the same file makes and fits a model, or a `tf.function` calls one,
-    and in the losses and metrics with which it compiles a model that it fits. Not reported: shapes and dtypes,
-    lists of tensors, programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging,
-    code behind conditions that are not known, and what `tf.py_function` runs.
+    and in the losses and metrics with which it compiles a model that it fits. Not reported: shapes and dtypes, lists of
+    tensors, programs that may switch on `run_eagerly` or `run_functions_eagerly` for more than debugging, code under
+    conditions that are not known, and code that `tf.py_function` runs.
 
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
@@ -64,9 +64,8 @@ class HostValueInCall(Rule):
             yield _finding(found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The same question to a tensor of the rule's own: no tensor has a value while it is traced."""
-        found = model.once(HostValues).asked(converts=model.target.keras < 3)
-        use = next(one.use for one in found if one.place is finding.node)
+        """The same with a tensor of the rule's own: no tensor has a value while it is traced."""
+        use = finding.subject_as(HostValue).use
         yield Experiment(
             finding.file, finding.node, exceptions=(_RAISES[use],), workload=_WORKLOADS[use], only_workload=True
         )
@@ -99,6 +98,7 @@ def _finding(found: HostValue) -> Finding:
         Prediction("crash", ("traced",), basis=f"{_RAISES[found.use]}; measured with 2.15 and 2.21"),
         help=_HELP[found.use],
         notes=tuple(Note(step.file, step.node, step.text) for step in traced.steps),
+        subject=found,
     )
 
 

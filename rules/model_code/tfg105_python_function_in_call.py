@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TRACING_SUBSTRINGS, HostFunctions
+from tflint_gpu.model import TRACING_SUBSTRINGS, HostFunctions, OnGradient
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import GradientKind, HostCall, Model
+    from tflint_gpu.model import GradientKind, Model
 
 
 class PythonFunctionInCall(Rule):
-    """`tf.numpy_function` or `tf.py_function` stands where a model's gradients go through.
+    """`tf.numpy_function` or `tf.py_function` is on the path of a model's gradients.
 
     Why: both run a Python function on the host, whatever device the model is on. `tf.numpy_function` has no gradient:
-    the layers before it are silently not trained. The gradient of a `tf.py_function` around NumPy fails in
-    the backward pass; around TensorFlow's operations it is right, but each call goes back to Python. XLA compiles
-    neither of them, and Keras 3 turns XLA on by itself where it finds a GPU (`jit_compile="auto"`, read in its
-    source). Reported are calls with tensors and floating-point results in `call`, in losses and under
-    a `GradientTape`. Not reported: metrics, `test_step` and `predict_step`, data pipelines, integer results,
-    what is under `tf.stop_gradient` or `tf.custom_gradient`, code for inference only, a model's own input. Under
-    `jit_compile=True` another rule speaks.
+    the layers before it are silently not trained. The gradient of a `tf.py_function` around NumPy fails in the backward
+    pass; around TensorFlow's operations it is right, but each call goes back to Python. XLA compiles neither of them,
+    and Keras 3 turns XLA on by itself where it finds a GPU (`jit_compile="auto"`, read in its source). Reported are
+    calls with tensors and floating-point results in `call`, in losses and under a `GradientTape`. Not reported:
+    metrics, `test_step` and `predict_step`, data pipelines, integer results, what is under `tf.stop_gradient` or
+    `tf.custom_gradient`, code for inference only, a model's own input. Under `jit_compile=True` another rule reports
+    them.
 
     Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
 
@@ -53,13 +53,13 @@ class PythonFunctionInCall(Rule):
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the calls that run Python on the way of a gradient."""
-        for host, kind in model.once(HostFunctions).on_gradients:
-            yield _finding(model, host, kind)
+        """Yield the calls that run Python on the path of a gradient."""
+        for found in model.once(HostFunctions).on_gradients:
+            yield _finding(model, found)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The rule's own workload: what becomes of the gradient does not depend on the function's numbers."""
-        kind = next(kind for host, kind in model.once(HostFunctions).on_gradients if host.call.func is finding.node)
+        """The rule's own workload: the effect on the gradient does not depend on the function's numbers."""
+        kind = finding.subject_as(OnGradient).kind
         yield Experiment(
             finding.file,
             finding.node,
@@ -80,7 +80,8 @@ _PREDICTIONS: dict[GradientKind, Prediction] = {
 }
 
 
-def _finding(model: Model, host: HostCall, kind: GradientKind) -> Finding:
+def _finding(model: Model, found: OnGradient) -> Finding:
+    host, kind = found
     name = f"`{host.name.removeprefix('tf.compat.v1.').removeprefix('tf.')}`"
     text = {
         "cut": f"{name} passes no gradient on: what comes before it is not trained",
@@ -98,6 +99,7 @@ def _finding(model: Model, host: HostCall, kind: GradientKind) -> Finding:
         _PREDICTIONS[kind],
         help=_HELP[kind],
         notes=tuple(notes),
+        subject=found,
     )
 
 

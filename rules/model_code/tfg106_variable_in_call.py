@@ -21,7 +21,7 @@ class VariableInCall(Rule):
     starts with new values, so nothing is learned. Metrics and optimizers hold variables too, and
     with Keras 3 so do layers that draw random numbers, as `Dropout`. Layers without weights (`Flatten`, `Softmax`,
     `Add`) and loss objects may be made anywhere. Not reported: what is created under a test, as `if self.v is None:`
-    (`if self.training:` is none of those: in that mode every call comes there), below a decorator that is not known,
+    (`if self.training:` does not count: in that mode every call runs it), below a decorator that is not known,
     or in `tf.init_scope`; tests, and functions that are called to show that they raise.
 
     Measured: with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), all of `tf.Variable`, Keras's layers with

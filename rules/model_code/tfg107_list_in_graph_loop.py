@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ListInGraphLoop(Rule):
-    """A loop of the graph appends tensors to a Python list that is used behind the loop.
+    """A loop of the graph appends tensors to a Python list that is used after the loop.
 
     Why: under `tf.function` a loop over `tf.range`, a dataset or with a tensor's condition is one loop of the graph.
     Its body is traced once, so the list gets one tensor, which belongs to the graph of the loop's body and cannot be
@@ -81,9 +81,9 @@ def _finding(leak: Leak) -> Finding:
         file,
         leak.append.func,
         f"this loop of the graph runs once while TensorFlow traces {leak.traced.entry}: "
-        "the tensor in the list cannot be used behind the loop",
+        "the tensor in the list cannot be used after the loop",
         Prediction("crash", ("traced",), basis="InaccessibleTensorError; measured with 2.15 and 2.21"),
-        help="use a `tf.TensorArray`, or loop over Python's `range` where the number of turns is known",
+        help="use a `tf.TensorArray`, or loop over Python's `range` where the number of iterations is known",
         notes=(
             Note(file, leak.loop, "the loop of the graph"),
             Note(file, leak.use, "the list is used here"),

@@ -95,8 +95,8 @@ def _finding(recursion: Recursion) -> Finding:
     return Finding(
         function.file,
         function.node.name if isinstance(function.node, cst.FunctionDef) else function.node,
-        f"the `tf.function` `{function.name}` calls itself: each level is traced anew, and where a tensor decides "
-        "when it ends, tracing never does",
+        f"the `tf.function` `{function.name}` calls itself: each level is traced again, and where a tensor decides "
+        "when the recursion ends, tracing never ends",
         Prediction("crash", ("traced",), basis="RecursionError where a tensor ends it; measured with 2.15 and 2.21"),
         help="write it as a loop, or take the decorator off and call it from a `tf.function` with Python numbers",
         notes=tuple(dict.fromkeys(notes)),

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class NeedlessMapFn(Rule):
     """`tf.map_fn` calls a function for every row that works on all rows at once.
 
-    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations a row;
-    called eagerly it is a loop of Python. Arithmetic, comparisons, casts and reductions work on the whole tensor:
+    Why: `tf.map_fn` is a loop. Under `tf.function` it is a `while` loop of the graph with a few operations for each
+    row; called eagerly it is a loop of Python. Arithmetic, comparisons, casts and reductions work on the whole tensor:
     a reduction with an axis, a conditional expression as `tf.where`. Under `tf.function`, `tf.vectorized_map` makes
-    such a function of the tensor's rows one of the tensor, without another change; called eagerly it traces anew in
-    every call. Only functions are reported of which every operation is known to be one of these. Not
+    such a function of the tensor's rows a function of the whole tensor, without another change; called eagerly it
+    traces again in every call. A function is reported only if every operation in it is known to be one of these. Not
     reported: ragged rows, indices and masks that the row itself gives, random draws, functions with side effects,
     `parallel_iterations` and `swap_memory` (which save memory), at most five rows, and what runs once in `__init__` or
     `build`. With few and large rows the loop costs little.
@@ -91,7 +91,7 @@ _CHANGES = {
 
 
 def _notes(model: Model, found: RowMap) -> tuple[Note, ...]:
-    """Where the function is written, unless it stands in the call."""
+    """Where the function is written, unless it is in the call."""
     if found.function is None or model.file.tree.within(found.function.function.node, found.call):
         return ()
     function = found.function.function

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 class UnguardedDevice(Rule):
     """A GPU is named in a device string, and nothing asks whether it is there.
 
-    Why: TensorFlow places what it can on a GPU by itself; naming one is needed only to choose among
-    several. With soft placement, the default for eager code and `tf.function`, a block under
-    `tf.device("/GPU:0")` silently runs on the CPU where there is no such GPU, `/GPU:1` on a machine with
-    one included: hours later somebody wonders why the GPU was idle. With soft placement off the same string
-    raises. A condition, an assert, an early return or a `try` on the list of devices counts as a guard, and
-    so does a flag that the user sets.
+    Why: TensorFlow places what it can on a GPU by itself; naming one is needed only to choose among several. With soft
+    placement, the default for eager code and `tf.function`, a block under `tf.device("/GPU:0")` silently runs on the
+    CPU where there is no such GPU, `/GPU:1` on a machine with one included: hours later the user wonders why the GPU
+    was idle. With soft placement off the same string raises. A condition, an assert, an early return or a `try` on the
+    list of devices counts as a guard, and so does a flag that the user sets.
 
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow.
@@ -51,7 +50,7 @@ class UnguardedDevice(Rule):
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the GPU device strings that stand under no question about GPUs."""
+        """Yield the GPU device strings that no test for GPUs guards."""
         strict = model.once(Runtime).places_strictly()
         for call, device in model.once(Runtime).device_strings(
             "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
@@ -62,12 +61,12 @@ class UnguardedDevice(Rule):
             if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
             if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
-                yield _finding(model, device, text, strict)
+                yield _finding(model, call, device, text, strict)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The block with the GPUs hidden: where do its operations land, and where behind a guard?"""
-        call = next((one for one in model.file.tree.ancestors(finding.node) if isinstance(one, cst.Call)), None)
-        if call is None or not call.args or call.args[0].value is not finding.node:
+        """The block with the GPUs hidden: on which device do its operations run, without a guard and with one?"""
+        call = finding.subject_as(cst.Call)
+        if call.args[0].value is not finding.node:
             raise NoExperiment("the device is chosen elsewhere")
         strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
         blocks = [one for one in model.file.tree.ancestors(call) if isinstance(one, cst.With)][:1]
@@ -115,7 +114,7 @@ def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     )
 
 
-def _finding(model: Model, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
+def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
     if strict:
         message = f"`{text}` is not guarded: soft placement is off, so this raises where there is no such GPU"
     else:
@@ -130,4 +129,5 @@ def _finding(model: Model, device: cst.BaseExpression, text: str, strict: bool) 
             basis="soft placement, measured with 2.15 and 2.21 without a GPU",
         ),
         help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
+        subject=call,
     )

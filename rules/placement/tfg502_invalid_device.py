@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from tflint_gpu.model import Guards, Runtime, device_problem, names_bad_device
 from tflint_gpu.rule import Experiment, Finding, Prediction, Rule, Workload
 
@@ -58,14 +56,12 @@ class InvalidDevice(Rule):
                 f"TensorFlow cannot parse the device `{text}`: {reason}; it raises ValueError",
                 Prediction("crash", (), basis="`DeviceSpec.from_string`, measured with 2.15 and 2.21"),
                 help='write "/GPU:0" or "/CPU:0"',
+                subject=text,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The device string alone: whether it parses depends on nothing else."""
-        assert isinstance(finding.node, cst.BaseExpression)
-        text = next(
-            t for t in model.constants.possible(model.file, finding.node) if isinstance(t, str) and device_problem(t)
-        )
+        text = finding.subject_as(str)
         yield Experiment(
             model.file,
             finding.node,

@@ -18,11 +18,11 @@ class CpuPinnedTraining(Rule):
     """A program hides all GPUs, trains, and sets something up for the GPUs that it cannot see.
 
     Why: with `CUDA_VISIBLE_DEVICES` set to `-1` or to nothing, or after `set_visible_devices([], "GPU")`, TensorFlow
-    has no GPU, and all training runs on the CPU, without a warning. That may be meant. Where the same file
-    turns on memory growth, divides a GPU or names one, it was written for GPUs, and the line that hides them is
-    likely to be left from a test. Not reported: a line that a condition, an option or a comment about devices
-    explains, programs without such a contradiction, programs that only predict, and single layers or
-    parts of a pipeline under `tf.device("/CPU:0")`.
+    has no GPU, and all training runs on the CPU, without a warning. That may be meant. Where the same file enables
+    memory growth, divides a GPU or names one, it was written for GPUs, and the line that hides them is probably left
+    from a test. Not reported: a line that a condition, an option or a comment about devices explains, programs without
+    such a contradiction, programs that only predict, and single layers or parts of a pipeline under
+    `tf.device("/CPU:0")`.
 
     Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty then, by the meaning of both switches
     (no GPU was at hand to see it change); a test repeats it with the installed TensorFlow.
@@ -80,7 +80,7 @@ class CpuPinnedTraining(Rule):
         )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """A product of matrices behind the switch: on which device does it run?"""
+        """A product of matrices after the switch: on which device does it run?"""
         yield Experiment(finding.file, finding.node, requires="a GPU", workload=_WORKLOAD, only_workload=True)
 
 

@@ -48,7 +48,7 @@ class LateVisibleDevices(Rule):
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the assignments to the variable that something surely precedes which initialises the GPUs."""
+        """Yield the assignments to the variable before which something always initialises the GPUs."""
         for late in model.once(Visibility).late():
             before = late.initialiser
             if model.once(Runtime).is_graph_code(before.file, before.node):
@@ -63,7 +63,7 @@ class LateVisibleDevices(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The variable that hides all GPUs, behind an operation and before it: is one used?"""
+        """The variable that hides all GPUs, after an operation and before it: is one used?"""
         yield Experiment(
             finding.file,
             finding.node,

@@ -18,11 +18,11 @@ class OutsideStrategyScope(Rule):
     """A model is trained under a `tf.distribute` strategy, and a part of it is made outside of `strategy.scope()`.
 
     Why: a strategy copies only those variables to its devices that are made in its scope. Where a model's weights are
-    made outside and `compile` or `fit` stands inside, training fails as soon as it starts. With Keras 3 the
+    made outside and `compile` or `fit` is called inside, training fails as soon as it starts. With Keras 3 the
     optimizer must be made in the scope, too: as an object, and by `compile(optimizer="adam")`, which makes it where
-    `compile` stands (plain SGD, which has no variables for each weight, works). With Keras 2 `compile` may
-    stand outside, and metric objects must be made inside. A program with the scope around one part only of what it
-    trains is reported; one that never enters the scope for it trains without the strategy and is not.
+    `compile` is called (plain SGD, which has no variables for each weight, works). With Keras 2 `compile` may be called
+    outside, and metric objects must be made inside. A program is reported if the scope is around only one part of what
+    it trains. A program that never enters the scope trains without the strategy and is not reported.
     `tf.distribute.get_strategy()`, the default, has no such demands.
 
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
@@ -72,14 +72,15 @@ class OutsideStrategyScope(Rule):
                     *((Note(one.made.file, one.made.node, "the model"),) if one.made.node is not one.node else ()),
                     Note(one.fit_file, one.fit, "the training"),
                 ),
+                subject=one,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A small model of the rule's own: which scope a part is made in does not depend on the user's data."""
-        from .distributed_training import DistributedTraining
+        from .distributed_training import Misplaced
 
         exceptions = ("RuntimeError", "ValueError", "AssertionError", "AttributeError")
-        part = next(one.part for one in model.once(DistributedTraining).misplaced() if one.node is finding.node)
+        part = finding.subject_as(Misplaced).part
         yield Experiment(
             finding.file, finding.node, exceptions=exceptions, workload=_WORKLOADS[part], only_workload=True
         )

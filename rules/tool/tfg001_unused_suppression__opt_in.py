@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 class UnusedSuppression(Rule):
     """A comment such as `# noqa: TFG101` suppresses nothing.
 
-    Why: such a comment was right once. Now it tells readers of a mistake that is not there, and hides the
-    next one that is made on its line. What is said here, and what the fix does, is as with ruff's RUF100: codes of
-    other tools stay in the comment, a bare `# noqa` may be meant for another tool and is never reported, a comment that
-    lists TFG001 is left alone, and comments for a whole file (`# tflint-gpu: noqa: TFG101`) count too. A code
-    that belongs to no rule, or stands in a comment twice, is reported.
+    Why: such a comment was right once. Now it points readers to a mistake that is not there, and hides the next one on
+    its line. The rule and its fix work as ruff's RUF100: codes of other tools stay in the comment, a bare `# noqa` may
+    be meant for another tool and is never reported, a comment that lists TFG001 is left alone, and comments for a whole
+    file (`# tflint-gpu: noqa: TFG101`) count too. A code that belongs to no rule, or is in a comment twice, is
+    reported.
 
-    Nothing is said of a rule that does not run for the file: select this rule besides the others
-    (`--extend-select TFG001`), not alone. Findings may lie in a file and show only when another one is checked
-    that imports it, so these files are checked too; while one of them does not parse, nothing is said. The language
-    server says it when a file is opened or saved. In flake8, which silences by its own rules, this one says nothing.
+    Comments for a rule that does not run on the file are not reported: select this rule together with the others
+    (`--extend-select TFG001`), not alone. Some findings in a file appear only when a file that imports it is checked,
+    so these files are checked too; while one of them does not parse, nothing is reported. The language server reports
+    it when a file is opened or saved. In flake8, which has its own suppression, this rule reports nothing.
 
     Measured: the fix changes comments only; the tests compare the syntax trees before and after, which are equal.
 
@@ -45,5 +45,5 @@ class UnusedSuppression(Rule):
     fixable = "safe"
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield nothing: what comments silence is known after all files have been checked. The engine reports it."""
+        """Yield nothing: what comments suppress is known after all files have been checked. The engine reports it."""
         yield from ()

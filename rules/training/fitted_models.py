@@ -13,15 +13,15 @@ from tflint_gpu.model import (
     Binding,
     Expression,
     File,
+    Frame,
+    Invocation,
     Kinds,
     LoopData,
     LoopNode,
     Model,
     Node,
     Origin,
-    Repeated,
     Repetitions,
-    Step,
     argument,
     is_decorated,
     iterable,
@@ -44,7 +44,7 @@ class FittedModel:
         made: the statement in which the turn gets it. loop: in `loop_file`.
     """
 
-    repeated: Repeated
+    repeated: Invocation
     loop_file: File
     loop: LoopNode
     made_file: File
@@ -70,13 +70,13 @@ class FittedModels(Analysis):
             if found is None:
                 continue
             loop, made_file, made, name = found
-            if self._has_few_folds(one.loop_file, loop):
+            if self._has_few_folds(one.root_file, loop):
                 continue
             if self._is_built(one, receiver, made, made_file) and not self._is_kept(made_file, made, name, one):
-                yield FittedModel(one, one.loop_file, loop, made_file, made.node)
+                yield FittedModel(one, one.root_file, loop, made_file, made.node)
 
     def _made(
-        self, one: Repeated, file: File, expr: Expression, path: tuple[Step, ...]
+        self, one: Invocation, file: File, expr: Expression, path: tuple[Frame, ...]
     ) -> tuple[LoopNode, File, Binding, str] | None:
         """The loop whose turns make what a name holds, and where they do; `path` leads from it to the name."""
         if isinstance(expr, cst.Attribute) and path:  # `self.model` of an object that the turn makes
@@ -97,7 +97,7 @@ class FittedModels(Analysis):
         return (loop, file, binding, expr.value) if loop is not None else None
 
     def _handed_over(
-        self, one: Repeated, file: File, expr: cst.Name, bindings: list[Binding], path: tuple[Step, ...]
+        self, one: Invocation, file: File, expr: cst.Name, bindings: list[Binding], path: tuple[Frame, ...]
     ) -> tuple[LoopNode, File, Binding, str] | None:
         """The same for a parameter: what the call on the way passes."""
         if len(bindings) != 1 or bindings[0].kind != "parameter" or not path:
@@ -141,7 +141,7 @@ class FittedModels(Analysis):
                     return isinstance(turns, int) and turns <= FEW
         return False
 
-    def _is_built(self, one: Repeated, receiver: Expression, made: Binding, made_file: File) -> bool:
+    def _is_built(self, one: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
         """Whether what is fitted is surely a Keras model, and the turn builds it: it does not look one up."""
         if not self.kinds.is_surely(one.file, receiver, "model", context=one.context):
             return False
@@ -173,7 +173,7 @@ class FittedModels(Analysis):
             for one in bindings
         )
 
-    def _is_kept(self, file: File, binding: Binding, name: str, one: Repeated) -> bool:
+    def _is_kept(self, file: File, binding: Binding, name: str, one: Invocation) -> bool:
         """Whether something outlives the turn with the model in it: a list, a dictionary, an object, the caller."""
         function = file.tree.function(binding.node)
         for node in file.tree.uses.get(name, ()):
@@ -183,7 +183,7 @@ class FittedModels(Analysis):
                 return True
         return False
 
-    def _is_returned_to_nobody(self, file: File, node: Node, one: Repeated) -> bool:
+    def _is_returned_to_nobody(self, file: File, node: Node, one: Invocation) -> bool:
         """Whether a function returns the model to a call whose result is dropped, or is a name of the turn."""
         if not any(isinstance(parent, cst.Return) for parent in file.tree.ancestors(node)):
             return False

@@ -16,13 +16,13 @@ from tflint_gpu.model import (
     Execution,
     Expression,
     File,
+    Frame,
     Kinds,
     LoopData,
     LoopNode,
     Model,
     Node,
     Repetitions,
-    Step,
     argument,
     dotted_name,
     is_occasional,
@@ -52,7 +52,7 @@ class Growth:
     name: str
     loop_file: File
     loop: LoopNode
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
     on_host: bool = False
 
 
@@ -175,14 +175,14 @@ class Growths(Analysis):
         return self._called(one, same, one.file, function, ())
 
     def _called(
-        self, one: _Candidate, same: list[_Candidate], file: File, function: cst.FunctionDef, path: tuple[Step, ...]
+        self, one: _Candidate, same: list[_Candidate], file: File, function: cst.FunctionDef, path: tuple[Frame, ...]
     ) -> Growth | None:
         callee = self.inference.definitions.function(file, function)
         if may_be_replaced(file, function) or not self.loops.is_plain(callee):
             return None
         own = frozenset(node for other in same for node in other.own)
         for site, call in self.inference.call_sites(callee):
-            way = (Step(site, call, f"calls `{callee.name}`"), *path)
+            way = (Frame(site, call, f"calls `{callee.name}`"), *path)
             loop = self._loop_around(site, call)
             if loop is None:
                 outer = site.tree.function(call)
@@ -200,7 +200,7 @@ class Growths(Analysis):
                 return self._growth(one, site, loop, way)
         return None
 
-    def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Step, ...]) -> Growth:
+    def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:
         on_host = one.file.name(one.call.func) in _OF_ARRAYS
         return Growth(one.file, one.call, one.place.name, file, loop, path, on_host)
 
@@ -221,7 +221,7 @@ class Growths(Analysis):
 
     def _counts(self, one: _Candidate, file: File, loop: LoopNode) -> bool:
         """Whether a loop certainly runs eagerly, and goes through data or numbers, not through parts of a model."""
-        if not self.loops.surely_eager(file, loop):
+        if not self.loops.must_be_eager(file, loop):
             return False
         if self._joins_rows(one):
             return True

@@ -14,10 +14,15 @@ from tflint_gpu.model import (
     Analysis,
     Batches,
     Class,
+    Construction,
     EagerLoops,
     File,
     ForwardPasses,
+    Frame,
     FunctionNode,
+    Invocation,
+    Invocations,
+    IterationFlow,
     Kinds,
     LoopData,
     LoopNode,
@@ -25,13 +30,9 @@ from tflint_gpu.model import (
     Model,
     Node,
     Origin,
-    Repeated,
     Repetitions,
-    Run,
-    Step,
     TracedCode,
     Training,
-    TurnFlow,
     argument,
     changed_in,
     displayed,
@@ -70,7 +71,7 @@ class InferenceStep:
     call: cst.Call
     loop_file: File
     loop: LoopNode
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
     evidence: Node | None = None
     feeds_itself: bool = False
     others: tuple[tuple[File, cst.Call], ...] = ()
@@ -84,6 +85,8 @@ class InferenceSteps(Analysis):
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.loops = model.once(EagerLoops)
+        self.invocations = model.once(Invocations)
+        self.construction = model.once(Construction)
         self.data = model.once(LoopData)
         self.forwards = model.once(ForwardPasses)
         self.repetitions = model.once(Repetitions)
@@ -96,33 +99,33 @@ class InferenceSteps(Analysis):
         if self.traced_code.runs_eagerly or self.traced_code.functions_run_eagerly:
             return []
         by_loop: dict[LoopNode, InferenceStep] = {}
-        for loop_file, loop, run in self._innermost():
+        for run in self._innermost():
+            loop_file, loop = run.root_file, run.loop
             if not self._is_inference(loop_file, loop, run):
                 continue
             known = by_loop.get(loop)
             if known is not None:
                 by_loop[loop] = replace(known, others=(*known.others, (run.file, run.call)))
                 continue
-            repeated = _repeated(loop_file, loop, run)
-            evidence, feeds = self.forwards.shown_by(run), self.repetitions.feeds_itself(repeated)
+            evidence, feeds = self.forwards.shown_by(run), self.repetitions.feeds_itself(run)
             by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, evidence, feeds)
         return list(by_loop.values())
 
-    def _innermost(self) -> Iterable[tuple[File, LoopNode, Run]]:
+    def _innermost(self) -> Iterable[Invocation]:
         """Each model call with the innermost loop that runs it, by the shortest way."""
-        found: dict[cst.Call, tuple[File, LoopNode, Run]] = {}
+        found: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops.seen:
             if not self.forwards.may_run_model(file, loop):
                 continue
-            for run in self.loops.run_by(file, loop, _NO_BATCHES):
+            for run in self.invocations.eager(file, loop, _NO_BATCHES):
                 known = found.get(run.call)
-                if known is not None and len(run.path) > len(known[2].path):
+                if known is not None and len(run.path) > len(known.path):
                     continue
                 if known is not None or self._may_be_model(run):
-                    found[run.call] = (file, loop, run)
+                    found[run.call] = run
         return found.values()
 
-    def _may_be_model(self, run: Run) -> bool:
+    def _may_be_model(self, run: Invocation) -> bool:
         func = run.call.func
         if not run.call.args or not isinstance(func, cst.Name | cst.Attribute):
             return False
@@ -132,7 +135,7 @@ class InferenceSteps(Analysis):
             return False
         return self.forwards.is_model_call(run)
 
-    def _is_inference(self, file: File, loop: LoopNode, run: Run) -> bool:
+    def _is_inference(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether many turns call one model with values of their own, for nothing but its answer."""
         if any(forward.call is run.call or forward.loop is loop for forward in self.forwards.eager):
             return False
@@ -142,14 +145,13 @@ class InferenceSteps(Analysis):
             return False
         if not self.numbers.is_long(file, loop) or not self.loops.is_eager(run) or self._is_in_model(file, loop):
             return False
-        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
-        if any(is_occasional(where, node, loop) for where, node in places):
+        if any(is_occasional(where, node, loop) for where, node in run.places):
             return False
         if any(self.training.takes_gradients(function.file, function.node) for function in run.functions):
             return False
         if self.forwards.trains_eagerly(file, loop) or not self._is_one_model(file, loop, run):
             return False
-        if _has_size_of_turn(file, loop, _entry(run)):
+        if _has_size_of_turn(file, loop, run.entry):
             return False
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
 
@@ -167,10 +169,10 @@ class InferenceSteps(Analysis):
             function.name.value in ("call", "__call__", "build") or self.loops.tracing.is_traced(file, function)
         )
 
-    def _is_one_model(self, file: File, loop: LoopNode, run: Run) -> bool:
+    def _is_one_model(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether all turns call the same model: not one a fold, nor each of several."""
         turns = names_of(loop)
-        called = [run.call.func] if not run.path else [arg.value for arg in _entry(run).args]
+        called = [run.call.func] if not run.path else [arg.value for arg in run.entry.args]
         roots = {(dotted_name(one) or "").partition(".")[0] for one in called}
         if turns & roots and (not run.path or any(self._is_turns_model(file, one, turns) for one in called)):
             return False
@@ -180,7 +182,7 @@ class InferenceSteps(Analysis):
     def _is_turns_model(self, file: File, expr: cst.BaseExpression, turns: frozenset[str]) -> bool:
         return (dotted_name(expr) or "").partition(".")[0] in turns and self.kinds.is_model(file, expr)
 
-    def _has_values(self, file: File, loop: LoopNode, run: Run) -> bool:
+    def _has_values(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether the model gets, or gives, values of the turn: not where a loop builds a model of models."""
         region: LoopNode | FunctionNode = loop
         function = run.file.tree.function(run.call)
@@ -188,7 +190,7 @@ class InferenceSteps(Analysis):
             region = function
         calls = [c for c in run.file.calls_below.get(region, ()) if c is not run.call]
         given = [arg.value for arg in run.call.args]
-        fresh = TurnFlow(run.file, region, frozenset(c for c in calls if _gives_value(run.file, c)))
+        fresh = IterationFlow(run.file, region, frozenset(c for c in calls if _gives_value(run.file, c)))
         changes = self._changes(file, loop, run)
         if any(fresh.holds(one) for one in given):
             return changes or any(_draws(run.file, c) for c in calls)
@@ -205,31 +207,29 @@ class InferenceSteps(Analysis):
         bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else set()
         return any(base.startswith("keras.callbacks.") for base in bases)
 
-    def _is_read(self, run: Run, region: LoopNode | FunctionNode, calls: list[cst.Call]) -> bool:
+    def _is_read(self, run: Invocation, region: LoopNode | FunctionNode, calls: list[cst.Call]) -> bool:
         """Whether Python needs the answer as numbers: it is printed, made NumPy's, or decides what comes next."""
         tree = run.file.tree
         ends = frozenset(node for node in tree.parents if _is_no_number(node))
-        answer = TurnFlow(run.file, region, frozenset([run.call]), ends)
+        answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
         if any(any(answer.holds(one) for one in _read_by(run.file, c)) for c in calls):
             return True
         tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.While)]
         return any(tree.within(test, region) and answer.holds(test) for test in tests)
 
-    def _changes(self, file: File, loop: LoopNode, run: Run) -> bool:
+    def _changes(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a turn calls with other arguments than the one before."""
-        repeated = _repeated(file, loop, run)
-        if self.repetitions.varies(repeated, [arg.value for arg in repeated.entry.args]):
+        if self.repetitions.varies(run, [arg.value for arg in run.entry.args]):
             return True
-        return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, repeated.entry))
+        return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, run.entry))
 
     def _is_value(self, origin: Origin) -> bool:
         name = origin.made_by
         return name is not None and not origin.parts and name.startswith(tuple(_VALUES))
 
-    def _is_meant(self, file: File, loop: LoopNode, run: Run) -> bool:
+    def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
-        repeated = _repeated(file, loop, run)
-        if self.repetitions.waits(repeated) or _builds(file, loop):
+        if self.repetitions.waits(run) or self.construction.builds(file, loop):
             return True
         if self.training.runs_epochs(file, loop):
             return True
@@ -245,7 +245,7 @@ def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
         return False
     names = names_of(loop) | _counted(file, loop)
     turns = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
-    sizes = TurnFlow(file, loop, frozenset(turns))
+    sizes = IterationFlow(file, loop, frozenset(turns))
     resized = frozenset(
         call
         for call in calls
@@ -253,7 +253,7 @@ def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
         if isinstance(arg.value, cst.Tuple | cst.List)
         if sizes.holds(arg.value)
     )
-    return any(TurnFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
+    return any(IterationFlow(file, loop, resized).holds(arg.value) for arg in entry.args)
 
 
 def _last_name(call: cst.Call) -> str:
@@ -266,16 +266,6 @@ def _counted(file: File, loop: LoopNode) -> frozenset[str]:
         return frozenset()
     asked = names_in(loop.test)
     return frozenset(asked & changed_in(file, loop))
-
-
-def _entry(run: Run) -> cst.Call:
-    first = run.path[0].node if run.path else run.call
-    assert isinstance(first, cst.Call)
-    return first
-
-
-def _repeated(file: File, loop: LoopNode, run: Run) -> Repeated:
-    return Repeated(run.file, run.call, run.context, file, loop, _entry(run), run.path)
 
 
 def _gives_value(file: File, call: cst.Call) -> bool:
@@ -312,9 +302,3 @@ def _is_no_number(node: Node) -> bool:
     if isinstance(node, cst.Attribute):
         return node.attr.value in ("shape", "dtype", "ndim", "name")
     return isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot)
-
-
-def _builds(file: File, loop: LoopNode) -> bool:
-    """Whether the loop makes models: `keras.Model(inputs, outputs)`."""
-    names = ("keras.Input", "keras.layers.Input", "keras.Model", "keras.models.Model")
-    return any(file.name(call.func) in names for call in file.calls_below.get(loop, ()))

@@ -52,7 +52,7 @@ class BatchSizeOne(Rule):
     Why: every training step has a fixed cost (the Python call, launching each operation, updating
     the weights) that does not depend on how many samples it handles. With a batch of one, each
     sample pays it alone, and a GPU computes on a single row at a time. A larger batch also changes
-    how the model learns, so the learning rate may need another look: the rule speaks about speed only.
+    how the model learns, so the learning rate may have to change too: the rule is about speed only.
     A size that is a parameter or comes from the command line is not reported, nor is prediction,
     evaluation or a stateful RNN.
 
@@ -87,17 +87,18 @@ class BatchSizeOne(Rule):
             yield Finding(
                 case.file,
                 case.node,
-                f"{case.text}: each step's fixed cost is paid once a sample",
+                f"{case.text}: every sample pays the fixed cost of a step",
                 _PREDICTION,
-                help=f"batch more samples a step, for example {_USUAL}; the learning rate may need to follow",
+                help=f"put more samples in a batch, for example {_USUAL}; the learning rate may have to change too",
                 notes=notes,
+                subject=case,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's training with batches of one and of the suggested size, in seconds per sample."""
-        case = next(c for c in _cases(model) if c.node is finding.node)
+        case = finding.subject_as(_Case)
         if not case.larger:
-            raise NoExperiment("more rows a batch need another program")
+            raise NoExperiment("larger batches need another program")
         consumer_file, consumer = case.consumer or (model.file, case.call)
         flaw, repair = (_measured(model, consumer_file, consumer, samples) for samples in (1, _USUAL))
         larger = Change(case.file, case.size, case.larger)
@@ -119,7 +120,7 @@ class _Case:
 
     Arguments:
         node: what the finding points at; text: what it says of it.
-        call: the call that gets the size; size: what to replace in it by `larger`, empty where that is not enough.
+        call: the call that gets the size; size: the part of it to replace by `larger`, empty where that is not enough.
         consumer: the training that gets the batches, where that is not `call`.
     """
 
@@ -206,7 +207,7 @@ def _single_rows(model: Model) -> Iterator[_Case]:
             continue
         by_turn = _names_turn(model.file, call, data) if method == "fit" else in_loop(model.file, call)
         if method != "fit_generator" and by_turn and model.once(Rows).is_single(model.file, data):
-            text = f"`{method}` gets one row in every turn of a loop"
+            text = f"`{method}` gets one row in every iteration of a loop"
             yield _Case(model.file, data, text, call, data, "")
         elif method == "train_on_batch":
             continue
@@ -227,7 +228,7 @@ def _names_turn(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
 
 
 def _is_agent(model: Model, call: cst.Call) -> bool:
-    """Whether a program for TensorFlow 1 trains on one sample again and again: an agent on each transition it makes."""
+    """Whether a program for TensorFlow 1 trains on single samples repeatedly: an agent on each transition it makes."""
     if not model.once(Runtime).is_graph_code(model.file, call):
         return False
     function = model.file.tree.function(call)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, Obstacle, Traceability, TracedCode, TrainingSteps, outline, takes_gradients_again
+from tflint_gpu.model import (
+    UPDATES,
+    EagerStep,
+    Obstacle,
+    Traceability,
+    TracedCode,
+    TrainingSteps,
+    outline,
+    takes_gradients_again,
+)
 from tflint_gpu.rule import (
     Change,
     Edit,
@@ -24,17 +33,16 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import EagerStep, LoopNode, Model
+    from tflint_gpu.model import LoopNode, Model
 
 
 class EagerTrainStep(Rule):
     """A training step with `tf.GradientTape` runs in a loop, and nothing traces it.
 
-    Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass
-    and the weight update one by one, in every step. For small and medium models that costs more
-    than the operations, and a GPU waits for Python between them. A step that TensorFlow traces once
-    runs as one graph. A gradient taken once, outside a loop, is not reported, nor is a step that
-    may be traced by a caller or that is handed to other code.
+    Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass and the weight
+    update one by one, in every step. For small and medium models that costs more than the operations, and a GPU waits
+    for Python between them. A step that TensorFlow traces once runs as one graph. Not reported: a gradient taken once,
+    outside a loop, a step that a caller may trace, and a step that is passed to other code.
 
     Measured: {evidence} The larger the operations, the smaller the factor.
 
@@ -93,7 +101,8 @@ class EagerTrainStep(Rule):
             yield Finding(
                 step.file,
                 step.tape,
-                "this training step runs eagerly in every turn of a loop: nothing on the way to it is a `tf.function`",
+                "this training step runs eagerly in every iteration of a loop: "
+                "neither it nor a caller is a `tf.function`",
                 Prediction(
                     "slowdown",
                     ("eager",),
@@ -109,11 +118,12 @@ class EagerTrainStep(Rule):
                     *_stands_in_the_way(step, repair),
                 ),
                 fix=repair if isinstance(repair, Fix) else None,
+                subject=step,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop, with the step as it is and under `tf.function`."""
-        step = next(step for step in model.once(TrainingSteps).eager if step.tape is finding.node)
+        """The user's loop: with the step as it is, and under `tf.function`."""
+        step = finding.subject_as(EagerStep)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
         repair = fix_changes(finding) or _repair(step)
@@ -124,7 +134,8 @@ class EagerTrainStep(Rule):
 
 
 def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
-    """The decorator on the outermost function of the step that may have it, or what keeps the step's own from it."""
+    """The decorator on the outermost function of the step that may have it, or what prevents it for the step's own
+    function."""
     obstacle = None
     if step.host_reads or model.once(TracedCode).functions_run_eagerly:
         return None
@@ -146,13 +157,13 @@ def _help(step: EagerStep, repair: Fix | Obstacle | None) -> str:
         return repair.message[0].lower() + repair.message[1:]
     if isinstance(repair, Obstacle) and repair.text:
         name = step.functions[-1].name
-        return f"put `{name}` under `@tf.function`, once this is mended: {repair.text}"
+        return f"put `{name}` under `@tf.function`, after you fix this: {repair.text}"
     return "put the step into a function of its own under `@tf.function`"
 
 
 def _stands_in_the_way(step: EagerStep, repair: Fix | Obstacle | None) -> Iterator[Note]:
     if isinstance(repair, Obstacle) and repair.text:
-        yield Note(repair.file, repair.node, "this stands in the way of `@tf.function`")
+        yield Note(repair.file, repair.node, "this prevents `@tf.function`")
 
 
 def _repair(step: EagerStep) -> tuple[Change, ...]:
@@ -172,7 +183,7 @@ def _repair(step: EagerStep) -> tuple[Change, ...]:
 
 
 def _outermost(step: EagerStep) -> LoopNode:
-    """The outermost loop of the function: a step made inside of it would be traced anew in each of its turns."""
+    """The outermost loop of the function: a step made inside of it would be traced again in each of its iterations."""
     tree = step.loop_file.tree
     around = [one for one in tree.ancestors(step.loop) if isinstance(one, cst.For | cst.While)]
     own = [one for one in around if tree.function(one) is tree.function(step.loop)]

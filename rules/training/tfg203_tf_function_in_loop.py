@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class TfFunctionInLoop(Rule):
-    """A loop makes a `tf.function` in every turn and drops it again, so every turn traces it.
+    """A loop makes a new `tf.function` in every iteration, so every iteration traces it.
 
-    Why: the graphs that `tf.function` traces belong to the object that it returns. Made once, it traces once for
-    each kind of arguments; made in a loop, or in a function that a loop calls, it traces in every turn and throws
-    the graph away. Not reported: objects that are kept (returned, stored, handed on), those that close over a model,
-    an optimizer or a dataset of the same turn (one for each fold or run), loops over devices, loops of few
-    turns, and what is itself traced.
+    Why: the graphs that `tf.function` traces belong to the object that it returns. Made once, it traces once for each
+    kind of arguments; made in a loop, or in a function that a loop calls, it traces in every iteration and throws the
+    graph away. Not reported: objects that are kept (returned, stored, passed on), those that close over a model, an
+    optimizer or a dataset of the same iteration (one for each fold or run), loops over devices, loops of few
+    iterations, and code that is itself traced.
 
     Measured: {evidence}
 
@@ -62,16 +62,16 @@ class TfFunctionInLoop(Rule):
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the decorators and calls that make a `tf.function` in every turn of a loop."""
+        """Yield the decorators and calls that make a `tf.function` in every iteration of a loop."""
         for made in model.once(FunctionObjects).short_lived():
-            notes = [Note(made.loop_file, made.loop, "in every turn of this loop")]
+            notes = [Note(made.loop_file, made.loop, "in every iteration of this loop")]
             notes += [Note(step.file, step.node, step.text) for step in made.path]
             yield Finding(
                 made.file,
                 made.node,
-                "this `tf.function` is made anew in every turn of a loop, and traced anew in each",
+                "every iteration of a loop makes this `tf.function` again, and traces it again",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help="make it once, before the loop, and give it what changes as tensors",
+                help="make it once, before the loop, and pass what changes as tensors",
                 notes=tuple(notes),
             )
 

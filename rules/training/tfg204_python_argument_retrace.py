@@ -33,15 +33,14 @@ if TYPE_CHECKING:
 
 
 class PythonArgumentRetrace(Rule):
-    """A loop hands a `tf.function` a Python number that is another one from turn to turn, so it is traced again.
+    """A loop passes a `tf.function` a Python number that changes with each iteration, so it is traced again.
 
     Why: a Python int or float becomes part of the graph that `tf.function` traces, as if it were written there. Each
-    new value needs a graph of its own, and tracing takes much longer than a call; `reduce_retracing` does
-    not change that. A tensor is an input of the graph: one trace serves all its values. Numbers of
-    NumPy, elements of tensors and of datasets (`Dataset.enumerate`) are tensors to it already. Not reported:
-    numbers that have few values, calls from traced code or with an `input_signature`, calls in some turns only,
-    a `tf.function` or a model that is new in each turn anyway, and numbers that the function needs in Python:
-    to pick a layer, or to count with `range`.
+    new value needs a graph of its own, and tracing takes much longer than a call; `reduce_retracing` does not change
+    that. A tensor is an input of the graph: one trace serves all its values. It takes NumPy's numbers, and elements of
+    tensors and of datasets (`Dataset.enumerate`), as tensors already. Not reported: numbers that have few values, calls
+    from traced code or with an `input_signature`, calls in some iterations only, a `tf.function` or a model that is new
+    in each iteration anyway, and numbers that the function needs in Python: to pick a layer, or to count with `range`.
 
     Measured: {evidence}
 
@@ -98,20 +97,21 @@ class PythonArgumentRetrace(Rule):
                 found.value,
                 f"`{text}` is a Python number that a loop changes: `{found.name}` is traced again for each new value",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help=f"give it a tensor: `tf.constant({text})`",
+                help=f"pass a tensor: `tf.constant({text})`",
                 notes=(
                     Note(loop.file, loop.loop, "this loop changes the number"),
                     *(Note(step.file, step.node, step.text) for step in loop.path),
                     Note(found.made_file, found.made, "this makes the `tf.function`"),
                 ),
                 fix=_fix(found),
+                subject=found,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop with the number as it is and as a tensor, where its turns can go on with new numbers."""
-        from .retracing import Retracing
+        """The user's loop with the number as it is and as a tensor, where it can go on with new numbers."""
+        from .retracing import ChangingArgument
 
-        found = next(one for one in model.once(Retracing).changing_arguments() if one.value is finding.node)
+        found = finding.subject_as(ChangingArgument)
         probes, repair = _timed(model, found), fix_changes(finding)
         yield Experiment(
             found.turning.file,
@@ -124,7 +124,7 @@ class PythonArgumentRetrace(Rule):
 
 
 def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
-    """Time the turns of the loop, each with a number of its own; nothing where its numbers would come again."""
+    """Time the iterations of the loop, each with a number of its own; nothing where its numbers would repeat."""
     file, loop = found.turning.file, found.turning.loop
     if isinstance(loop, cst.While):
         return measured_loop(model, file, loop)
@@ -166,4 +166,4 @@ def _fix(found: ChangingArgument) -> Fix | None:
     if spelling is None:
         return None
     edits = (Edit(found.value, f"{spelling.text}(", "before"), Edit(found.value, ")", "after"))
-    return Fix("Give it as a tensor", "unsafe", (*importing(spelling), *edits))
+    return Fix("Pass it as a tensor", "unsafe", (*importing(spelling), *edits))

@@ -23,7 +23,7 @@ class EagerModeLeftOn(Rule):
 
     Why: `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` start every operation of every
     step from Python, and `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset.
-    They are there to look into a program; between small operations a GPU waits. Not reported are
+    They are for debugging; between small operations a GPU waits. Not reported are
     switches that a flag, a test or a function for debugging decides about, those that are switched off
     again, and models whose steps read values with `.numpy()`, which no traced step can.
 
@@ -56,13 +56,13 @@ class EagerModeLeftOn(Rule):
         from .eager_modes import EagerModes
 
         for mode in model.once(EagerModes).left_on:
-            yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what])
+            yield Finding(mode.file, mode.node, _TEXTS[mode.what], _PREDICTION, help=_HELP[mode.what], subject=mode)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's own `fit`, with the switch off; the rule's workload where there is none."""
-        from .eager_modes import EagerModes
+        """The user's own `fit` with the switch off, or the rule's workload where there is none."""
+        from .eager_modes import EagerMode
 
-        mode = next(one for one in model.once(EagerModes).left_on if one.node is finding.node)
+        mode = finding.subject_as(EagerMode)
         fits = [call for call in model.method_calls("fit") if model.once(Kinds).receiver(model.file, call, "fit")]
         if not fits:
             yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
@@ -90,9 +90,9 @@ _TEXTS = {
     "data": "tf.data runs eagerly from here on: the functions that datasets map run in Python, one element at a time",
 }
 _HELP = {
-    "model": "remove it, or let a flag decide that is off unless you debug",
-    "functions": "remove it, or let a flag decide that is off unless you debug",
-    "data": "remove it; it is there to look into mapped functions",
+    "model": "remove it, or put it under a flag that is off unless you debug",
+    "functions": "remove it, or put it under a flag that is off unless you debug",
+    "data": "remove it; it is for debugging mapped functions",
 }
 _PREDICTION = Prediction(
     "slowdown",

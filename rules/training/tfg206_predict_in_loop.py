@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model import (
     Guards,
+    Invocation,
     Kinds,
     Repetitions,
     Rows,
@@ -35,7 +36,7 @@ from tflint_gpu.rule import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Model, Repeated
+    from tflint_gpu.model import Invocation, Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
@@ -51,13 +52,12 @@ _PREDICTION = Prediction(
 class PredictInLoop(Rule):
     """`predict` runs in a loop, each time on a single row.
 
-    Why: a call of `predict` builds a data pipeline, sets up callbacks and starts an epoch before the
-    model runs once. That cost does not depend on the number of rows, so on single rows it is nearly all of
-    the time, and a GPU sees one row at a time. One `predict` for all rows pays it once. Where a row
-    depends on the answer before it (an agent that acts, text written token by token, frames of a
-    camera), a function under `@tf.function` that calls the model has no such cost. Not reported are
-    loops of at most five turns, larger batches, a sample that a training loop shows after an
-    epoch, loops that wait for requests, and the `predict` of other classes.
+    Why: a call of `predict` builds a data pipeline, sets up callbacks and starts an epoch before the model runs once.
+    That cost does not depend on the number of rows, so on single rows it is nearly all of the time, and a GPU sees one
+    row at a time. One `predict` for all rows pays it once. Where a row depends on the answer before it (an agent that
+    acts, text written token by token, frames of a camera), a function under `@tf.function` that calls the model has no
+    such cost. Not reported: loops of at most five iterations, larger batches, a sample that a training loop shows after
+    an epoch, loops that wait for requests, and the `predict` of other classes.
 
     Measured: {evidence}
 
@@ -94,22 +94,23 @@ class PredictInLoop(Rule):
             yield Finding(
                 one.file,
                 one.call.func.attr,
-                "`predict` runs on a single row in every turn of a loop: its fixed cost is paid once a row",
+                "`predict` runs on a single row in every iteration of a loop: every row pays the fixed cost of a call",
                 _PREDICTION,
                 help=_help(model, one),
                 notes=(
-                    Note(one.loop_file, one.loop, "the loop that repeats it"),
+                    Note(one.root_file, one.loop, "the loop that repeats it"),
                     *(Note(step.file, step.node, step.text) for step in one.path),
                 ),
+                subject=one,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop, with `predict` and with the model under `tf.function`."""
-        one = next(r for r in model.once(Repetitions).of_methods("predict") if _method(r) is finding.node)
+        """The user's loop: with `predict`, and with the model under `tf.function`."""
+        one = finding.subject_as(Invocation)
         data = argument(one.call, 0, "x")
         assert data is not None and isinstance(one.call.func, cst.Attribute)
         if isinstance(one.loop, cst.BaseComp) and not one.path:
-            raise NoExperiment("a comprehension cannot be measured turn by turn")
+            raise NoExperiment("a comprehension cannot be measured iteration by iteration")
         given = one.file.code(data)
         made = call_outline(one.file, one.call.func.value, [cst.Arg(data)])
         called = f"{HARNESS}.traced({one.file.code(one.call.func.value)})({given})"
@@ -118,19 +119,15 @@ class PredictInLoop(Rule):
             called = f"{made.name}({made.receiver}, {given})"
             definition = (Change(one.file, made.above, made.definition, "above"),)
         yield Experiment(
-            one.loop_file,
+            one.root_file,
             one.loop,
-            probes=measured_loop(model, one.loop_file, one.loop),
+            probes=measured_loop(model, one.root_file, one.loop),
             repair=(*definition, Change(one.file, one.call, f"{called}.numpy()")),
             workload=_WORKLOAD,
         )
 
 
-def _method(one: Repeated) -> cst.CSTNode | None:
-    return one.call.func.attr if isinstance(one.call.func, cst.Attribute) else None
-
-
-def _is_prediction_of_a_row(model: Model, one: Repeated) -> bool:
+def _is_prediction_of_a_row(model: Model, one: Invocation) -> bool:
     """Whether the call is Keras's own `predict`, of one row that is no whole graph."""
     data, receiver = argument(one.call, 0, "x"), one.call.func
     if data is None or not isinstance(receiver, cst.Attribute):
@@ -144,22 +141,22 @@ def _is_prediction_of_a_row(model: Model, one: Repeated) -> bool:
     return not model.inference.callees(one.file, one.call, one.context) and _is_one_model(model, one, receiver.value)
 
 
-def _is_one_model(model: Model, one: Repeated, receiver: cst.BaseExpression) -> bool:
-    """Whether all turns ask the same model: not one a fold, nor each of several."""
-    tree, turns = one.loop_file.tree, names_of(one.loop)
+def _is_one_model(model: Model, one: Invocation, receiver: cst.BaseExpression) -> bool:
+    """Whether all iterations call the same model: not one for each fold, nor each of several."""
+    tree, names = one.root_file.tree, names_of(one.loop)
     places = [receiver] if not one.path else [arg.value for arg in one.entry.args]
-    if any((dotted_name(place) or "").partition(".")[0] in turns and _is_model(model, one, place) for place in places):
+    if any((dotted_name(place) or "").partition(".")[0] in names and _is_model(model, one, place) for place in places):
         return False
     return not any(tree.within(o.node, one.loop) for o in model.inference.of(one.file, receiver, one.context))
 
 
-def _is_model(model: Model, one: Repeated, expr: cst.BaseExpression) -> bool:
-    return model.once(Kinds).is_model(one.loop_file, expr)
+def _is_model(model: Model, one: Invocation, expr: cst.BaseExpression) -> bool:
+    return model.once(Kinds).is_model(one.root_file, expr)
 
 
-def _is_meant(model: Model, one: Repeated) -> bool:
-    """Whether the loop does more than predict: it trains between, times each call, or waits for requests."""
-    file, loop = one.loop_file, one.loop
+def _is_meant(model: Model, one: Invocation) -> bool:
+    """Whether the loop does more than predict: it also trains, times each call, or waits for requests."""
+    file, loop = one.root_file, one.loop
     if model.once(Repetitions).waits(one) or model.once(Guards).is_for_debugging(one.file, one.call):
         return True
     if not model.once(Repetitions).varies(one, [arg.value for arg in one.entry.args]):
@@ -175,14 +172,14 @@ def _is_meant(model: Model, one: Repeated) -> bool:
     )
 
 
-def _help(model: Model, one: Repeated) -> str:
+def _help(model: Model, one: Invocation) -> str:
     if model.once(Repetitions).feeds_itself(one):
-        return "each row waits for what came before: call the model in a function under `@tf.function` instead"
+        return "each row needs the result before it: call the model in a function under `@tf.function` instead"
     if model.once(Repetitions).stays(one):
-        return "its row is the same in all turns: make one `predict`, of copies where the answers differ"
+        return "the row is the same in all iterations: call `predict` once, with copies of it if the answers differ"
     if isinstance(one.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"
-    return "collect the rows and make one `predict` of them; a row at a time, call the model under `@tf.function`"
+    return "collect the rows and call `predict` once; if rows come one by one, call the model under `@tf.function`"
 
 
 _WORKLOAD = Workload(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import DATASET_SUBSTRINGS, ForwardPasses, runs_models_again
+from tflint_gpu.model import DATASET_SUBSTRINGS, EagerForward, ForwardPasses, runs_models_again
 from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class EagerValidationLoop(Rule):
     """A Python loop over a dataset runs the model forward eagerly, batch by batch.
 
-    Why: `model(x)` outside `tf.function` starts each operation from Python, so between small
-    operations a GPU waits. `model.evaluate` and `model.predict` run the same forward pass as one traced
-    graph, and so does a `@tf.function` around it. This is one reason why a GPU looks idle during validation. A
-    loop that looks at a few batches only is not reported.
+    Why: `model(x)` outside `tf.function` starts each operation from Python, so between small operations a GPU waits.
+    `model.evaluate` and `model.predict` run the same forward pass as one traced graph, and so does a `@tf.function`
+    around it. This is one reason why a GPU looks idle during validation. A loop over a few batches only is not
+    reported.
 
     Measured: {evidence}
 
@@ -72,11 +72,12 @@ class EagerValidationLoop(Rule):
                 ),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
+                subject=forward,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop, with the model as it is and under `tf.function`."""
-        forward = next(one for one in model.once(ForwardPasses).eager if one.call.func is finding.node)
+        """The user's loop: with the model as it is, and under `tf.function`."""
+        forward = finding.subject_as(EagerForward)
         yield eager_against_traced(model, forward.loop_file, forward.loop, forward.file, forward.call, _WORKLOAD)
 
 

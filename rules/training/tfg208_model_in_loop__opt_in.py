@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class ModelInLoop(Rule):
-    """A loop builds and fits a model in every turn, and the host's memory grows with each.
+    """A loop builds and fits a model in every iteration, and the host's memory grows with each.
 
     Why: once `fit` has run, TensorFlow keeps some of the host's memory for a model, also when Python has dropped the
-    model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of
-    it. Only a process that ends gives back all: one process a model. Whether a GPU's memory grows too was not
-    measured. Not reported: models that are kept (an ensemble), loops of at most five turns, and models that are
-    built once and fitted again.
+    model and collected its garbage. `keras.backend.clear_session`, the usual advice, gives back a part of it. Only a
+    process that ends gives back all: use one process for each model. Whether a GPU's memory grows too was not measured.
+    Not reported: models that are kept (an ensemble), loops of at most five iterations, and models that are built once
+    and fitted again.
 
     Measured: {evidence}
 
@@ -63,21 +63,21 @@ class ModelInLoop(Rule):
     opt_in = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield each `fit` of a model that is new in every turn."""
+        """Yield each `fit` of a model that is new in every iteration."""
         from .fitted_models import FittedModels
 
         for found in model.once(FittedModels).dropped():
             one = found.repeated
             assert isinstance(one.call.func, cst.Attribute)
             notes = [
-                Note(found.loop_file, found.loop, "in every turn of this loop"),
-                Note(found.made_file, found.made, "the model of the turn is made here"),
+                Note(found.loop_file, found.loop, "in every iteration of this loop"),
+                Note(found.made_file, found.made, "each iteration makes its model here"),
             ]
             notes += [Note(step.file, step.node, step.text) for step in one.path]
             yield Finding(
                 one.file,
                 one.call.func.attr,
-                "every turn of a loop fits a model of its own: some host memory stays for each, "
+                "every iteration of a loop fits a new model: some host memory stays in use for each, "
                 "with or without `clear_session`",
                 Prediction(
                     "memory",
@@ -89,5 +89,5 @@ class ModelInLoop(Rule):
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """None: what is measured is time, and what a device holds."""
+        """None: `verify` measures time and the memory of devices, and not the host's memory."""
         raise NoExperiment("the host's memory is not watched")

@@ -20,12 +20,11 @@ _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_t
 class SyncEveryStep(Rule):
     """A training loop reads a result on the host in every step.
 
-    Why: TensorFlow starts work on a GPU and returns before it is done, so Python can prepare the next
-    step meanwhile. `loss.numpy()`, `float(loss)`, `print(loss)` and `metric.result().numpy()` need the number
-    itself: Python waits until the device has done all that was started before. So does
-    `optimizer.iterations.numpy()`, a counter that Python could keep by itself. Not reported are values that
-    are read every n steps or behind a flag, values that decide about the next step, loops that
-    measure the time of each step, and loops without a training step.
+    Why: TensorFlow starts work on a GPU and returns before it is done, so Python can prepare the next step meanwhile.
+    `loss.numpy()`, `float(loss)`, `print(loss)` and `metric.result().numpy()` need the number itself: Python waits
+    until the device has done all that was started before. The same holds for `optimizer.iterations.numpy()`, a counter
+    that Python could keep by itself. Not reported: values that are read every n steps or under a flag, values that
+    decide about the next step, loops that measure the time of each step, and loops without a training step.
 
     Measured: {evidence} On a CPU it costs nothing, since there each step is over when its call returns; on a GPU
     it was not measured, so this rule runs only where it is selected by its code.
@@ -80,7 +79,7 @@ class SyncEveryStep(Rule):
     opt_in = True
 
     def check(self, model: Model) -> Iterator[Finding]:
-        """Yield the first value that each loop of training steps reads in every turn; the others are notes."""
+        """Yield the first value that each loop of training steps reads in every iteration; the others are notes."""
         for found in model.once(HostReads).in_steps:
             if _is_meant(model, found.loop):
                 continue

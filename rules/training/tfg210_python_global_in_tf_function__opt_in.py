@@ -18,10 +18,10 @@ class PythonGlobalInTfFunction(Rule):
 
     Why: a Python value that a traced function reads becomes a constant of the graph. When the program gives the global
     another value, the graph keeps the old one, and TensorFlow does not trace again, since no argument has changed: a
-    learning rate that is lowered, a weight that is annealed or a phase that is counted has no effect. Reported are
-    globals that are changed between two calls of the function: in the same loop, between two statements that call it,
-    or by a function that counts or that a loop calls. Constants, and settings that are given once before the first
-    call, are fine. What such code means is often hard to see, so this rule runs only where it is selected by its code.
+    learning rate that is lowered, a weight that is annealed or a phase that is counted has no effect. Reported: globals
+    that change between two calls of the function, which is in the same loop, between two statements that call it, or in
+    a function that counts or that a loop calls. Constants, and settings that are given once before the first call, are
+    fine. What such code means is often hard to see, so this rule runs only where it is selected by its code.
 
     Measured: with TensorFlow 2.21 and 2.15, a `tf.function` went on with the old number, and with the old list. A test
     repeats it with the installed TensorFlow.
@@ -104,7 +104,7 @@ def _finding(frozen: FrozenGlobal) -> Finding:
     return Finding(
         traced.file,
         frozen.name,
-        f"`{name}` is a Python value that is changed later: {traced.entry} keeps the one it had when it was traced",
+        f"`{name}` is a Python value that is changed later: {traced.entry} keeps the value from when it was traced",
         Prediction("wrong-result", ("traced",), basis="the graph keeps the old value; measured with 2.15 and 2.21"),
         help="make it a `tf.Variable` and `assign` to it, or pass it as a tensor",
         notes=tuple(notes),

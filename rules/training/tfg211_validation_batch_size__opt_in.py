@@ -19,10 +19,10 @@ _SINCE = (2, 2)
 class ValidationBatchSize(Rule):
     """`fit` cuts validation arrays into the training's small batches.
 
-    Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size
-    of a training batch decides how the model learns, and its gradients need memory. Validation has neither:
-    its results do not depend on the size, and larger batches keep a GPU busier. Reported where the size is known, above
-    one and below 128, and the validation data is surely arrays.
+    Why: `fit` uses `batch_size` for validation arrays too, unless `validation_batch_size` says otherwise. The size of a
+    training batch decides how the model learns, and its gradients need memory. Neither holds for validation: its
+    results do not depend on the size, and larger batches keep a GPU busier. Reported where the size is known, above one
+    and below 128, and the validation data is always arrays.
 
     Measured: {evidence}
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class GrowingConcat(Rule):
-    """A Python loop makes a tensor longer by a concatenation in every turn.
+    """A Python loop makes a tensor longer by a concatenation in every iteration.
 
-    Why: a tensor cannot grow: `tf.concat` makes a new one and copies all that went in. Joining the new
-    rows to all rows so far therefore copies the whole collection in every turn, and the work grows
-    with the square of the number of turns. A Python list takes each part as it is, and one `tf.concat` behind the loop
-    copies everything once. Not reported are loops of few turns, loops over a model's parts, tensors that
-    the loop reads meanwhile (the text so far, from which the next token is made), windows that are cut again,
-    NumPy arrays to which no tensor is added, and code that TensorFlow traces.
+    Why: a tensor cannot grow: `tf.concat` makes a new one and copies all its inputs. Joining the new rows to all rows
+    so far therefore copies the whole collection in every iteration, and the work grows with the square of the number of
+    iterations. A Python list takes each part as it is, and one `tf.concat` after the loop copies everything once. Not
+    reported: loops of few iterations, loops over a model's parts, tensors that the loop reads meanwhile (the text so
+    far, from which the next token is made), windows that are cut again, NumPy arrays to which no tensor is added, and
+    code that TensorFlow traces.
 
     Measured: {evidence}
 
@@ -63,24 +63,24 @@ class GrowingConcat(Rule):
             yield Finding(
                 first.file,
                 first.call,
-                f"`{first.name}` grows by a concatenation in every turn of a loop: all that it holds is {copied} anew "
-                "in each, so the work grows with the square of the turns",
+                f"`{first.name}` grows by a concatenation in every iteration of a loop: all its rows are {copied} each "
+                "time, so the work grows with the square of the number of iterations",
                 _PREDICTION,
-                help="append the parts to a Python list, and join them once behind the loop",
+                help="append the parts to a Python list, and join them once after the loop",
                 notes=(
-                    Note(first.loop_file, first.loop, "in every turn of this loop"),
+                    Note(first.loop_file, first.loop, "in every iteration of this loop"),
                     *(Note(step.file, step.node, step.text) for step in first.path),
                     *(Note(other.file, other.call, f"`{other.name}` grows here, too") for other in others),
                 ),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The rule's own workload: what a turn costs in the user's program depends on how many went before."""
+        """The rule's own workload: the cost of an iteration in the user's program depends on how many came before."""
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
 def _by_loop(model: Model) -> Iterator[tuple[Growth, list[Growth]]]:
-    """The growing places of each outermost of their loops: one mistake, to be mended at once."""
+    """The concatenations of each outermost loop: one mistake, with one fix."""
     from .growth import Growths
 
     groups: list[list[Growth]] = []
@@ -111,7 +111,7 @@ _PREDICTION = Prediction(
     ("eager",),
     low=1.3,
     high=100.0,
-    basis="collecting 20 and 200 batches, against a list that is joined once, on a CPU; more with more turns",
+    basis="collecting 20 and 200 batches, against a list that is joined once, on a CPU; more with more iterations",
 )
 _WORKLOAD = Workload(
     before="""

@@ -12,17 +12,15 @@ from tflint_gpu.rule import Change, Experiment, Finding, Note, Prediction, Rule,
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
-    from .weight_copies import WeightCopy
-
 
 class HostWeightCopy(Rule):
     """A training loop copies a model's weights through NumPy in every step.
 
-    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes a variable's value of each
-    again. On a GPU every weight goes to the host's memory and back, and Python waits for it; `assign` copies
-    from variable to variable where they are, and under `@tf.function` all of them at once. So it is with a target
-    network, a moving average, and weights that are saved and restored around an update. Not reported: copies
-    once an epoch, an episode or every n steps, copies from layer to layer, and loops without an update of weights.
+    Why: `get_weights` makes a NumPy array of each variable, and `set_weights` makes each the value of a variable again.
+    On a GPU every weight goes to the host's memory and back, and Python waits for it; `assign` copies from variable to
+    variable where they are, and under `@tf.function` all of them at once. This applies to a target network, a moving
+    average, and weights that are saved and restored around an update. Not reported: copies once per epoch, per episode
+    or every n steps, copies from layer to layer, and loops without an update of weights.
 
     Measured: {evidence} These are the copies alone, on a CPU; how much of a step they are was not measured on a
     GPU, so this rule runs only where it is selected by its code.
@@ -72,7 +70,7 @@ class HostWeightCopy(Rule):
         for copy in model.once(WeightCopies).in_steps():
             one = copy.repeated
             assert isinstance(one.call.func, cst.Attribute)
-            notes = [Note(one.loop_file, one.loop, "the loop of training steps")]
+            notes = [Note(one.root_file, one.loop, "the loop of training steps")]
             notes += [Note(step.file, step.node, step.text) for step in one.path]
             if copy.source is None:
                 notes.append(Note(one.file, copy.read, "the weights are read here"))
@@ -87,13 +85,14 @@ class HostWeightCopy(Rule):
                 ),
                 help="`assign` each variable from the other's in a function under `@tf.function`",
                 notes=tuple(notes),
+                subject=copy,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop, as it is and with assignments; a workload for what is computed in between."""
-        from .weight_copies import WeightCopies
+        """The user's loop: as it is, and with assignments; a workload where something is computed in between."""
+        from .weight_copies import WeightCopy
 
-        copy = next(one for one in model.once(WeightCopies).in_steps() if _method(one) is finding.node)
+        copy = finding.subject_as(WeightCopy)
         one = copy.repeated
         if copy.source is None or not isinstance(one.call.func, cst.Attribute):
             yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)
@@ -101,17 +100,12 @@ class HostWeightCopy(Rule):
         mine, other = one.file.code(one.call.func.value), one.file.code(copy.source)
         text = f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
         yield Experiment(
-            one.loop_file,
+            one.root_file,
             one.loop,
-            probes=measured_loop(model, one.loop_file, one.loop),
+            probes=measured_loop(model, one.root_file, one.loop),
             repair=(Change(one.file, one.call, text),),
             workload=_WORKLOAD,
         )
-
-
-def _method(copy: WeightCopy) -> cst.CSTNode | None:
-    func = copy.repeated.call.func
-    return func.attr if isinstance(func, cst.Attribute) else None
 
 
 _WORKLOAD = Workload(

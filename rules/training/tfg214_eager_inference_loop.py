@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class EagerInferenceLoop(Rule):
-    """A loop calls a model eagerly, for one frame, image, token or step after the other.
+    """A loop calls a model eagerly, for single frames, images, tokens or steps.
 
-    Why: `model(x)` outside of `tf.function` starts each operation of the model from Python: a hundred layers
-    are some hundred calls a frame. The same call in a function under `@tf.function` starts one graph, so
-    also a large model answers sooner, and a GPU does not wait for Python between small operations. Where the
-    input grows from turn to turn, as a text does, each new shape is traced unless the function has
-    `reduce_retracing=True`. Not reported: loops over datasets (TFG207 speaks of those), loops of a few turns, a
-    sample after each epoch, ensembles and models made in the turn, what builds a model of models, loops that wait for
-    requests, and models that were exported (`tf.saved_model.load`), whose calls are traced.
+    Why: `model(x)` outside of `tf.function` starts each operation of the model from Python: a hundred layers are some
+    hundred calls for each frame. The same call in a function under `@tf.function` starts one graph, so also a large
+    model answers sooner, and a GPU does not wait for Python between small operations. Where the input grows with each
+    iteration, as a text does, each new shape is traced unless the function has `reduce_retracing=True`. Not reported:
+    loops over datasets (TFG207 reports those), loops of a few iterations, a sample after each epoch, ensembles and
+    models made in the same iteration, code that builds a model of models, loops that wait for requests, and models that
+    were exported (`tf.saved_model.load`), whose calls are traced.
 
     Measured: {evidence}
 
@@ -79,7 +79,7 @@ class EagerInferenceLoop(Rule):
             yield Finding(
                 step.file,
                 step.call.func,
-                "the model runs eagerly in every turn of this loop: Python starts each of its operations",
+                "the model runs eagerly in every iteration of this loop: Python starts each of its operations",
                 Prediction(
                     "slowdown",
                     ("inference",),
@@ -89,13 +89,14 @@ class EagerInferenceLoop(Rule):
                 ),
                 help=_HELP if not step.feeds_itself else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
                 notes=tuple(notes),
+                subject=step,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop, with the model as it is and under `tf.function`."""
-        from .inference_steps import InferenceSteps
+        """The user's loop: with the model as it is, and under `tf.function`."""
+        from .inference_steps import InferenceStep
 
-        step = next(one for one in model.once(InferenceSteps).eager if one.call.func is finding.node)
+        step = finding.subject_as(InferenceStep)
         yield eager_against_traced(model, step.loop_file, step.loop, step.file, step.call, _WORKLOAD)
 
 

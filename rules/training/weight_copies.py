@@ -11,14 +11,14 @@ from tflint_gpu.model import (
     Analysis,
     File,
     FunctionNode,
+    Invocation,
+    IterationFlow,
     Kinds,
     LoopNode,
     Model,
     Node,
-    Repeated,
     Repetitions,
     Training,
-    TurnFlow,
     argument,
     dotted_name,
     method_name,
@@ -38,7 +38,7 @@ class WeightCopy:
         source: the model that they are read from, where they are handed on as they are.
     """
 
-    repeated: Repeated
+    repeated: Invocation
     read: cst.Call
     source: cst.BaseExpression | None = None
 
@@ -59,11 +59,11 @@ class WeightCopies(Analysis):
             read = self._read(one, given) if given is not None else None
             if given is None or read is None or not self._is_model(one, read) or self._is_of_turn(one):
                 continue
-            if self._is_step(one.loop_file, one.loop) and not _is_conditional(one):
+            if self._is_step(one.root_file, one.loop) and not _is_conditional(one):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
                 yield WeightCopy(one, read, source)
 
-    def _read(self, one: Repeated, given: cst.BaseExpression) -> cst.Call | None:
+    def _read(self, one: Invocation, given: cst.BaseExpression) -> cst.Call | None:
         """The call that reads the weights that are set: `get_weights()`, or `v.numpy()` of each variable."""
         file = one.file
         region: LoopNode | FunctionNode = one.loop
@@ -72,14 +72,14 @@ class WeightCopies(Analysis):
             region = function
         reads = [call for call in file.calls_below.get(region, ()) if _reads_weights(file, call)]
         for read in reads:
-            if TurnFlow(file, region, frozenset([read])).holds(given):
+            if IterationFlow(file, region, frozenset([read])).holds(given):
                 return read
         for origin in self.inference.of(file, given, one.context):  # read before the loop, set in each turn
             if origin.call is not None and origin.file is file and method_name(origin.call) == "get_weights":
                 return origin.call
         return None
 
-    def _is_model(self, one: Repeated, read: cst.Call) -> bool:
+    def _is_model(self, one: Invocation, read: cst.Call) -> bool:
         """Whether one of the two is surely a Keras model, and the other no layer, optimizer or the like."""
         sides = [call.func.value for call in (one.call, read) if isinstance(call.func, cst.Attribute)]
         return any(self.kinds.is_model(one.file, side, one.context) for side in sides) and not any(
@@ -88,7 +88,7 @@ class WeightCopies(Analysis):
             for origin in self.inference.of(one.file, side, one.context)
         )
 
-    def _is_of_turn(self, one: Repeated) -> bool:
+    def _is_of_turn(self, one: Invocation) -> bool:
         """Whether the model is another one in each turn: over layers, or over several models."""
         assert isinstance(one.call.func, cst.Attribute)
         root = (dotted_name(one.call.func.value) or "").partition(".")[0]
@@ -113,7 +113,7 @@ def _reads_weights(file: File, call: cst.Call) -> bool:
     )
 
 
-def _is_conditional(one: Repeated) -> bool:
+def _is_conditional(one: Invocation) -> bool:
     """Whether a test decides in each turn: only what asks how much was collected is over after some turns."""
     places: list[tuple[File, Node]] = [(one.file, one.call), *((step.file, step.node) for step in one.path)]
     for file, place in places:

@@ -17,7 +17,7 @@ from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
 from tflint_gpu.model.python.prefilter.sketches import Sketch
-from tflint_gpu.model.tensorflow.eager.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.rule import Finding, Prediction, Rule, load
 from tflint_gpu.settings.config import Options, SettingsResolver

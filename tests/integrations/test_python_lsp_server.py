@@ -96,7 +96,7 @@ def test_an_open_document_gets_the_findings_of_its_unsaved_text(tmp_path: Path, 
     [found] = [one for one in editor.diagnostics(path.as_uri()) if one["code"].startswith("TFG")]
     assert (found["code"], found["source"], found["severity"]) == (CODE, "flake8", 2)
     assert found["range"]["start"] == {"line": 5, "character": 12}
-    assert found["message"].startswith(f"{CODE} `prefetch` stands before `map`")
+    assert found["message"].startswith(f"{CODE} `prefetch` comes before `map`")
     changed = {
         "textDocument": {"uri": path.as_uri(), "version": 2},
         "contentChanges": [{"text": FLAGGED.replace(".prefetch(1)", "")}],

@@ -154,7 +154,7 @@ def test_helper_that_others_may_call_is_not_mended_safely(tmp_path: Path, comman
 
 
 def test_mixed_indentation_is_mended(tmp_path: Path, commands: Warm) -> None:
-    """Protects files that Python reads and libcst refuses: tabs behind spaces."""
+    """Protects files that Python reads and libcst refuses: tabs after spaces."""
     path = tmp_path / "train.py"
     text = (
         "import tensorflow as tf\n\n\ndef one(x):\n\treturn x\n\n\ndef two(x):\n \tif x:\n         x = one(x)\n \treturn x\n\n\n"

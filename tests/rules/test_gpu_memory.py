@@ -133,7 +133,7 @@ IN_TIME = {
     + GROW
     + "(g, True)\n",
     "hidden before anything": HEAD + "tf.config.set_visible_devices([], 'GPU')\nc = tf.constant(1)\n",
-    "hidden behind imports of the project": HEAD
+    "hidden after imports of the project": HEAD
     + "import numpy as np\nx = np.ones(3)\ntf.config.set_visible_devices([], device_type='GPU')\n"
     "model = tf.keras.Sequential([tf.keras.Input((2,))])\n",
 }
@@ -163,7 +163,7 @@ WHOLE = {
     + "if gpus:\n    "
     + GROW
     + "(gpus[0], True)\n",
-    "environment behind the import": "import os\n"
+    "environment after the import": "import os\n"
     + HEAD
     + "os.environ['CUDA_VISIBLE_DEVICES'] = '1'\ngpus = tf.config.list_physical_devices('GPU')\nif gpus:\n    "
     + GROW
@@ -220,7 +220,7 @@ def test_notebooks_for_tensorflow_1_are_not_found(tmp_path: Path) -> None:
     assert found(text.replace("%tensorflow_version 1.x", "%tensorflow_version 2.x"), tmp_path, name="new.ipynb")
 
 
-def test_growth_is_inserted_behind_the_imports(tmp_path: Path) -> None:
+def test_growth_is_inserted_after_the_imports(tmp_path: Path) -> None:
     """Protects the place and the form of TFG401's fix, and that it silences the finding."""
     code = '"""Doc."""\nimport os\n\nimport tensorflow as tf  # the library\n\nX = 1\n' + TRAIN + "model.fit(x)\n"
     result = fixed(code, tmp_path, "TFG401")
@@ -241,7 +241,7 @@ def test_growth_is_inserted_behind_the_imports(tmp_path: Path) -> None:
         "import sys\nsys.path.append('..')",
     ],
 )
-def test_growth_is_inserted_behind_the_import_of_tensorflow(setting: str, tmp_path: Path) -> None:
+def test_growth_is_inserted_after_the_import_of_tensorflow(setting: str, tmp_path: Path) -> None:
     """Protects programs that set up the process between their imports: the name `tf` must be there."""
     code = f"import os\n{setting}\nimport tensorflow as tf\nimport glob\n\n" + TRAIN + "model.fit(x)\n"
     result = fixed(code, tmp_path, "TFG401")
@@ -316,12 +316,12 @@ ELSEWHERE = (
     f"        {GROW}(gpu, True)\n"
 )
 CALLED = {
-    "behind a strategy": ("strategy = tf.distribute.MirroredStrategy()\nsetup()\n", True),
-    "behind a strategy, in a function": ("def main():\n    c = tf.constant(1)\n    setup()\nmain()\n", True),
+    "after a strategy": ("strategy = tf.distribute.MirroredStrategy()\nsetup()\n", True),
+    "after a strategy, in a function": ("def main():\n    c = tf.constant(1)\n    setup()\nmain()\n", True),
     "through another function": ("def start():\n    setup()\nc = tf.constant(1)\nstart()\n", True),
     "first": ("setup()\nstrategy = tf.distribute.MirroredStrategy()\n", False),
     "first, and again": ("setup()\nc = tf.constant(1)\nsetup()\n", False),
-    "perhaps behind": ("if many:\n    strategy = tf.distribute.MirroredStrategy()\nsetup()\n", False),
+    "perhaps after": ("if many:\n    strategy = tf.distribute.MirroredStrategy()\nsetup()\n", False),
     "not at all": ("strategy = tf.distribute.MirroredStrategy()\n", False),
 }
 
@@ -347,7 +347,7 @@ IMPORTED = {
 
 @pytest.mark.parametrize(("text", "is_found"), IMPORTED.values(), ids=IMPORTED)
 def test_what_a_module_does_while_it_is_imported_counts(text: str, is_found: bool, tmp_path: Path) -> None:
-    """Protects TFG402's recall: growth in `main` comes behind all that the imports at the top have run."""
+    """Protects TFG402's recall: growth in `main` comes after all that the imports at the top have run."""
     (tmp_path / "core.py").write_text(text)
     code = (
         "import tensorflow as tf\nimport core\n"

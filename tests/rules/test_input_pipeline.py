@@ -44,8 +44,8 @@ MISPLACED = {
 }
 WELL_PLACED = {
     "last": "model.fit(source.map(f).batch(4).prefetch(AUTOTUNE))",
-    "bookkeeping behind": "model.fit(source.batch(4).prefetch(1).repeat(2).take(9).skip(1).enumerate())",
-    "options behind": "model.fit(source.batch(4).prefetch(1).with_options(options))",
+    "bookkeeping after": "model.fit(source.batch(4).prefetch(1).repeat(2).take(9).skip(1).enumerate())",
+    "options after": "model.fit(source.batch(4).prefetch(1).with_options(options))",
     "twice": "model.fit(source.prefetch(1).batch(4).prefetch(1))",
     "prefetched by the caller": "def make():\n    return source.prefetch(1).batch(4)\nmodel.fit(make().prefetch(2))",
     "inside interleave": "model.fit(source.interleave(lambda f: tf.data.TFRecordDataset(f).prefetch(1)).batch(4).prefetch(1))",
@@ -59,10 +59,10 @@ WELL_PLACED = {
     "get_next": "it = iter(source.batch(4).prefetch(1))\nfor _ in range(99):\n    print(it.get_next())",
     "one get_next": "it = iter(source.prefetch(1).batch(4))\nprint(it.get_next())",
     "get_next of another object": "from elsewhere import queue\nfor _ in range(99):\n    print(queue.get_next())",
-    "only zip behind": "both = tf.data.Dataset.zip((source.batch(4).prefetch(1), source.batch(4).prefetch(1)))\nmodel.fit(both)",
+    "only zip after": "both = tf.data.Dataset.zip((source.batch(4).prefetch(1), source.batch(4).prefetch(1)))\nmodel.fit(both)",
     "zip and repeat": "a = source.batch(4).prefetch(1)\nfor x, y in tf.data.Dataset.zip((a, a)).repeat(2).take(9):\n"
     "    print(x)",
-    "enumerate behind": "for i, x in source.batch(4).prefetch(1).enumerate():\n    print(x)",
+    "enumerate after": "for i, x in source.batch(4).prefetch(1).enumerate():\n    print(x)",
     "offline generator": "with tf.io.TFRecordWriter('out') as writer:\n"
     "    for x in source.prefetch(1).map(tf.io.serialize_tensor):\n        writer.write(x.numpy())",
     "offline generator, saved": "ds = source.prefetch(1).map(f)\nds.save('out')",

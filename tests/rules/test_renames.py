@@ -103,7 +103,7 @@ FOUND = {
         "beside compat.v1": "import tensorflow.compat.v1 as tf\nimport tensorflow.compat.v2 as tf2\n"
         + "x = tf.random_uniform([2])\ntf2.keras.mixed_precision.experimental.set_policy('float32')\n",
         "module": "from tensorflow.keras import mixed_precision\nmixed_precision.experimental.set_policy('float32')\n",
-        "behind a test for TensorFlow 2": TF
+        "after a test for TensorFlow 2": TF
         + "assert tf.version.VERSION.startswith('2.')\ntf.keras.mixed_precision.experimental.set_policy('float32')\n",
     },
     "TFG712": {
@@ -324,10 +324,10 @@ FIXES = {
     ) * 2,
     "options that are used": (SESSION + "s = tf.compat.v1.Session(config=c)\nprint(c)\n",) * 2,
     "no growth": (SESSION.replace("True", "False") + "s = tf.compat.v1.Session(config=c)\n",) * 2,
-    "a session behind the first tensor": (
+    "a session after the first tensor": (
         TF + "x = tf.constant(1)\n" + SESSION.removeprefix(TF) + "s = tf.compat.v1.Session(config=c)\n",
     ) * 2,
-    "a session behind work of the project's own": (
+    "a session after work of the project's own": (
         TF + "def work():\n    return tf.zeros(3)\nwork()\n" + SESSION.removeprefix(TF) + "s = tf.compat.v1.Session(config=c)\n",
     ) * 2,
     "a list of GPUs": (

@@ -1,4 +1,4 @@
-"""TFG102: what Python draws while TensorFlow traces is found; seeds, constants and code that runs anew are not."""
+"""TFG102: what Python draws while TensorFlow traces is found; seeds, constants and code that runs again are not."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_frozen_value_is_found(code: str, tmp_path: Path) -> None:
 
 @_table(NOT_FROZEN)
 def test_other_values_are_not_found(code: str, tmp_path: Path) -> None:
-    """Protects precision: values that are meant to be constant, or that are drawn anew."""
+    """Protects precision: values that are meant to be constant, or that are drawn again."""
     assert "TFG102" not in codes(HEAD + code, tmp_path)
 
 
@@ -132,7 +132,7 @@ def test_a_notebook_is_read(tmp_path: Path) -> None:
     assert {code for code, _ in found(notebook(text), tmp_path, "x.ipynb")} == {"TFG102"}
 
 
-def test_the_way_to_a_helper_is_told(tmp_path: Path) -> None:
+def test_the_way_to_a_helper_is_reported(tmp_path: Path) -> None:
     ((_, finding),) = findings(HEAD + FROZEN["helper without tensors"], tmp_path)
     assert [note.message for note in finding.notes] == ["called from `call`"]
 

@@ -230,7 +230,7 @@ FINE = {
     "if eager": STEP + "    if tf.executing_eagerly():\n        print(loss.numpy())\n    return loss",
     "only where it has it": STEP + "    if hasattr(loss, 'numpy'):\n        print(loss.numpy())\n    return loss",
     "caught": STEP + "    try:\n        return loss.numpy()\n    except AttributeError:\n        return loss",
-    "behind a flag": STEP + "    if VERBOSE:\n        print(loss.numpy())\n    return loss",
+    "under a flag": STEP + "    if VERBOSE:\n        print(loss.numpy())\n    return loss",
     "init_scope": STEP + "    with tf.init_scope():\n        n = tf.constant(3).numpy()\n    return loss * n",
     "mapped by a dataset": "def f(x):\n    return tf.reduce_sum(x).numpy()\nds = tf.data.Dataset.range(9).map(f)",
     "callback": "class Log(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n        print(float(tf.reduce_sum(w)))",

@@ -23,7 +23,7 @@ OPS = "def host(x):\n    return tf.sin(x) * 2\n"
 IN_THE_WAY = {
     "numpy_function": HOST + LAYER + "        return tf.numpy_function(host, [x], tf.float32)",
     "function of NumPy": LAYER + "        return tf.numpy_function(np.sin, [x], tf.float32)",
-    "shape set behind": LAYER + "        y = tf.numpy_function(np.sin, [x], tf.float32)\n        y.set_shape(x.shape)\n"
+    "shape set after": LAYER + "        y = tf.numpy_function(np.sin, [x], tf.float32)\n        y.set_shape(x.shape)\n"
     "        return y",
     "py_function with NumPy": HOST + LAYER + "        return tf.py_function(host, [x], tf.float32)",
     "py_function with numpy()": EAGER + LAYER + "        return tf.py_function(func=host, inp=[x], Tout=tf.float32)",
@@ -35,7 +35,7 @@ IN_THE_WAY = {
     + "        return transformed(x)",
     "helper method": "class Filter(keras.layers.Layer):\n    def smooth(self, a):\n        return scipy.ndimage.gaussian_filter(a, 1)\n"
     "    def call(self, x):\n        return tf.numpy_function(self.smooth, [x], 'float32')",
-    "behind a layer, in a model": "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+    "after a layer, in a model": "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
     "        self.dense = keras.layers.Dense(3)\n    def call(self, x):\n        y = self.dense(x)\n"
     "        return tf.numpy_function(np.sin, [y], tf.float32)",
     "loss": HOST + "def loss(y, p):\n    return tf.reduce_mean(tf.numpy_function(host, [y - p], tf.float32))\n"
@@ -87,7 +87,7 @@ ASIDE = {
     "own gradient inside": LAYER + "        @tf.custom_gradient\n        def f(a):\n"
     "            return tf.numpy_function(np.sin, [a], tf.float32), lambda d: d\n        return f(x)",
     "stopped before": LAYER + "        return x + tf.numpy_function(np.sin, [tf.stop_gradient(x)], tf.float32)",
-    "stopped behind": LAYER + "        return x + tf.stop_gradient(tf.numpy_function(np.sin, [x], tf.float32))",
+    "stopped after": LAYER + "        return x + tf.stop_gradient(tf.numpy_function(np.sin, [x], tf.float32))",
     "stopped by name": LAYER
     + "        y = tf.stop_gradient(x)\n        return x + tf.numpy_function(np.sin, [y], tf.float32)",
     "targets": LAYER

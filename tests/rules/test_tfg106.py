@@ -55,7 +55,7 @@ CREATED = {
     "helper method": LAYER
     + "    def project(self, x):\n        return layers.Conv2D(4, 3)(x)\n"
     + "    def call(self, x):\n        return self.project(x)",
-    "behind a test that raises": CALL + "        if x.shape[-1] != self.width:\n            raise ValueError(x.shape)\n"
+    "after a test that raises": CALL + "        if x.shape[-1] != self.width:\n            raise ValueError(x.shape)\n"
     "        return layers.Dense(4)(x)",
     "dropout with a rate that the settings leave out": "class Net(layers.Layer):\n"
     "    def __init__(self, units, rate=0.1):\n        super().__init__()\n        self.rate = rate\n"
@@ -63,7 +63,7 @@ CREATED = {
     "dropout with a rate of the layer": "class Net(layers.Layer):\n    def __init__(self, rate=0.1):\n"
     "        super().__init__()\n        self.rate = rate\n    def call(self, x):\n"
     "        return layers.Dropout(self.rate)(x)",
-    "behind an assertion": STEP + "    assert x.shape.rank == 2\n    return x + tf.Variable(1.0)",
+    "after an assertion": STEP + "    assert x.shape.rank == 2\n    return x + tf.Variable(1.0)",
     "own base class": "class Base(keras.Model):\n    pass\nclass Net(Base):\n    def call(self, x):\n"
     "        return layers.BatchNormalization()(x)",
     "loss function": "def loss(y, p):\n    return tf.Variable(2.0) * tf.abs(y - p)\n"
@@ -75,7 +75,7 @@ NOT_CREATED = {
     + "        if self.v is None:\n            self.v = tf.Variable(1.0)\n        return x * self.v",
     "by a conditional expression": CALL + "        self.v = tf.Variable(1.0) if self.v is None else self.v\n"
     "        return x * self.v",
-    "behind an early return": LAYER + "    def prepare(self):\n        if self.v is not None:\n            return\n"
+    "after an early return": LAYER + "    def prepare(self):\n        if self.v is not None:\n            return\n"
     "        self.v = tf.Variable(1.0)\n    def call(self, x):\n        self.prepare()\n        return x * self.v",
     "by or": CALL + "        self.v = self.v or tf.Variable(1.0)\n        return x * self.v",
     "under a flag": CALL
@@ -187,13 +187,13 @@ def test_several_creations_in_a_function_are_one_finding(tmp_path: Path) -> None
     assert [note.message for note in finding.notes] == ["this is created in every call, too"]
 
 
-def test_the_way_to_a_helper_is_told(tmp_path: Path) -> None:
+def test_the_way_to_a_helper_is_reported(tmp_path: Path) -> None:
     ((_, finding),) = findings(HEAD + CREATED["helper method"], tmp_path)
     assert [note.message for note in finding.notes] == ["called from `call`"]
     assert finding.message.startswith("`layers.Conv2D` creates a layer with weights in every call of `Net.call`")
 
 
-def test_the_mode_is_told(tmp_path: Path) -> None:
+def test_the_mode_is_reported(tmp_path: Path) -> None:
     def said(name: str) -> str:
         (finding,) = [one for rule, one in findings(HEAD + CREATED[name], tmp_path) if rule.code == "TFG106"]
         return finding.message

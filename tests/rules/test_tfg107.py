@@ -63,7 +63,7 @@ WORKS = {
     "numbers": STEP + "    for i in tf.range(3):\n        out.append(1)\n    return x * out[0]",
     "tensor from outside the loop": STEP
     + "    y = x * 2\n    for i in tf.range(3):\n        out.append(y)\n    return tf.stack(out)",
-    "made anew behind the loop": STEP
+    "made again after the loop": STEP
     + "    for i in tf.range(3):\n        out.append(x * 2)\n    out = [x]\n    return tf.stack(out)",
     "own object": "@tf.function\ndef step(x: tf.Tensor):\n    out = Buffer()\n    for i in tf.range(3):\n        out.append(x * 2)\n    return out.stack()",
     "autograph switched off": "@tf.function(autograph=False)\ndef step(x: tf.Tensor):\n    out = []\n    for i in tf.range(3):\n        out.append(x * 2)\n"
@@ -98,7 +98,7 @@ def test_a_list_in_a_loop_of_the_graph_is_found(code: str, tmp_path: Path) -> No
 
 @_table(WORKS)
 def test_other_lists_are_silent(code: str, tmp_path: Path) -> None:
-    """Protects precision: what Python unrolls, what is not traced, and what leaves nothing behind."""
+    """Protects precision: what Python unrolls, what is not traced, and what uses no list after the loop."""
     assert "TFG107" not in codes(HEAD + code, tmp_path)
 
 

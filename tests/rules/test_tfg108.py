@@ -71,7 +71,7 @@ def test_a_notebook_is_read(tmp_path: Path) -> None:
     assert {code for code, _ in found(cells, tmp_path, "x.ipynb")} == {"TFG108"}
 
 
-def test_the_calls_are_told(tmp_path: Path) -> None:
+def test_the_calls_are_reported(tmp_path: Path) -> None:
     ((_, finding),) = findings(HEAD + RECURSIVE["several calls"], tmp_path)
     assert [note.message for note in finding.notes] == ["calls `fib`", "calls `fib`"]
 

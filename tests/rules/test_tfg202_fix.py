@@ -124,7 +124,7 @@ NOT_MENDED = {
 
 @pytest.mark.parametrize("code", MENDED.values(), ids=MENDED.keys())
 def test_step_that_only_computes_is_decorated(code: str, tmp_path: Path) -> None:
-    """Protects the fix, and that nothing is found behind it."""
+    """Protects the fix, and that nothing is found after it."""
     code = HEAD + code
     assert [c for c, _ in found(code, tmp_path) if c != "TFG401"] == ["TFG202"]
     after = fixed(code, tmp_path, "TFG202")

@@ -1,4 +1,4 @@
-"""TFG203: a `tf.function` that is made anew in every turn of a loop, and those that have a reason to be."""
+"""TFG203: a `tf.function` that is made again in every iteration of a loop, and those that have a reason to be."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ DROPPED = {
     "called at once": FACTORY + "for x in data:\n    make_step()(x)\n",
     "a name of the turn": FACTORY
     + "for epoch in range(50):\n    step = make_step()\n    for x in data:\n        step(x)\n",
-    "wrapped behind return": "def forward(x):\n    return model(x)\ndef make_step():\n    return tf.function(forward)\n"
+    "wrapped after return": "def forward(x):\n    return model(x)\ndef make_step():\n    return tf.function(forward)\n"
     "while True:\n    make_step()(tf.ones(3))\n",
     "in a function that a loop calls": FACTORY
     + "def epoch():\n    step = make_step()\n    for x in data:\n        step(x)\nfor _ in range(50):\n    epoch()\n",
@@ -76,10 +76,10 @@ DROPPED = {
 }
 HELD = {
     "before the loop": FACTORY + "step = make_step()\nfor x in data:\n    step(x)\n",
-    "used behind the loop": FACTORY + "for x in data:\n    step = make_step()\n    step(x)\nstep(x)\n",
+    "used after the loop": FACTORY + "for x in data:\n    step = make_step()\n    step(x)\nstep(x)\n",
     "kept in a dictionary": FACTORY + "for name in names:\n    steps[name] = make_step()\n",
     "handed to a dataset": FACTORY + "for name in names:\n    load(name).map(make_step())\n",
-    "made once, behind a test": FACTORY
+    "made once, after a test": FACTORY
     + "step = None\nfor x in data:\n    if step is None:\n        step = make_step()\n    step(x)\n",
     "every now and then": FACTORY
     + "for i, x in enumerate(data):\n    if i % 100 == 0:\n        step = make_step()\n        step(x)\n",
@@ -104,7 +104,7 @@ HELD = {
     + "for fold in range(99):\n    tf.keras.backend.clear_session()\n    make_step()(x)\n",
     "a factory in traced code": FACTORY
     + "@tf.function\ndef train():\n    for x in data:\n        make_step()(x)\ntrain()\n",
-    "a few turns": FACTORY + "for _ in range(3):\n    make_step()(x)\n",
+    "a few iterations": FACTORY + "for _ in range(3):\n    make_step()(x)\n",
     "for each device": FACTORY + "for device in devices:\n    make_step()(x)\n",
     "a trainer a run that makes and drops it": "class T:\n    def __init__(self, rate):\n        self.net = tf.keras.Sequential()\n"
     "    def fit(self):\n        @tf.function\n        def step(x):\n            return self.net(x)\n        step(x)\n"
@@ -130,13 +130,13 @@ KEPT = {
     "            return x\n        x = inner(x)\n    return x\n",
     "for each device": "for device in tf.config.list_logical_devices():\n    @tf.function\n    def forward(x):\n"
     "        return model(x)\n    with tf.device(device.name):\n        forward(tf.ones(3))\n",
-    "a few turns": STEP + "for _ in range(3):\n    run = tf.function(step)\n    run(tf.ones(3))\n",
+    "a few iterations": STEP + "for _ in range(3):\n    run = tf.function(step)\n    run(tf.ones(3))\n",
     "a function called once": "def train(data):\n    @tf.function\n    def forward(x):\n        return model(x)\n"
     "    for x in data:\n        forward(x)\ntrain(data)\n",
     "a trainer of its own model a run": "def train(rate):\n    net = tf.keras.Sequential()\n    @tf.function\n    def forward(x):\n"
     "        return net(x)\n    for x in data:\n        forward(x)\nfor rate in rates:\n    train(rate)\n",
     "under a condition that counts": "for step in range(999):\n    if step % 100 == 0:\n        run = tf.function(f)\n    run(x)\n",
-    "made once, behind a test": "run = None\nfor x in data:\n    if run is None:\n        run = tf.function(f)\n    run(x)\n",
+    "made once, after a test": "run = None\nfor x in data:\n    if run is None:\n        run = tf.function(f)\n    run(x)\n",
 }
 
 

@@ -21,7 +21,7 @@ CHANGED = {  # the row of the call, below HEAD
     "an epoch": ("for epoch in range(epochs):\n    for x in data:\n        step(x, epoch)\n", 3),
     "an index": ("for i in range(0, 100, 10):\n    step(xs[i : i + 10], i)\n", 2),
     "enumerate": ("for i, x in enumerate(data):\n    step(x, i)\n", 2),
-    "enumerate behind zip": ("for x, (i, y) in zip(xs, enumerate(ys)):\n    step(x, i)\n", 2),
+    "enumerate after zip": ("for x, (i, y) in zip(xs, enumerate(ys)):\n    step(x, i)\n", 2),
     "by keyword": ("for i, x in enumerate(data):\n    step(x, number=i)\n", 2),
     "in a tuple": ("for i, x in enumerate(data):\n    step(x, (i, 1))\n", 2),
     "itertools.count": ("for x, i in zip(data, itertools.count()):\n    step(x, i)\n", 2),
@@ -81,7 +81,7 @@ QUIET = {
     "an array drawn": "for x in data:\n    step(x, np.random.uniform(0, 1, 5))\n",
     "an index of the dataset": "for i, x in data.enumerate():\n    step(x, i)\n",
     "a value read": "for x in data:\n    step(x, model(x).numpy())\n",
-    "few turns": "for i in range(5):\n    step(x, i)\n",
+    "few iterations": "for i in range(5):\n    step(x, i)\n",
     "few elements": "for i, x in enumerate(data.take(3)):\n    step(x, i)\n",
     "an early end": "for i, x in enumerate(data):\n    step(x, i)\n    if i == 3:\n        break\n",
     "few numbers": "for rate in [0.1, 0.01, 0.001]:\n    for x in data:\n        step(x, rate)\n",
@@ -89,7 +89,7 @@ QUIET = {
     "a boolean": "for i, x in enumerate(data):\n    step(x, i > 10)\n",
     "a string": "for mode in modes:\n    step(x, mode)\n",
     "what this loop does not change": "rate = 0.1\nfor x in data:\n    step(x, rate)\n",
-    "behind the loop": "for i in range(50):\n    pass\nstep(x, i)\n",
+    "after the loop": "for i in range(50):\n    pass\nstep(x, i)\n",
     "every hundredth turn": "for i, x in enumerate(data):\n    if i % 100 == 0:\n        step(x, i)\n",
     "a signature": (
         "@tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([])])\ndef other(x, n):\n    return x * n\n"
@@ -120,7 +120,7 @@ QUIET = {
     "a number that picks a layer": (
         "@tf.function\ndef other(x, level):\n    return layers[level](x)\nfor level in range(50):\n    other(x, level)\n"
     ),
-    "a number of turns": (
+    "a number of iterations": (
         "@tf.function\ndef other(x, n):\n    for _ in range(n):\n        x = x + 1\n    return x\n"
         "for n in range(50):\n    other(x, n)\n"
     ),

@@ -40,7 +40,7 @@ LEFT_ON = {  # the row, below HEAD
         "def main():\n    tf.config.run_functions_eagerly(True)\n    model.fit(x, x)\nif __name__ == '__main__':\n    main()\n",
         2,
     ),
-    "behind what every program meets": (
+    "after what every program meets": (
         "assert tf.__version__ >= '2.4'\nif len(x) < 9:\n    raise SystemExit('too few')\n"
         "tf.config.run_functions_eagerly(True)\n" + FIT,
         4,
@@ -72,7 +72,7 @@ FINE = {
     "under a debug flag": "if args.debug:\n    tf.config.run_functions_eagerly(True)\n" + FIT,
     "under another flag": "if args.slow:\n    tf.config.run_functions_eagerly(True)\n" + FIT,
     "a parameter": "def build(eager=True):\n    model.compile('adam', 'mse', run_eagerly=eager)\n",
-    "behind a way out": "if not args.slow:\n    exit()\ntf.config.run_functions_eagerly(True)\n" + FIT,
+    "after a way out": "if not args.slow:\n    exit()\ntf.config.run_functions_eagerly(True)\n" + FIT,
     "a mode": "if mode == 'eager_fit':\n    model.compile('adam', 'mse', run_eagerly=True)\n" + FIT,
     "nothing is traced": "tf.config.run_functions_eagerly(True)\nprint(tf.reduce_mean(x))\n",
     "no tf.data": "tf.data.experimental.enable_debug_mode()\nprint(model(x))\n",

@@ -1,4 +1,4 @@
-"""TFG206: `predict` on one row a turn of a loop is found wherever the row and the loop come from, and nothing else is."""
+"""TFG206: `predict` on one row in each iteration of a loop is found wherever the row and the loop come from, and nothing else is."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ SILENT = {
     # the look-alikes of the rule
     "iterable of a for": "for y in model.predict(x[:1]):\n    print(y)",
     "iterable of a comprehension": "ys = [v for v in model.predict(x[None])]",
-    "few turns of range": "for i in range(5):\n    y = model.predict(x[i:i + 1])",
+    "few iterations of range": "for i in range(5):\n    y = model.predict(x[i:i + 1])",
     "few elements": "for row in (x[0], x[1], x[2]):\n    y = model.predict(row[None])",
     "few by a constant": "SHOWN = 3\nfor i in range(SHOWN):\n    y = model.predict(x[i:i + 1])",
     "few in a function": "def show():\n    for i in range(4):\n        model.predict(x[i:i + 1])\nshow()",
@@ -200,7 +200,7 @@ def test_predict_on_one_row_is_found(code: str, tmp_path: Path) -> None:
 
 @_table(SILENT)
 def test_other_predictions_are_not_found(code: str, tmp_path: Path) -> None:
-    """Protects precision: few turns, larger batches, other objects, calls that a loop does not repeat."""
+    """Protects precision: few iterations, larger batches, other objects, calls that a loop does not repeat."""
     assert _of_206(HEAD + code, tmp_path) == []
 
 
@@ -256,9 +256,9 @@ def test_notebook(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("for row in x:\n    print(model.predict(row[None]))", "one `predict`"),
-        ("ys = [model.predict(row[None]) for row in x]", "one `predict`"),
-        ("for row in x:\n    print(np.argmax(model.predict(np.expand_dims(row, 0))))", "one `predict`"),
+        ("for row in x:\n    print(model.predict(row[None]))", "call `predict` once"),
+        ("ys = [model.predict(row[None]) for row in x]", "call `predict` once"),
+        ("for row in x:\n    print(np.argmax(model.predict(np.expand_dims(row, 0))))", "call `predict` once"),
         (
             "state = env.reset()\nfor _ in range(500):\n    action = np.argmax(model.predict(state[None])[0])\n"
             "    state, reward, done, info = env.step(action)",
@@ -286,7 +286,7 @@ def test_notebook(tmp_path: Path) -> None:
     ids=[
         "rows",
         "comprehension",
-        "NumPy before and behind",
+        "NumPy before and after",
         "agent",
         "tokens",
         "filled array",
@@ -295,16 +295,16 @@ def test_notebook(tmp_path: Path) -> None:
     ],
 )
 def test_help_fits_what_the_rows_depend_on(body: str, words: str, tmp_path: Path) -> None:
-    """Protects the advice: rows that wait for the answer before cannot go into one `predict`."""
+    """Protects the advice: rows that need the result before them cannot go into one `predict`."""
     ((_, text),) = _of_206(HEAD + body, tmp_path)
     assert words in text
 
 
-_WAITS, _STAYS = "waits for what came before", "is the same in all turns"
+_WAITS, _STAYS = "needs the result before it", "is the same in all iterations"
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ("fake = np.zeros((1, 2))\nwhile True:\n    model.predict(fake)", _STAYS),
         ("fake = np.zeros(2)\nwhile True:\n    model.predict(np.expand_dims(fake, 0))", _STAYS),
@@ -324,10 +324,10 @@ _WAITS, _STAYS = "waits for what came before", "is the same in all turns"
         ("frame = camera.read()\nwhile True:\n    p = model.predict(frame[None])\n    frame = draw(frame, p)", _WAITS),
     ],
 )  # fmt: skip
-def test_help_claims_only_what_the_loop_shows(body: str, told: str, tmp_path: Path) -> None:
+def test_help_claims_only_what_the_loop_shows(body: str, expected: str, tmp_path: Path) -> None:
     """Protects truth: rows wait for each other only where an answer leads to the next row."""
     ((_, text),) = _of_206(HEAD + body, tmp_path)
-    assert {one for one in (_WAITS, _STAYS) if one in text} == {told} - {""}
+    assert {one for one in (_WAITS, _STAYS) if one in text} == {expected} - {""}
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""TFG208: a model that every turn of a loop builds, fits and drops, and models that are kept or built once."""
+"""TFG208: a model that every iteration of a loop builds, fits and drops, and models that are kept or built once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ QUIET = {
     "layers in a comprehension": "layers = [tf.keras.layers.Dense(8) for _ in range(20)]\nmodel = tf.keras.Sequential(layers)\n"
     "model.fit(x, y)\n",
     "a list of models": "models = [build(units) for units in sizes]\nfor model in models:\n    model.fit(x, y)\n",
-    "five turns": "for _ in range(5):\n    model = build()\n    model.fit(x, y)\n",
+    "five iterations": "for _ in range(5):\n    model = build()\n    model.fit(x, y)\n",
     "three sizes": "for units in [8, 16, 32]:\n    model = build(units)\n    model.fit(x, y)\n",
     "five folds": (
         "from sklearn.model_selection import StratifiedKFold\nfolds = StratifiedKFold(shuffle=True)\n"

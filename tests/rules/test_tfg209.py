@@ -160,7 +160,7 @@ def test_notebook(tmp_path: Path) -> None:
 
 
 def test_one_finding_a_loop(tmp_path: Path) -> None:
-    """Protects against a report for each of several reads: the others are told as notes."""
+    """Protects against a report for each of several reads: the others are reported as notes."""
     code = HEAD + LOOP + "    print(loss.numpy())\n    losses.append(float(loss))\n"
     ((_, finding),) = [(r, f) for r, f in findings(code, tmp_path) if r.code == "TFG209"]
     assert [n.file.code(n.node) for n in finding.notes][1:] == ["float(loss)"]

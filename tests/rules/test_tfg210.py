@@ -92,7 +92,7 @@ def test_in_another_file_nothing_is_said(tmp_path: Path) -> None:
     assert found(code + "for i in range(3):\n    step(1)\n    settings.rate = i\n", tmp_path) == set()
 
 
-def test_the_changes_are_told(tmp_path: Path) -> None:
+def test_the_changes_are_reported(tmp_path: Path) -> None:
     ((_, finding),) = findings(HEAD + FROZEN["changed between two calls"], tmp_path)
     assert [note.message for note in finding.notes] == ["`rate` is changed here"]
 

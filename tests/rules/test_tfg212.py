@@ -1,4 +1,4 @@
-"""TFG212: a tensor that an eager loop makes longer by a concatenation in every turn, and concatenations that are needed."""
+"""TFG212: a tensor that an eager loop makes longer by a concatenation in every iteration, and concatenations that are needed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ FINE = {
     ),
     "a window": "out = tf.zeros([0, 4])\nfor x in data:\n    out = tf.concat([out, x], 0)\n    out = out[-100:]\n",
     "a window by its slice": "out = tf.zeros([9, 4])\nfor x in data:\n    out = tf.concat([out[1:], x[:1]], 0)\n",
-    "new in every turn": "for x in data:\n    out = tf.ones_like(x)\n    out = tf.concat([out, x], 0)\n    model(out)\n",
+    "new in every iteration": "for x in data:\n    out = tf.ones_like(x)\n    out = tf.concat([out, x], 0)\n    model(out)\n",
     "emptied now and then": (
         "out = tf.zeros([0, 4])\nfor x in data:\n    out = tf.concat([out, x], 0)\n    if full(x):\n        out = tf.zeros([0, 4])\n"
     ),
@@ -203,7 +203,7 @@ def test_one_finding_for_all_that_a_loop_collects(tmp_path: Path) -> None:
     assert finding.file.code(finding.node) == "tf.concat((xs, x), 0)"
     texts = [note.message for note in finding.notes]
     assert texts == [
-        "in every turn of this loop",
+        "in every iteration of this loop",
         "`ys` grows here, too",
         "`xs` grows here, too",
         "`xs` grows here, too",

@@ -20,7 +20,7 @@ def step(x):
 """
 COPIES = {  # the row of `set_weights`, below HEAD
     "a target network": ("for x in data:\n    step(x)\n    target.set_weights(online.get_weights())\n", 3),
-    "behind train_on_batch": (
+    "after train_on_batch": (
         "while running:\n    online.train_on_batch(x, y)\n    target.set_weights(online.get_weights())\n",
         3,
     ),
@@ -94,7 +94,7 @@ QUIET = {
     "another library": (
         "import torch\na, b = torch.load(p), torch.load(q)\nfor x in data:\n    step(x)\n    a.set_weights(b.get_weights())\n"
     ),
-    "five turns": "for _ in range(5):\n    step(x)\n    target.set_weights(online.get_weights())\n",
+    "five iterations": "for _ in range(5):\n    step(x)\n    target.set_weights(online.get_weights())\n",
 }
 
 

@@ -128,7 +128,7 @@ QUIET = {
         "@tf.function\ndef sample(x):\n    for t in tf.range(1000):\n        x = x - model(x)\n    return x\n"
         "sample(tf.random.normal((1, 64)))\n"
     ),
-    "five turns": "for i in range(5):\n    print(model(np.expand_dims(images[i], 0)))\n",
+    "five iterations": "for i in range(5):\n    print(model(np.expand_dims(images[i], 0)))\n",
     "the first few": "for i, path in enumerate(paths):\n    model(cv2.imread(path)[None])\n    if i == 3:\n        break\n",
     "models built of models": ("def tower(x):\n    for _ in range(depth):\n        x = model(x)\n    return x\n"),
     "a functional model": (

@@ -53,7 +53,7 @@ SEQUENTIAL = {
     "model.fit(rows.map(lambda p: tf.numpy_function(load, [p], tf.uint8)).batch(8))",
     "numpy.load": "def load(p):\n    return np.load(p.numpy())\n"
     "model.fit(rows.map(lambda p: tf.py_function(load, [p], tf.float32)).batch(8))",
-    "behind the batch": "model.fit(rows.batch(32).map(flip))",
+    "after the batch": "model.fit(rows.batch(32).map(flip))",
     "training loop": "optimizer = keras.optimizers.SGD()\nfor x in rows.map(flip):\n    with tf.GradientTape() as tape:\n"
     "        loss = tf.reduce_sum(model(x))\n    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))",
     "returned only": "def make():\n    return rows.map(flip).batch(8).prefetch(1)",

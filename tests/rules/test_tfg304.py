@@ -144,7 +144,7 @@ SILENT = {
     "number with a shape": "model.fit(rows.map(lambda x: x + tf.constant(1.0, shape=(3, 3))).batch(32))",
     "matrix product": "model.fit(rows.map(lambda x: x @ x).batch(32))",
     "batch(1)": "model.fit(rows.map(lambda x: x / 255).batch(1))",
-    "behind batch": "model.fit(rows.batch(32).map(lambda x: x / 255))",
+    "after batch": "model.fit(rows.batch(32).map(lambda x: x / 255))",
     "batches of batches": "model.fit(rows.batch(8).map(lambda x: x / 255).batch(4))",
     "padded": "model.fit(rows.map(lambda x: x - 1).padded_batch(32))",
     "cache between": "model.fit(rows.map(lambda x: x / 255).cache().batch(32))",
@@ -152,9 +152,9 @@ SILENT = {
     "filter between": "model.fit(rows.map(lambda x: x / 255).filter(f).batch(32))",
     "random map between": "model.fit(rows.map(lambda x: x / 255).map(tf.image.random_flip_up_down).batch(32))",
     "map of another dataset": "other = rows.map(lambda x: x / 255)\nmodel.fit(rows.batch(32))\nsave(other)",
-    "behind decoding": "def load(p):\n    return tf.io.decode_png(tf.io.read_file(p))\n"
+    "after decoding": "def load(p):\n    return tf.io.decode_png(tf.io.read_file(p))\n"
     "model.fit(tf.data.Dataset.list_files('*').map(load).map(lambda x: x / 255).batch(32))",
-    "behind a function not known": "from elsewhere import load\nmodel.fit(rows.map(load).map(lambda x: x / 255).batch(32))",
+    "after a function not known": "from elsewhere import load\nmodel.fit(rows.map(load).map(lambda x: x / 255).batch(32))",
     "loader of batches": "ds = keras.utils.image_dataset_from_directory('d')\n"
     "model.fit(ds.map(lambda x, y: (x / 255, y)).batch(2))",
     "tfds in batches": "ds = tfds.load('x', split='train', batch_size=64)\nmodel.fit(ds.map(lambda x: x / 255).batch(2))",
@@ -186,7 +186,7 @@ def test_a_function_that_works_on_batches_is_found(code: str, tmp_path: Path) ->
 
 @_table(SILENT)
 def test_what_only_looks_like_it_is_silent(code: str, tmp_path: Path) -> None:
-    """Protects precision: what would compute something else, fail, or gain nothing behind `batch`."""
+    """Protects precision: what would compute something else, fail, or gain nothing after `batch`."""
     assert "TFG304" not in codes(HEAD + code, tmp_path)
 
 
@@ -244,8 +244,8 @@ def test_two_maps_are_one_finding(tmp_path: Path) -> None:
     assert ".batch(32).map(lambda x: x / 255).map(lambda x: x * 2)" in fixed(mended, tmp_path, "TFG304")
 
 
-def test_cache_behind_the_batch_is_named(tmp_path: Path) -> None:
-    """Protects the claim: with a cache behind, only the first epoch is slower."""
+def test_cache_after_the_batch_is_named(tmp_path: Path) -> None:
+    """Protects the claim: with a cache after it, only the first epoch is slower."""
     ((_, finding),) = [
         (r, f)
         for r, f in findings(HEAD + "ds = rows.map(lambda x: x / 255).batch(32).cache()", tmp_path)

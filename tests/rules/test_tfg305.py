@@ -97,7 +97,7 @@ FINE = {
     f"model.fit(rows.map(lambda r: tf.numpy_function(f, [r], tf.float32), {AUTO}).batch(8))\n",
     "a few names": f"def f(v):\n    return sum(v[k] for k in [0, 1, 2])\n"
     f"model.fit(rows.map(lambda r: tf.numpy_function(f, [r], tf.float32), {AUTO}).batch(8))\n",
-    "cached behind": f"model.fit(rows.map(lambda r: tf.numpy_function(smoothed, [r], tf.float32), {AUTO}).cache().batch(8))\n",
+    "cached after": f"model.fit(rows.map(lambda r: tf.numpy_function(smoothed, [r], tf.float32), {AUTO}).cache().batch(8))\n",
     "a demonstration": f"for r in rows.take(3).map(lambda r: tf.numpy_function(smoothed, [r], tf.float32), {AUTO}).batch(1):\n    print(r)\n",
     "large products": f"def f(v):\n    return np.stack([np.linalg.svd(x)[1] for x in v])\n"
     f"model.fit(rows.map(lambda r: tf.numpy_function(f, [r], tf.float32), {AUTO}).batch(8))\n",

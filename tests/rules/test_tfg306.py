@@ -35,7 +35,7 @@ def make(x, augmented=False, cached=False):
 FOUND = {
     "both by flags": MADE + "model.fit(make(x, augmented=True, cached=True), epochs=9)",
     "random map": "model.fit(source.map(augment).cache().batch(8), epochs=9)",
-    "random map, shuffled behind": "model.fit(source.map(augment).cache().shuffle(99).batch(8), epochs=9)",
+    "random map, shuffled after": "model.fit(source.map(augment).cache().shuffle(99).batch(8), epochs=9)",
     "lambda": "model.fit(source.map(lambda a, b: (a + tf.random.normal([3]), b)).cache().batch(8), epochs=E)",
     "random layer": "flip = tf.keras.layers.RandomFlip()\n"
     "model.fit(source.batch(8).map(lambda a, b: (flip(a, training=True), b)).cache(), epochs=9)",
@@ -50,7 +50,7 @@ FOUND = {
     "shuffle": "model.fit(source.shuffle(99).cache().batch(8), epochs=9)",
     "shuffle and batch": "model.fit(source.shuffle(99).batch(8).cache().prefetch(1), epochs=9)",
     "cache in a file": "model.fit(source.shuffle(99).cache('/tmp/data').batch(8), epochs=9)",
-    "repeated behind": "model.fit(source.shuffle(99).cache().repeat().batch(8), steps_per_epoch=9)",
+    "repeated after": "model.fit(source.shuffle(99).cache().repeat().batch(8), steps_per_epoch=9)",
     "a loader that shuffles": "ds = tf.keras.utils.text_dataset_from_directory('d')\n"
     "model.fit(ds.map(lambda a, b: (a, b)).cache().prefetch(1), epochs=9)",
     "a loader that is told to shuffle": "ds = tf.keras.preprocessing.image_dataset_from_directory('d', shuffle=True, seed=1)\n"
@@ -100,12 +100,12 @@ SILENT = {
     "unknown dataset": "from elsewhere import data\nmodel.fit(data.shuffle(9).cache().batch(8), epochs=9)",
     "loader": "model.fit(tf.keras.utils.image_dataset_from_directory('d').cache().shuffle(9), epochs=9)",
     "one pass of a loop": LOOP + "for a, b in source.shuffle(99).cache().batch(8):\n    step(a, b)",
-    "made anew every epoch": LOOP + "def make():\n    return source.shuffle(99).cache().batch(8)\nfor _ in range(9):\n"
+    "made again every epoch": LOOP + "def make():\n    return source.shuffle(99).cache().batch(8)\nfor _ in range(9):\n"
     "    for a, b in make():\n        step(a, b)",
-    "made anew by the epoch": LOOP
+    "made again by the epoch": LOOP
     + "def epoch():\n    for a, b in source.shuffle(99).cache().batch(8):\n        step(a, b)\n"
     "for _ in range(9):\n    epoch()",
-    "made anew for the epoch": LOOP + "def make():\n    return source.shuffle(99).cache().batch(8)\n"
+    "made again for the epoch": LOOP + "def make():\n    return source.shuffle(99).cache().batch(8)\n"
     "def epoch(ds):\n    for a, b in ds:\n        step(a, b)\nfor _ in range(9):\n    epoch(make())",
 }
 

@@ -1,4 +1,4 @@
-"""TFG307: a shuffle behind the batches is found along every way to a training, and nothing that mixes samples is."""
+"""TFG307: a shuffle after the batches is found on every path to a training, and nothing that mixes samples is."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SILENT = {
     "returned to unknown callers": "def make():\n    return source.batch(4).shuffle(9)",
     "bucketed": "model.fit(source.bucket_by_sequence_length(f, [8], [4, 4]).shuffle(9))",
     "regrouped by a function of the user": "model.fit(source.batch(4).apply(regroup).shuffle(9))",
-    "made anew every epoch": "import numpy as np\nfor _ in range(9):\n    order = np.random.permutation(99)\n"
+    "made again every epoch": "import numpy as np\nfor _ in range(9):\n    order = np.random.permutation(99)\n"
     "    model.fit(tf.data.Dataset.from_tensor_slices(x[order]).batch(4).shuffle(9))",
     "a shuffled part of a zip": "model.fit(tf.data.Dataset.zip((source.shuffle(9), source)).batch(4).shuffle(9))",
     "unknown dataset": "from elsewhere import data\nmodel.fit(data.batch(32).shuffle(100))",
@@ -119,14 +119,14 @@ def test_notes_and_words(tmp_path: Path) -> None:
     code = HEAD + "ds = source.batch(32).shuffle(100)\nmodel.fit(ds)\nmodel.fit(ds)"
     (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG307"]
     assert [note.message for note in finding.notes] == ["the samples are batched here", "this training consumes it"]
-    assert "behind `batch`" in finding.message
+    assert "after `batch`" in finding.message
     assert finding.prediction.kind == "wrong-result"
 
 
 def test_batches_stay_together() -> None:
     """The truth of TFG307 with the installed TensorFlow."""
     tf = pytest.importorskip("tensorflow")
-    behind = [batch.tolist() for batch in tf.data.Dataset.range(40).batch(4).shuffle(10).as_numpy_iterator()]
-    assert sorted(behind) == [list(range(i, i + 4)) for i in range(0, 40, 4)]
+    shuffled = [batch.tolist() for batch in tf.data.Dataset.range(40).batch(4).shuffle(10).as_numpy_iterator()]
+    assert sorted(shuffled) == [list(range(i, i + 4)) for i in range(0, 40, 4)]
     before = [batch.tolist() for batch in tf.data.Dataset.range(40).shuffle(40, seed=1).batch(4).as_numpy_iterator()]
     assert any(max(batch) - min(batch) > 3 for batch in before)

@@ -130,7 +130,7 @@ FINE = {
     "    def build(self):\n        return ds.map(self.parse)\nData(9).build()\n",
     "a dataset built from draws": "def build():\n    cut = random.random()\n    return ds.filter(lambda x, y: x[0] > cut)\n",
     "timed around": "start = time.time()\nds = ds.map(lambda x, y: (x, y))\nprint(time.time() - start)\n",
-    "debug mode draws anew": "tf.data.experimental.enable_debug_mode()\nds.map(lambda x, y: (x * random.random(), y))\n",
+    "debug mode draws again": "tf.data.experimental.enable_debug_mode()\nds.map(lambda x, y: (x * random.random(), y))\n",
 }  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def own(code: str, folder: Path) -> list[Finding]:
     return [finding for rule, finding in findings(HEAD + code, folder) if rule.code == "TFG309"]
 
 
-def test_the_way_to_the_place_is_told(tmp_path: Path) -> None:
+def test_the_way_to_the_place_is_reported(tmp_path: Path) -> None:
     (finding,) = own(MISPLACED["through a helper"][0], tmp_path)
     assert [note.message for note in finding.notes] == ["`map` is given this function", "called from `f`"]
 

@@ -153,7 +153,7 @@ FINE = {
         "for x, y in batches:\n    x = np.stack([tokenize(np.sqrt(row)) for row in x])\n    model.train_on_batch(x, y)\n"
     ),
     "the whole batch": "for x, y in batches:\n    model.train_on_batch(np.log1p(x), y)\n",
-    "few turns": (
+    "few iterations": (
         "for x, y in batches:\n    views = []\n    for k in range(4):\n        views.append(np.rot90(x, k))\n"
         "    model.train_on_batch(np.concatenate(views), y)\n"
     ),
@@ -162,7 +162,7 @@ FINE = {
         "for x, y in batches:\n    best, out = 0, np.zeros(len(x))\n    for i in range(len(x)):\n        if np.max(x[i]) > 3:\n"
         "            best = np.argmax(x[i])\n        out[i] = x[i][best]\n    model.train_on_batch(x, out)\n"
     ),
-    "set in some turns, read in all": (
+    "set in some iterations, read in all": (
         "for x, y in batches:\n    out = np.zeros(len(x))\n    for i in range(len(x)):\n        if np.max(x[i]) > 3:\n"
         "            level = np.sqrt(x[i])\n        out[i] = level\n    model.train_on_batch(x, out)\n"
     ),

@@ -116,7 +116,7 @@ OTHERS = {
     "not known": "from elsewhere import values\ndef rows():\n    for v in values:\n        yield v\nds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
     "an unknown generator": "from elsewhere import rows\nds = tf.data.Dataset.from_generator(rows, spec)\n",
     "texts of words": "texts = [line.split() for line in open('a.txt')]\nds = tf.data.Dataset.from_generator(lambda: iter(texts), tf.string)\n",
-    "a constant in some turns": "def rows():\n    for i, v in enumerate(x):\n        yield v, y[i] if i % 2 else 0.0\n"
+    "a constant in some iterations": "def rows():\n    for i, v in enumerate(x):\n        yield v, y[i] if i % 2 else 0.0\n"
     "ds = tf.data.Dataset.from_generator(rows, spec)\n",
     "empty, and nothing in its place": "none = []\ndef rows():\n    for i, v in enumerate(x):\n        yield v, none[i]\n"
     "ds = tf.data.Dataset.from_generator(rows, spec)\n",
@@ -169,13 +169,13 @@ def test_a_notebook(tmp_path: Path) -> None:
 
 
 def test_the_help_names_the_arrays(tmp_path: Path) -> None:
-    def told(name: str) -> list[str]:
+    def helps(name: str) -> list[str]:
         return [f.help for rule, f in findings(HEAD + HANDED_ON[name][0], tmp_path) if rule.code == "TFG313"]
 
     copies = "it keeps a copy of the arrays"
-    assert told("zipped") == [f"use `from_tensor_slices((x, y))`: {copies}"]
-    assert told("for ever") == [f"use `from_tensor_slices((x, y))`, and `repeat()` behind it: {copies}"]
-    assert told("one array") == [f"use `from_tensor_slices(x)`: {copies}"]
+    assert helps("zipped") == [f"use `from_tensor_slices((x, y))`: {copies}"]
+    assert helps("for ever") == [f"use `from_tensor_slices((x, y))`, and `repeat()` after it: {copies}"]
+    assert helps("one array") == [f"use `from_tensor_slices(x)`: {copies}"]
 
 
 def test_the_truth_the_same_rows_without_python() -> None:

@@ -138,7 +138,7 @@ def test_a_notebook(tmp_path: Path) -> None:
     assert ("TFG314", 3) in found(cells, tmp_path, "a.ipynb")
 
 
-def test_the_size_and_the_place_of_the_array_are_told(tmp_path: Path) -> None:
+def test_the_size_and_the_place_of_the_array_are_reported(tmp_path: Path) -> None:
     told = [f for rule, f in findings(HEAD + EMBEDDED["gathered"][0], tmp_path) if rule.code == "TFG314"]
     assert [f.message.partition(":")[0] for f in told] == [
         "`table`, an array of 24.4 MiB, becomes a constant of the `tf.function` `look_up`"

@@ -1,4 +1,4 @@
-"""TFG318: a prefetch that is sized in samples behind the batches is found, and a buffer of a few batches is not."""
+"""TFG318: a prefetch that is sized in samples after the batches is found, and a buffer of a few batches is not."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_in_a_notebook(tmp_path: Path) -> None:
     assert "TFG318" in {rule.code for rule, _ in findings(text, tmp_path, name="n.ipynb")}
 
 
-def test_a_prefetch_behind_batch_reads_whole_batches_ahead() -> None:
+def test_a_prefetch_after_batch_reads_whole_batches_ahead() -> None:
     """The truth of TFG318 with the installed TensorFlow: what was read before the second batch is asked for."""
     tf = pytest.importorskip("tensorflow")
     read: list[int] = []

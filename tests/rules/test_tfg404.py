@@ -48,7 +48,7 @@ FOUND = {
     + "def main(_):\n    model = build()\n    model.compile('adam', 'mse')\n    model.fit(x, y, batch_size=64)\n",
     "a dataset": COMPILED
     + "ds = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(10).batch(64).prefetch(2)\nmodel.fit(ds, epochs=2)\n",
-    "behind a flag": COMPILED + "if args.train:\n    model.fit(x, y, batch_size=64)\n",
+    "under a flag": COMPILED + "if args.train:\n    model.fit(x, y, batch_size=64)\n",
     "in a loop over folds": NET + "for train, test in folds:\n    model = build()\n    model.compile('adam', 'mse')\n"
     "    model.fit(x[train], y[train], batch_size=64)\n",
     "an array of known size": COMPILED

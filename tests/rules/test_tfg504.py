@@ -12,11 +12,11 @@ TF = "import os\nimport tensorflow as tf\n"
 SET = "os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
 
 LATE = {  # the row of the assignment
-    "behind a constant": (TF + "x = tf.constant(1.0)\n" + SET, 4),
-    "behind a variable": (TF + "x = tf.Variable(1.0)\n" + SET, 4),
-    "behind a dataset": (TF + "ds = tf.data.Dataset.range(9)\n" + SET, 4),
-    "behind an optimizer": (TF + "optimizer = tf.keras.optimizers.Adam()\n" + SET, 4),
-    "behind a strategy": (TF + "strategy = tf.distribute.MirroredStrategy()\n" + SET, 4),
+    "after a constant": (TF + "x = tf.constant(1.0)\n" + SET, 4),
+    "after a variable": (TF + "x = tf.Variable(1.0)\n" + SET, 4),
+    "after a dataset": (TF + "ds = tf.data.Dataset.range(9)\n" + SET, 4),
+    "after an optimizer": (TF + "optimizer = tf.keras.optimizers.Adam()\n" + SET, 4),
+    "after a strategy": (TF + "strategy = tf.distribute.MirroredStrategy()\n" + SET, 4),
     "a number of the user's": (TF + "x = tf.zeros(3)\nos.environ['CUDA_VISIBLE_DEVICES'] = str(args.gpu)\n", 4),
     "under a condition": (TF + "x = tf.zeros(3)\nif args.gpu:\n    " + SET, 5),
     "by a function": (TF + "def table():\n    return tf.constant([1, 2])\nweights = table()\n" + SET, 6),
@@ -27,10 +27,10 @@ LATE = {  # the row of the assignment
 }
 FINE = {
     "before the import": "import os\n" + SET + "import tensorflow as tf\ntf.zeros(3)\n",
-    "behind the import": TF + SET + "tf.zeros(3)\n",
-    "behind the list of devices": TF + "gpus = tf.config.list_physical_devices('GPU')\n" + SET,
-    "behind a layer": TF + "layer = tf.keras.layers.Dense(3)\n" + SET,
-    "behind a function": TF + "@tf.function\ndef f(x):\n    return tf.zeros(3)\n" + SET,
+    "after the import": TF + SET + "tf.zeros(3)\n",
+    "after the list of devices": TF + "gpus = tf.config.list_physical_devices('GPU')\n" + SET,
+    "after a layer": TF + "layer = tf.keras.layers.Dense(3)\n" + SET,
+    "after a function": TF + "@tf.function\ndef f(x):\n    return tf.zeros(3)\n" + SET,
     "on another branch": TF + "if a:\n    tf.zeros(3)\nelse:\n    " + SET,
     "perhaps": TF + "if a:\n    tf.zeros(3)\n" + SET,
     "for another process": TF + "import subprocess\ntf.zeros(3)\n" + SET + "subprocess.run(['train'])\n",
@@ -106,10 +106,10 @@ def test_a_notebook(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert found(LATE["behind a constant"][0], tmp_path, "test_x.py") == set()
+    assert found(LATE["after a constant"][0], tmp_path, "test_x.py") == set()
 
 
-@pytest.mark.parametrize("name", ["behind a constant", "behind a variable", "behind a dataset", "behind an optimizer"])
+@pytest.mark.parametrize("name", ["after a constant", "after a variable", "after a dataset", "after an optimizer"])
 def test_the_truth_these_initialise_the_runtime(name: str, tmp_path: Path, forks: ForkedPrograms) -> None:
     """With the installed TensorFlow: the devices of the process are fixed then. What CUDA does needs a GPU."""
     code = LATE[name][0] + "from tensorflow.python.eager import context\nprint(context.context()._initialized)\n"

@@ -92,10 +92,10 @@ FINE = {
     "float32 at the layer": SET
     + "model = keras.Sequential([layers.Dense(10, activation='softmax', dtype='float32')])\n"
     + TRAIN,
-    "float32 behind": SET
+    "float32 after": SET
     + "model = keras.Sequential([layers.Dense(10), layers.Activation('softmax', dtype='float32')])\n"
     + TRAIN,
-    "a linear float32 behind": SET + MODEL.replace("])", ", layers.Activation('linear', dtype='float32')])") + TRAIN,
+    "a linear float32 after": SET + MODEL.replace("])", ", layers.Activation('linear', dtype='float32')])") + TRAIN,
     "a dtype from elsewhere": SET
     + "model = keras.Sequential([layers.Dense(10, activation='softmax', dtype=kind)])\n"
     + TRAIN,
@@ -108,7 +108,7 @@ FINE = {
     + TRAIN,
     "attention": SET + "i = keras.Input((4,))\na = layers.Dense(4, activation='softmax')(i)\n"
     "model = keras.Model(i, layers.Dense(10)(i * a))\n" + TRAIN,
-    "a cast behind": SET + "i = keras.Input((4,))\no = layers.Dense(10, activation='softmax')(i)\n"
+    "a cast after": SET + "i = keras.Input((4,))\no = layers.Dense(10, activation='softmax')(i)\n"
     "model = keras.Model(i, tf.cast(o, tf.float32))\n" + TRAIN,
     "the user's choice": "if args.fp16:\n    " + SET + MODEL + TRAIN,
     "a policy from the settings": "mixed_precision.set_global_policy(config.policy)\n" + MODEL + TRAIN,

@@ -194,7 +194,7 @@ def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert "TFG606" not in codes(HEAD + case, tmp_path)
 
 
-def test_each_tape_of_a_step_is_told(tmp_path: Path) -> None:
+def test_each_tape_of_a_step_is_reported(tmp_path: Path) -> None:
     """Protects steps of two optimizers, as every GAN has."""
     rows = {row - ROWS for code, row in found(HEAD + SET + MODEL + GAN, tmp_path) if code == "TFG606"}
     assert rows == {7, 9}

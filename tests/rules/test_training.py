@@ -531,7 +531,7 @@ NOT_FORWARD = {
     "call under tf.function": "class M(keras.Model):\n    @tf.function\n    def call(self, x):\n        return x\n"
     "m = M()\nfor x, y in dataset:\n    m(x)",
     "one example": "x, y = next(iter(dataset))\nmodel(x)",
-    "ten turns": "it = iter(dataset.batch(4))\nfor _ in range(10):\n    x, y = next(it)\n    model(x)",
+    "ten iterations": "it = iter(dataset.batch(4))\nfor _ in range(10):\n    x, y = next(it)\n    model(x)",
     "take of a constant": "n = 5\nfor x, y in dataset.batch(4).take(n):\n    model(x)",
     "take of a parameter": "def show(n):\n    for x, y in dataset.batch(4).take(n):\n        model(x)\nshow(3)",
     "averages of batch normalisation": "for x, y in dataset.batch(4):\n    model(x, training=True)",
@@ -680,7 +680,7 @@ def test_one_finding_for_the_tapes_of_one_step(tmp_path: Path) -> None:
     assert codes(code, tmp_path) == ["TFG202"]
 
 
-def test_path_to_the_step_is_told(tmp_path: Path) -> None:
+def test_path_to_the_step_is_reported(tmp_path: Path) -> None:
     """Protects the related locations: the loop, and each call on the way."""
     code = HEAD + "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"
     (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
@@ -688,8 +688,8 @@ def test_path_to_the_step_is_told(tmp_path: Path) -> None:
 
 
 HOST_READS = {
-    "behind the step": ("for x, y in dataset:" + STEP + "    print(loss.numpy())\n", 0),
-    "behind the loop": (
+    "after the step": ("for x, y in dataset:" + STEP + "    print(loss.numpy())\n", 0),
+    "after the loop": (
         "def main():\n    for x, y in dataset:"
         + STEP.replace("    ", "        ")
         + "    print(loss.numpy())\nmain()\n",
@@ -736,7 +736,7 @@ def test_step_under_a_partial_of_an_unknown_function(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("before", ["", "model = ...\n", "# Keras\n"])
 def test_snippet_without_definitions(before: str, tmp_path: Path) -> None:
-    """Protects pieces of code as they stand in questions: what nothing defines is told by how it is used."""
+    """Protects pieces of code as they stand in questions: what nothing defines is reported by how it is used."""
     code = before + "model.fit(x_train, y_train, batch_size=1, epochs=3)\n"
     assert found(code, tmp_path) == {("TFG201", code.count("\n"))}
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from tflint_gpu.model.model import Analysis, Model
 
 if TYPE_CHECKING:
-    from tflint_gpu.model.model import Analysis, Model
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
+    from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around
+    from tflint_gpu.model.python.execution.summaries import Summaries
+    from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.project.functions import Class, Function, is_decorated, may_be_replaced
     from tflint_gpu.model.python.project.mentions import Mention
@@ -55,32 +57,28 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
     from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
-    from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
-    from tflint_gpu.model.tensorflow.eager.forward_passes import ForwardPasses
-    from tflint_gpu.model.tensorflow.eager.host_reads import HostReads, is_conditional
-    from tflint_gpu.model.tensorflow.eager.traceability import Traceability
-    from tflint_gpu.model.tensorflow.eager.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
-    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostCall, HostFunctions
+    from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
+    from tflint_gpu.model.tensorflow.execution.construction import Construction
+    from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
+    from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses
+    from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
+    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
+    from tflint_gpu.model.tensorflow.execution.invocations import Invocations
+    from tflint_gpu.model.tensorflow.execution.program import Program
+    from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
+    from tflint_gpu.model.tensorflow.execution.traceability import Traceability
+    from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
-    from tflint_gpu.model.tensorflow.loops.function_objects import FunctionObjects
+    from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, changed_in, is_occasional, names_of
     from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers, Turning
-    from tflint_gpu.model.tensorflow.loops.repetitions import (
-        FEW,
-        Repeated,
-        Repetitions,
-        TurnFlow,
-        changed_in,
-        is_occasional,
-        names_of,
-    )
     from tflint_gpu.model.tensorflow.prefilter.first_looks import (
         calls_python_functions,
         chooses_doubles,
@@ -122,28 +120,28 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
     from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
-    from tflint_gpu.model.tensorflow.tracing.execution import (
+    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+    from tflint_gpu.model.tensorflow.tracing.traces import (
         FUNCTIONAL_API,
         TRACED_METHODS,
         TRACING_SUBSTRINGS,
         Execution,
-        Step,
         Trace,
     )
-    from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
-    from tflint_gpu.model.tensorflow.training.program import Program
     from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
     from tflint_gpu.model.tensorflow.types.guards import Guards
     from tflint_gpu.model.tensorflow.types.kinds import Kinds
     from tflint_gpu.model.tensorflow.types.rows import Rows, in_loop
 
 _NAMES = {
-    "model": "Analysis Model",
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
+    "python.execution.callers": "RunSite callers loops_around",
+    "python.execution.summaries": "Summaries",
+    "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
     "python.project.functions": "Class Function is_decorated may_be_replaced",
     "python.project.mentions": "Mention",
@@ -169,24 +167,28 @@ _NAMES = {
     "tensorflow.api.tensor_functions": "STATIC_ATTRIBUTES",
     "tensorflow.dtypes.mixed_precision": "MixedPrecision",
     "tensorflow.dtypes.precision": "Double DoubleKind Precision",
-    "tensorflow.eager.eager_loops": "EagerLoops Run",
-    "tensorflow.eager.forward_passes": "ForwardPasses",
-    "tensorflow.eager.host_reads": "HostReads is_conditional",
-    "tensorflow.eager.traceability": "Traceability",
-    "tensorflow.eager.training_steps": "EagerStep TrainingSteps",
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "CLOCKS FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Obstacle",
-    "tensorflow.effects.host_functions": "GradientKind HostCall HostFunctions",
+    "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
+    "tensorflow.execution.construction": "Construction",
+    "tensorflow.execution.eager_loops": "EagerLoops",
+    "tensorflow.execution.forward_passes": "EagerForward ForwardPasses",
+    "tensorflow.execution.function_objects": "FunctionObjects",
+    "tensorflow.execution.host_reads": "HostReads is_conditional",
+    "tensorflow.execution.invocations": "Invocations",
+    "tensorflow.execution.program": "Program",
+    "tensorflow.execution.repetitions": "Repetitions",
+    "tensorflow.execution.traceability": "Traceability",
+    "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
-    "tensorflow.loops.function_objects": "FunctionObjects",
+    "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in is_occasional names_of",
     "tensorflow.loops.loop_numbers": "LoopNumbers Turning",
-    "tensorflow.loops.repetitions": "FEW Repeated Repetitions TurnFlow changed_in is_occasional names_of",
     "tensorflow.prefilter.first_looks": (
         "calls_python_functions chooses_doubles gives_batch_size has_datasets "
         "makes_arrays maps_rows names_bad_device trains_when_run uses_contrib"
@@ -212,11 +214,10 @@ _NAMES = {
     "tensorflow.tf_data.plain_code": "is_plain",
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
-    "tensorflow.tracing.execution": "Execution FUNCTIONAL_API Step TRACED_METHODS TRACING_SUBSTRINGS Trace",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
+    "tensorflow.tracing.traces": "Execution FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace",
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.training.compilations": "Compilations",
-    "tensorflow.training.program": "Program",
     "tensorflow.training.training": "TAPES Training UPDATES",
     "tensorflow.types.guards": "Guards",
     "tensorflow.types.kinds": "Kinds",

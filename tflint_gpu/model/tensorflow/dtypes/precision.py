@@ -14,7 +14,8 @@ from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.tracing.execution import Execution, Trace
+from tflint_gpu.model.tensorflow.api.layers import WEIGHTED
+from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 
@@ -36,14 +37,6 @@ POLICIES = frozenset(
     ).split()
 )
 # Layers whose work is a product with their weights.
-WEIGHTED = frozenset(
-    (
-        "Dense EinsumDense Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D Conv1DTranspose "
-        "Conv2DTranspose Conv3DTranspose DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D LSTM GRU "
-        "SimpleRNN RNN ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention GroupQueryAttention Embedding "
-        "BatchNormalization LayerNormalization GroupNormalization"
-    ).split()
-)
 CASTS = frozenset(
     ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
 )

@@ -14,7 +14,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.tracing.execution import Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _FUNCTIONS_LIMIT = 60

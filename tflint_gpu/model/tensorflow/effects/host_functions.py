@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -77,6 +77,13 @@ class Compiled:
     place: Node
 
 
+class OnGradient(NamedTuple):
+    """A host call through which a gradient is asked for, and what becomes of the gradient."""
+
+    host: HostCall
+    kind: GradientKind
+
+
 class HostFunctions(Analysis):
     """Questions about the Python functions that run in traced code, seen from one file."""
 
@@ -131,7 +138,7 @@ class HostFunctions(Analysis):
     # What a gradient passes.
 
     @cached_property
-    def on_gradients(self) -> list[tuple[HostCall, GradientKind]]:
+    def on_gradients(self) -> list[OnGradient]:
         """The host calls through which a gradient is surely asked for, apart from those that XLA cannot compile."""
         refused = {one.host.call for one in self.compiled}
         found = []
@@ -139,7 +146,7 @@ class HostFunctions(Analysis):
             if host.call not in refused and self._is_on_gradient(host):
                 kind = self._kind(host)
                 if kind is not None:
-                    found.append((host, kind))
+                    found.append(OnGradient(host, kind))
         return found
 
     def _kind(self, host: HostCall) -> GradientKind | None:

@@ -10,6 +10,7 @@ from typing import Literal
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
@@ -20,8 +21,8 @@ from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
-from tflint_gpu.model.tensorflow.tracing.execution import Entry, Execution, Step, Trace
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
+from tflint_gpu.model.tensorflow.tracing.traces import Entry, Execution, Trace
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
@@ -131,7 +132,7 @@ class MappedCode(Analysis):
             seeds: dict[Node, Carry] = dict.fromkeys(self._elements(callee), Carry.TENSOR) if has_tensors else {}
             tensors = Tensors(self.inference, self.kinds, function, seeds)
             context = Context(function.node, caller=callee.context, receiver=callee.receiver)
-            step = Step(self.file, operation.func.attr, f"`{method}` is given this function")
+            step = Frame(self.file, operation.func.attr, f"`{method}` is given this function")
             yield Trace(function, context, tensors, Entry(f"the function of `{method}`"), (step,))
 
     def _function_given(self, operation: cst.Call, method: str) -> Expression | None:

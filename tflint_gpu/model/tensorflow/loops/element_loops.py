@@ -14,7 +14,7 @@ from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import FEW, TurnFlow, names_of
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, names_of
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 # Functions that do to an axis more what they do to an element, and keep its shape or change it for all elements alike.
@@ -110,7 +110,7 @@ class ElementLoops:
             return None
         return self._work(file, loop, elements)
 
-    def _elements(self, file: File, loop: LoopNode, body: Node) -> TurnFlow | None:
+    def _elements(self, file: File, loop: LoopNode, body: Node) -> IterationFlow | None:
         """What is made of an element in a turn; of a loop over indexes, what stands there, or is computed of it."""
         data = iterable(loop)
         names = names_of(loop)
@@ -129,9 +129,9 @@ class ElementLoops:
             sources: frozenset[Node] = frozenset([*found, *numbers, *drawn])
         else:
             sources = frozenset(n for n in walk(body) if isinstance(n, cst.Name) and n.value in names)
-        return TurnFlow(file, loop, sources) if sources else None
+        return IterationFlow(file, loop, sources) if sources else None
 
-    def _work(self, file: File, loop: LoopNode, elements: TurnFlow) -> ElementLoop | None:
+    def _work(self, file: File, loop: LoopNode, elements: IterationFlow) -> ElementLoop | None:
         """The first call that computes, where every call of a turn is known to do so for an array as for an element."""
         first: ElementLoop | None = None
         for call in file.calls_below.get(loop, ()):

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import FEW, breaks_of, leaves_at_once, names_of
-from tflint_gpu.model.tensorflow.tracing.execution import Step
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, leaves_at_once, names_of
 
 _DEPTH_LIMIT = 16  # steps from a number to what it is made of
 _CALLERS = 3  # functions between a loop and the number
@@ -48,7 +48,7 @@ class Turning:
 
     file: File
     loop: LoopNode
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class LoopNumbers(Analysis):
             if found is None:
                 continue
             is_number = True
-            step = Step(site, call, f"calls `{function.name}`")
+            step = Frame(site, call, f"calls `{function.name}`")
             changed += [replace(one, path=(*one.path, step)) for one in found.changed_by if len(one.path) < _CALLERS]
         if is_number:
             return Number(tuple(changed))

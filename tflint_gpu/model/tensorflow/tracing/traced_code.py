@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function, may_be_replaced
 from tflint_gpu.model.python.syntax.children import spelling
@@ -18,7 +19,7 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
-from tflint_gpu.model.tensorflow.tracing.execution import TRACED_METHODS, Entry, Execution, Reached, Step, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Execution, Reached, Trace
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -45,7 +46,7 @@ class Traced(Reached):
 
     function: Function
     start: Entry
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
     trace: Trace | None = None
     context: Context | None = None
 
@@ -259,12 +260,12 @@ class TracedCode(Analysis):
             if len(callees) != 1:  # one object or another: what its method runs is traced where it is the one
                 callees = self.inference.methods_called(file, call, traced.context)
             for callee in callees if all(self._may_be_entered(one.function) for one in callees) else ():
-                step = Step(file, call, f"called from `{traced.function.name}`")
+                step = Frame(file, call, f"called from `{traced.function.name}`")
                 inside = self.inference.enter(file, call, traced.context, callee)
                 yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
             if file.name(call.func) in _BRANCHING:
                 for callee in (c for a in call.args for c in self.inference.callables(file, a.value, traced.context)):
-                    step = Step(file, call, f"passed on by `{traced.function.name}`")
+                    step = Frame(file, call, f"passed on by `{traced.function.name}`")
                     yield Traced(callee.function, traced.start, (*traced.path, step))
 
     def _may_be_entered(self, function: Function) -> bool:

@@ -8,11 +8,13 @@ from typing import Literal
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.api.tapes import is_read
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LoopKind = Literal["train", "validate", "other"]
@@ -24,8 +26,6 @@ UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 _MARKERS = (b"GradientTape", b"apply_gradients", b"minimize", b"_on_batch", b".apply(")
 # `strategy.run(step, args=...)` runs the function that it is given.
 STRATEGY_RUNS = frozenset(["run", "experimental_run_v2"])
-_DEPTH_LIMIT = 4
-_INNER_LIMIT = 3  # functions between a loop of epochs and one of steps
 
 
 class Training(Analysis):
@@ -34,22 +34,12 @@ class Training(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
-        self._gradients: dict[Node, bool] = {}
+        self._gradients = Summaries(self.inference, self._updates_itself, self._functions_that_may_train)
+        self._step_loops = Summaries(self.inference, self._has_step_loop, self._functions_that_train)
 
-    def takes_gradients(self, file: File, node: Node, depth: int = 0) -> bool:
+    def takes_gradients(self, file: File, node: Node) -> bool:
         """Whether the loop, function or with block `node` updates weights, itself or by what it calls."""
-        if node in self._gradients:
-            return self._gradients[node]
-        self._gradients[node] = False
-        calls = file.calls_below.get(node, ())
-        result = any(self._updates(file, call) for call in calls)
-        if not result and depth < _DEPTH_LIMIT:
-            result = any(
-                self.takes_gradients(callee.function.file, callee.function.node, depth + 1)
-                for callee in self._functions_run(file, node)
-            )
-        self._gradients[node] = result
-        return result
+        return self._gradients.holds(file, node)
 
     def runs_training(self, file: File, node: Node) -> bool:
         """Whether the loop or function `node` trains: as `takes_gradients`, or by `fit`."""
@@ -71,22 +61,19 @@ class Training(Analysis):
 
     def runs_steps(self, file: File, call: cst.Call) -> bool:
         """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
-        return any(self._has_loop(callee.function, 0) for callee in self.functions_called(file, call))
+        return any(self._step_loops.holds(one.file, one.node) for one in self._functions_that_train(file, call))
 
-    def _has_loop(self, function: Function, depth: int) -> bool:
-        file = function.file
-        if not self.takes_gradients(file, function.node):
-            return False
-        if any(
-            file.tree.function(loop) is function.node and self.takes_gradients(file, loop)
-            for loop in file.tree.all_loops
-        ):
-            return True
-        return depth < _INNER_LIMIT and any(
-            self._has_loop(callee.function, depth + 1)
-            for call in function.calls
-            for callee in self.functions_called(file, call)
-        )
+    def _has_step_loop(self, file: File, node: Node) -> bool:
+        """Whether a function itself has a loop of training steps."""
+        loops = (loop for loop in file.tree.all_loops if file.tree.function(loop) is node)
+        return any(self.takes_gradients(file, loop) for loop in loops)
+
+    def _functions_that_train(self, file: File, call: cst.Call) -> Iterator[Function]:
+        functions = (callee.function for callee in self.functions_called(file, call))
+        return (one for one in functions if self.takes_gradients(one.file, one.node))
+
+    def _updates_itself(self, file: File, node: Node) -> bool:
+        return any(self._updates(file, call) for call in file.calls_below.get(node, ()))
 
     def _updates(self, file: File, call: cst.Call) -> bool:
         if file.name(call.func) in TAPES:
@@ -96,11 +83,10 @@ class Training(Analysis):
             return bool(call.args) and isinstance(call.args[0].value, cst.Name) and "grad" in call.args[0].value.value
         return method in _APPLYING
 
-    def _functions_run(self, file: File, node: Node) -> Iterator[Callee]:
-        """The project's functions that the code in `node` calls, or hands to `strategy.run`, and that may train."""
-        for call in file.calls_below.get(node, ()):
-            if self.inference.project.leads_to(file, file.name(call.func), _MARKERS):
-                yield from self.functions_called(file, call)
+    def _functions_that_may_train(self, file: File, call: cst.Call) -> Iterator[Function]:
+        """The project's functions that a call runs, as far as their files have the words of training."""
+        if self.inference.project.leads_to(file, file.name(call.func), _MARKERS):
+            yield from (callee.function for callee in self.functions_called(file, call))
 
     def functions_called(self, file: File, call: cst.Call, context: Context | None = None) -> Iterator[Callee]:
         """The project's functions that a call runs, also through `strategy.run`."""
@@ -146,3 +132,16 @@ def takes_next(file: File, call: cst.Call) -> bool:
 def iterator_of(call: cst.Call) -> cst.BaseExpression:
     """The iterator of which `takes_next` tells that a call takes an element."""
     return call.args[0].value if call.args else call.func.value  # type: ignore[attr-defined]
+
+
+def is_under_tape(file: File, node: Node) -> bool:
+    """Whether a place is in the block of a gradient tape whose gradients are taken."""
+    for parent in file.tree.ancestors(node):
+        if isinstance(parent, cst.With) and any(
+            isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
+            for item in parent.items
+        ):
+            return True
+        if isinstance(parent, cst.FunctionDef):
+            return False
+    return False

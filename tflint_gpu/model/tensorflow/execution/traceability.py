@@ -18,8 +18,8 @@ from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
-from tflint_gpu.model.tensorflow.tracing.execution import Execution
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
+from tflint_gpu.model.tensorflow.tracing.traces import Execution
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name, parameters
@@ -56,15 +57,6 @@ TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step on the way from what TensorFlow traces to a helper: a call, or the traced function itself."""
-
-    file: File
-    node: Node
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     """What TensorFlow traces, which may call other functions.
 
@@ -78,7 +70,7 @@ class Entry:
     text: str
     occasions: tuple[str, ...] = ()
     passes_gradients: bool = True
-    given: tuple[Step, ...] = ()
+    given: tuple[Frame, ...] = ()
 
 
 class Reached:
@@ -87,7 +79,7 @@ class Reached:
     __slots__ = ()
     function: Function
     start: Entry
-    path: tuple[Step, ...]
+    path: tuple[Frame, ...]
 
     @property
     def file(self) -> File:
@@ -105,7 +97,7 @@ class Reached:
         return bool(self.start.occasions)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[Frame, ...]:
         """All that leads to the function, with the place where Keras is given what it traces."""
         return (*self.start.given, *self.path)
 
@@ -125,7 +117,7 @@ class Trace(Reached):
     context: Context | None
     tensors: Tensors
     start: Entry
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
 
     @property
     def passes_gradients(self) -> bool:
@@ -233,7 +225,9 @@ class Execution(Analysis):
         callee, function = given.callee, given.callee.function
         name = f"{given.what} `{function.name}`" if function.name != "lambda" else given.what
         places = (
-            (Step(self.file, given.call.func, f"{given.what} is given here"),) if function.file is not self.file else ()
+            (Frame(self.file, given.call.func, f"{given.what} is given here"),)
+            if function.file is not self.file
+            else ()
         )
         seeds: dict[Node, Carry] = {**dict.fromkeys(given.filled, Carry.TENSOR), **self._annotated(function)}
         tensors = Tensors(self.inference, self.kinds, function, seeds)
@@ -366,11 +360,11 @@ class Execution(Analysis):
             seeds.update((p, Carry.TENSOR) for p in function.parameters)
             tensors = Tensors(self.inference, self.kinds, trace.tensors.function, seeds)
             context = Context(function.node, caller=trace.context)
-            step = Step(file, call, text)
+            step = Frame(file, call, text)
             yield Trace(function, context, tensors, trace.start, (*trace.path, step))
 
     def _follow(self, trace: Trace, call: cst.Call, function: Function, context: Context, text: str) -> Trace:
-        path = (*trace.path, Step(trace.file, call, text))
+        path = (*trace.path, Frame(trace.file, call, text))
         return Trace(function, context, trace.tensors, trace.start, path)
 
     def _is_keras_method(self, function: Function) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import outline, step_region
@@ -17,11 +18,11 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read
-from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
+from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
-from tflint_gpu.model.tensorflow.tracing.execution import Step
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES
+from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, is_under_tape
 
 _GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 
@@ -31,7 +32,7 @@ class EagerStep:
     """A gradient tape that a loop runs eagerly.
 
     Arguments:
-        file: of the tape. loop: in `loop_file`. path: the calls between them.
+        file: of the tape, the first one in its function. loop: in `loop_file`. path: the calls between them.
         host_reads: what in the step keeps it from being traced as it is.
         functions: that the loop runs on the way to it, outermost first.
     """
@@ -40,7 +41,7 @@ class EagerStep:
     tape: cst.Call
     loop_file: File
     loop: LoopNode
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
     host_reads: tuple[Node, ...] = ()
     functions: tuple[Function, ...] = ()
 
@@ -52,6 +53,7 @@ class TrainingSteps(Analysis):
         super().__init__(model)
         self.tracing = model.once(Tracing)
         self.loops = model.once(EagerLoops)
+        self.invocations = model.once(Invocations)
         self.data = model.once(LoopData)
 
     @cached_property
@@ -61,19 +63,25 @@ class TrainingSteps(Analysis):
         for file, loop in self.loops.seen:
             if self.loops.is_no_place(file, loop) or self.loops.may_be_hook(file, file.tree.function(loop)):
                 continue
-            for run in self.loops.run_by(file, loop):
+            for run in self.invocations.eager(file, loop):
                 if run.file.name(run.call.func) not in TAPES or not self._is_step(run, file, loop):
                     continue
                 if self.loops.is_eager(run):
                     reads = tuple(self._host_reads(run, file, loop))
                     innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads, run.functions)
-        by_loop: dict[LoopNode, EagerStep] = {}
-        for step in innermost.values():  # a step may hold several tapes: one finding for all of them
-            by_loop.setdefault(step.loop, step)
-        return list(by_loop.values())
+        steps: dict[tuple[LoopNode, Node | None], EagerStep] = {}
+        for step in innermost.values():  # one finding for all tapes of a function: they are traced together
+            steps.setdefault((step.loop, step.functions[-1].node if step.functions else None), step)
+        return list(steps.values())
 
-    def _is_step(self, run: Run, file: File, loop: LoopNode) -> bool:
-        """Whether the tape's gradients are taken, and weights are updated beside it."""
+    def in_loop(self, loop: LoopNode) -> list[EagerStep]:
+        """The eager training steps that an iteration of a loop runs."""
+        return [step for step in self.eager if step.loop is loop]
+
+    def _is_step(self, run: Invocation, file: File, loop: LoopNode) -> bool:
+        """Whether weights are updated with the gradients of the tape, which lies in the block of no other."""
+        if any(is_under_tape(frame.file, frame.node) for frame in run.path):
+            return False
         function = run.file.tree.function(run.call)
         around = [(run.file, call) for call in run.file.calls_in.get(function, ())] if run.functions else []
         for one in run.functions:
@@ -83,7 +91,7 @@ class TrainingSteps(Analysis):
             return False
         return is_read(run.file, run.call, for_weights=True) and not self._only_traced(run)
 
-    def _only_traced(self, run: Run) -> bool:
+    def _only_traced(self, run: Invocation) -> bool:
         """Whether all that the tape records is done by functions under `tf.function`: little runs eagerly."""
         block = next((one for one in run.file.tree.ancestors(run.call) if isinstance(one, cst.With)), None)
         if block is None:
@@ -94,7 +102,7 @@ class TrainingSteps(Analysis):
         traced = [call for call in recorded if self._calls_traced(run, call)]
         return bool(traced) and all(any(within(call, one) for one in traced) for call in recorded)
 
-    def _calls_traced(self, run: Run, call: cst.Call) -> bool:
+    def _calls_traced(self, run: Invocation, call: cst.Call) -> bool:
         callees = self.inference.callees(run.file, call, run.context)
         return bool(callees) and all(c.function.node in self.tracing.wrapped(c.function.file) for c in callees)
 
@@ -130,7 +138,7 @@ class TrainingSteps(Analysis):
                 known.update(self.inference.elements(origin), self.inference.item(origin, None))
         return any(origin in known for origin in self.inference.of(file, call.func.value))
 
-    def _host_reads(self, run: Run, file: File, loop: LoopNode) -> Iterator[Node]:
+    def _host_reads(self, run: Invocation, file: File, loop: LoopNode) -> Iterator[Node]:
         """What needs a value on the host and would be traced with the step: `.numpy()`, not what is read behind it."""
         is_here = run.file is file and file.tree.within(run.call, loop)
         if not is_here:

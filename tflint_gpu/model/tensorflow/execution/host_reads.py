@@ -14,7 +14,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, method_name
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import FEW, TurnFlow
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import TAPES, Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -59,13 +59,13 @@ class HostReads(Analysis):
                     found.append(StepReads(loop, reads))
         return found
 
-    def results_of(self, loop: cst.For | cst.While) -> TurnFlow | None:
+    def results_of(self, loop: cst.For | cst.While) -> IterationFlow | None:
         """What the step that every turn of a loop runs gives, as long as it is on the device; None without a step."""
         steps = self.steps_of(loop)
         if not steps:
             return None
         ends = frozenset(node for node in self._expressions(loop) if _is_read(self.file, node))
-        return TurnFlow(self.file, loop, steps - ends, ends)
+        return IterationFlow(self.file, loop, steps - ends, ends)
 
     def steps_of(self, loop: LoopNode) -> frozenset[Node]:
         """The calls that make the step which every turn of a loop runs; none where a turn runs several, or none."""
@@ -104,7 +104,7 @@ class HostReads(Analysis):
         file = self.file
         candidates = [node for node in self._expressions(loop) if _is_read(file, node)]
         steps -= frozenset(candidates)  # a tape's block may print, too
-        results = TurnFlow(file, loop, steps, frozenset(candidates))
+        results = IterationFlow(file, loop, steps, frozenset(candidates))
         reads = [(node, value) for node in candidates for value in _read_by(node) if self.is_result(value, results)]
         needed = frozenset(node for node, value in reads if not _is_counter(value))
         if self._decides(loop, steps, needed) or any(
@@ -124,7 +124,7 @@ class HostReads(Analysis):
         inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
         yield from sorted(inside, key=tree.order.__getitem__)
 
-    def is_result(self, expr: Expression, results: TurnFlow) -> bool:
+    def is_result(self, expr: Expression, results: IterationFlow) -> bool:
         """Whether an expression is what a step computed: not its shape, nor what was read from it."""
         if expr in results.sources:
             return True
@@ -155,7 +155,7 @@ class HostReads(Analysis):
     def _decides(self, loop: cst.For | cst.While, steps: frozenset[Node], reads: frozenset[Node]) -> bool:
         """Whether what is read goes into a test, or into the next step: then the host has to wait for it."""
         file = self.file
-        flow = TurnFlow(file, loop, reads)
+        flow = IterationFlow(file, loop, reads)
         given = [arg.value for step in steps if isinstance(step, cst.Call) for arg in step.args]
         return any(flow.holds(expr) for expr in (*self._tests(loop), *given))
 
@@ -169,7 +169,7 @@ class HostReads(Analysis):
         for test in self._tests(loop):
             yield from walk(test)
 
-    def _compares(self, comparison: cst.Comparison, results: TurnFlow) -> bool:
+    def _compares(self, comparison: cst.Comparison, results: IterationFlow) -> bool:
         """Whether a test compares a result itself: `if loss > limit: break` reads it, too, and needs it."""
         return any(
             self.is_result(expr, results) for expr in (comparison.left, comparison.comparisons[0].comparator)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
-from tflint_gpu.model.python.value_flow.origins import Context
+from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
-_DEPTH_LIMIT = 8
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
 _ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
 _TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
@@ -50,6 +48,7 @@ class Program(Analysis):
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.runtime = model.once(Runtime)
+        self.invocations = model.once(Invocations)
 
     @cached_property
     def imports_tensorflow(self) -> bool:
@@ -92,11 +91,12 @@ class Program(Analysis):
     def _first_of(self, running: frozenset[str]) -> FirstTraining | None:
         """The first training among what calls run; those of some functions, too, that only keep what they are given."""
         weaker: FirstTraining | None = None
-        for file, call, way in self._calls_run(running):
+        for invocation in self.invocations.of_program(_KEEPING - running):
+            file, call = invocation.file, invocation.call
             node = self._trains(file, call)
             if node is None or self._runs_elsewhere(file, call):
                 continue
-            found = FirstTraining(node if file is self.file else way.func, file, node)
+            found = FirstTraining(node if file is self.file else self._own_call(invocation).func, file, node)
             if method_name(call) not in _ONLY_FORWARD:
                 return found
             weaker = weaker or found
@@ -137,43 +137,9 @@ class Program(Analysis):
         block = tree.block(tree.statement(tape))
         return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in beside)
 
-    def _calls_run(self, running: frozenset[str]) -> Iterator[tuple[File, cst.Call, cst.Call]]:
-        """The calls that running the file makes on some branch, in the order of the code.
-
-        Each with its file, and with the last call in the file that is run on the way to it.
-        """
-        yield from self._calls_below(self.file, None, None, None, 0, set(), running)
-
-    def _calls_below(
-        self,
-        file: File,
-        node: Node | None,
-        context: Context | None,
-        way: cst.Call | None,
-        depth: int,
-        seen: set[Node],
-        running: frozenset[str],
-    ) -> Iterator[tuple[File, cst.Call, cst.Call]]:
-        for call in file.calls_in.get(node, ()):
-            here = call if file is self.file or way is None else way
-            yield file, call, here
-            if depth < _DEPTH_LIMIT:
-                for function, inside in self._entered(file, call, context, running):
-                    if function.node not in seen:
-                        seen.add(function.node)
-                        at = (function.file, function.node, inside, here, depth + 1, seen, running)
-                        yield from self._calls_below(*at)
-
-    def _entered(
-        self, file: File, call: cst.Call, context: Context | None, running: frozenset[str]
-    ) -> Iterator[tuple[Function, Context | None]]:
-        for callee in self.training.functions_called(file, call, context):
-            yield callee.function, self.inference.enter(file, call, context, callee)
-        for arg in call.args:  # `app.run(main)`
-            if isinstance(arg.value, cst.Name) and file.name(call.func) not in _KEEPING - running:
-                for callee in self.inference.callables(file, arg.value, context):
-                    yield callee.function, None
-        cls = self.inference.class_called(file, call, context)
-        method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
-        if method is not None:
-            yield method, None
+    def _own_call(self, invocation: Invocation) -> cst.Call:
+        """The last call of the file itself on the way to one."""
+        own = [frame.node for frame in invocation.path if frame.file is self.file]
+        call = invocation.call if invocation.file is self.file or not own else own[-1]
+        assert isinstance(call, cst.Call)
+        return call

@@ -10,18 +10,18 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import RunSite, callers
+from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, iterable
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.tracing.execution import Step
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_CALLERS = 2  # functions between a loop and the one that makes the object
 _SETS_UP = re.compile(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
 _CLEARING = frozenset(["keras.backend.clear_session", "keras.utils.clear_session"])
 _HARMLESS = frozenset(["tensor", "array"])
@@ -41,7 +41,7 @@ class ShortLived:
     node: Node
     loop_file: File
     loop: LoopNode
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
 
 
 class FunctionObjects(Analysis):
@@ -65,7 +65,7 @@ class FunctionObjects(Analysis):
                 fate = self._fate(file, place, node, name)
                 if fate == "kept":
                     continue
-                around = self._loops_around(file, place, loop, fate)
+                around = self._loops_around(file, node, loop, fate)
                 near = next((found for found in around if self.file in (found[0], file)), None)
                 if near is None or self._is_meant(file, place, node) or self._holds_state_of(file, place, traced):
                     continue
@@ -188,40 +188,37 @@ class FunctionObjects(Analysis):
         return False
 
     def _loops_around(
-        self, file: File, place: Node, loop: LoopNode | None, fate: Fate
-    ) -> Iterator[tuple[File, LoopNode, tuple[Step, ...]]]:
+        self, file: File, node: Node, loop: LoopNode | None, fate: Fate
+    ) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         """The loops whose turns make the object: the one that holds it, or those that call the function that does."""
         if loop is not None:
             if self._goes_on(file, loop):
                 yield file, loop, ()
             return
-        assert isinstance(place, cst.FunctionDef | cst.Lambda)
-        yield from self._callers(file, place, fate, (), 0)
+        yield from self._callers(RunSite(file, node), fate)
 
-    def _callers(
-        self, file: File, node: FunctionNode, fate: Fate, path: tuple[Step, ...], depth: int
-    ) -> Iterator[tuple[File, LoopNode, tuple[Step, ...]]]:
+    def _callers(self, made: RunSite, fate: Fate) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         """The loops that call a function which makes the object, and drop what it hands back."""
-        if not isinstance(node, cst.FunctionDef):
+        if not isinstance(made.function, cst.FunctionDef) or self.tracing.is_traced(made.file, made.function):
             return
-        function = self.inference.definitions.function(file, node)
-        sites = self.inference.call_sites(function)
-        if not sites or self.tracing.is_traced(file, node):
-            return
-        for site, call in sites:
-            way = (Step(site, call, f"calls `{function.name}`"), *path)
-            loop, caller = self._loop(site, call), site.tree.function(call)
-            place: Node | None = loop if loop is not None else caller
-            if place is None or self._passes_state_of(site, place, call):
+        function = self.inference.definitions.function(made.file, made.function)
+        for site in callers(self.inference, made):
+            call = site.node
+            assert isinstance(call, cst.Call)
+            loop = self._loop(site.file, call)
+            place: Node | None = loop if loop is not None else site.function
+            if place is None or self._passes_state_of(site.file, place, call):
                 continue
-            there = self._fate_of_result(site, place, call) if fate == "returned" else fate
-            if fate == "returned" and (self._is_meant(site, place, call) or self._is_renewed(function, site, place)):
+            there = self._fate_of_result(site.file, place, call) if fate == "returned" else fate
+            if fate == "returned" and (
+                self._is_meant(site.file, place, call) or self._is_renewed(function, site.file, place)
+            ):
                 continue
             if loop is not None:
-                if there == "dies" and self._goes_on(site, loop):
-                    yield site, loop, way
-            elif there != "kept" and isinstance(caller, cst.FunctionDef) and depth + 1 < _CALLERS:
-                yield from self._callers(site, caller, there, way, depth + 1)
+                if there == "dies" and self._goes_on(site.file, loop):
+                    yield site.file, loop, site.path
+            elif there != "kept":
+                yield from self._callers(site, there)
 
     def _passes_state_of(self, file: File, place: Node, call: cst.Call) -> bool:
         """Whether the call is given a model or the like that is made in the same turn, or is a method of one."""

@@ -9,20 +9,21 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.tapes import is_read
-from tflint_gpu.model.tensorflow.eager.eager_loops import EagerLoops, Run
-from tflint_gpu.model.tensorflow.eager.training_steps import TrainingSteps
+from tflint_gpu.model.tensorflow.execution.construction import Construction
+from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
+from tflint_gpu.model.tensorflow.execution.invocations import Invocations
+from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.loops.batches import FEW, Batches, LoopData
-from tflint_gpu.model.tensorflow.loops.repetitions import breaks_of
+from tflint_gpu.model.tensorflow.loops.loop_flow import breaks_of
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
-from tflint_gpu.model.tensorflow.tracing.execution import Step
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, TAPES, Training
+from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training, is_under_tape
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.rows import Rows
 
@@ -44,7 +45,7 @@ class EagerForward:
     loop: LoopNode
     use: str = "other"
     evidence: Node | None = None
-    path: tuple[Step, ...] = ()
+    path: tuple[Frame, ...] = ()
 
 
 class ForwardPasses(Analysis):
@@ -57,9 +58,11 @@ class ForwardPasses(Analysis):
         self.training = model.once(Training)
         self.runtime = model.once(Runtime)
         self.loops = model.once(EagerLoops)
+        self.invocations = model.once(Invocations)
         self.steps = model.once(TrainingSteps)
         self.data = model.once(LoopData)
         self.rows = model.once(Rows)
+        self.construction = model.once(Construction)
 
     @cached_property
     def eager(self) -> list[EagerForward]:
@@ -74,7 +77,9 @@ class ForwardPasses(Analysis):
                 continue
             if self._is_part_of_model(file, loop, batches) or self.trains_eagerly(file, loop):
                 continue
-            for run in self.loops.run_by(file, loop, batches):
+            if self.construction.builds(file, loop):
+                continue
+            for run in self.invocations.eager(file, loop, batches):
                 if self._is_forward(run, file, loop, batches) and self.loops.is_eager(run):
                     innermost[run.call] = loop
                     kept = EagerForward(run.file, run.call, file, loop, self._use(run), self.shown_by(run), run.path)
@@ -111,29 +116,28 @@ class ForwardPasses(Analysis):
             return False
         return any(step.loop is loop or file.tree.within(step.loop, loop) for step in self.steps.eager)
 
-    def _is_forward(self, run: Run, file: File, loop: LoopNode, batches: Batches) -> bool:
+    def _is_forward(self, run: Invocation, file: File, loop: LoopNode, batches: Batches) -> bool:
         call = run.call
         if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call):
             return False
-        here = Batches(run.held, True, batches.sources)
+        here = Batches(run.names, True, batches.sources)
         if not any(self.data.holds(run.file, here, arg.value) for arg in call.args):
             return False
         if not self.is_model_call(run) or (run.path and self.rows.is_single(run.file, call.args[0].value)):
             return False
         if not batches.is_certain and not (run.path or self.data.is_direct(file, loop, call.args[0].value)):
             return False
-        return not self._is_occasional(run, file, loop)
+        return not self._is_occasional(run, file, loop) and not self.construction.is_symbolic(run, call.args[0].value)
 
-    def is_model_call(self, run: Run) -> bool:
+    def is_model_call(self, run: Invocation) -> bool:
         """Whether a call runs a model forward, and nothing but that: no gradients are taken, nothing traces it."""
         if self.runtime.is_graph_code(run.file, run.call) or not self._is_callable_model(run):
             return False
-        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
-        if any(self._is_under_tape(file, place) for file, place in places) or self._refreshes(run):
+        if any(is_under_tape(file, place) for file, place in run.places) or self._refreshes(run):
             return False
         return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
 
-    def _is_callable_model(self, run: Run) -> bool:
+    def _is_callable_model(self, run: Invocation) -> bool:
         func = run.call.func
         name = run.file.name(func)
         if isinstance(func, cst.Call) or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
@@ -154,21 +158,9 @@ class ForwardPasses(Analysis):
         definitions = self.inference.definitions
         return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
 
-    def _is_under_tape(self, file: File, place: Node) -> bool:
-        for parent in file.tree.ancestors(place):
-            if isinstance(parent, cst.With) and any(
-                isinstance(item.item, cst.Call) and file.name(item.item.func) in TAPES and is_read(file, item.item)
-                for item in parent.items
-            ):
-                return True
-            if isinstance(parent, cst.FunctionDef):
-                return False
-        return False
-
-    def _is_occasional(self, run: Run, file: File, loop: LoopNode) -> bool:
+    def _is_occasional(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether the model runs only in some turns: `if step % 100 == 0`."""
-        places = [(run.file, run.call), *((step.file, step.node) for step in run.path)]
-        for where, node in places:
+        for where, node in run.places:
             for parent in where.tree.ancestors(node):
                 if parent is loop or isinstance(parent, cst.FunctionDef):
                     break
@@ -176,21 +168,21 @@ class ForwardPasses(Analysis):
                     return True
         return False
 
-    def _refreshes(self, run: Run) -> bool:
+    def _refreshes(self, run: Invocation) -> bool:
         """`model(x, training=True)` whose result nobody reads: it refreshes the averages of batch normalisation."""
         training = argument(run.call, -1, "training")
         discarded = isinstance(run.file.tree.parents.get(run.call), cst.Expr)
         return discarded and training is not None and self.constants.of(run.file, training) is True
 
-    def _method_of(self, run: Run) -> Function | None:
+    def _method_of(self, run: Invocation) -> Function | None:
         """The `call` that runs."""
         for origin in self.inference.of(run.file, run.call.func, run.context):
             cls = self.inference.instance_class(origin)
             if cls is not None:
-                return self.loops.forward_of(cls)
+                return self.invocations.forward_of(cls)
         return None
 
-    def _forward_is_traced(self, run: Run) -> bool:
+    def _forward_is_traced(self, run: Invocation) -> bool:
         """Whether the model's own `call` is under tf.function, or only hands on to what is."""
         for assignment in run.file.tree.attribute_assignments:
             if assignment.target.attr.value in ("call", "__call__"):
@@ -211,7 +203,7 @@ class ForwardPasses(Analysis):
         file = origin.file
         return call is not None and any(file.tree.within(one, call) for one in file.calls("tensorflow_hub.*"))
 
-    def _takes_gradients_itself(self, run: Run) -> bool:
+    def _takes_gradients_itself(self, run: Invocation) -> bool:
         method = self._method_of(run)
         return method is not None and self.training.takes_gradients(method.file, method.node)
 
@@ -242,7 +234,7 @@ class ForwardPasses(Analysis):
         bounds = [v for v in self.constants.possible(file, comparison.comparator) if isinstance(v, int)]
         return not bounds or min(bounds) > FEW
 
-    def _use(self, run: Run) -> str:
+    def _use(self, run: Invocation) -> str:
         """What becomes of the outputs: they go into metrics, are collected, or something else."""
         file = run.file
         region: Node | None = file.tree.function(run.call)
@@ -261,7 +253,7 @@ class ForwardPasses(Analysis):
             return "metrics"
         return "outputs" if any(method_name(c) in ("append", "extend") for c in calls) else "other"
 
-    def shown_by(self, run: Run) -> Node | None:
+    def shown_by(self, run: Invocation) -> Node | None:
         """The place that shows that what is called is a model, where only its use does."""
         if self.kinds.is_surely(run.file, run.call.func, "model", "module", context=run.context):
             return None

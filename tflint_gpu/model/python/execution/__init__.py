@@ -1,0 +1,1 @@
+"""Which calls run, by whom and from where: one walk for everybody."""

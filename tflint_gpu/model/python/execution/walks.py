@@ -1,0 +1,133 @@
+"""The calls that code runs: its own, and those of the functions that it calls, each with the way that leads to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
+from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.inference import Inference
+from tflint_gpu.model.python.value_flow.origins import Context
+
+DEPTH = 8
+"""Calls inside each other that a walk follows: steps of training six calls deep were seen in applications."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call on the way to some code, or the place where that way begins.
+
+    Arguments:
+        text: what it does, in words: "calls `train_step`".
+    """
+
+    file: File
+    node: Node
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A call that some code runs, with its execution context.
+
+    Arguments:
+        file: of `call`.
+        context: the values with which the function that holds it was called, as far as that is known.
+        root: the loop, function or module (None) whose code runs it; in `root_file`.
+        path: the calls that lead from there to it, outermost first.
+        functions: that these calls enter, outermost first; the last one holds `call`.
+        names: the local names there that hold data of the root: what a loop yields.
+    """
+
+    file: File
+    call: cst.Call
+    context: Context | None
+    root_file: File
+    root: Node | None
+    path: tuple[Frame, ...] = ()
+    functions: tuple[Function, ...] = ()
+    names: frozenset[str] = frozenset()
+
+    @property
+    def entry(self) -> cst.Call:
+        """The call in the root's own code that leads to this one; this one where it stands there."""
+        first = self.path[0].node if self.path else self.call
+        assert isinstance(first, cst.Call)
+        return first
+
+    @property
+    def loop(self) -> LoopNode:
+        """The root of a walk that began with a loop."""
+        assert isinstance(self.root, cst.For | cst.While | cst.BaseComp)
+        return self.root
+
+    @property
+    def places(self) -> list[tuple[File, Node]]:
+        """The call, and those on the way to it, in their files."""
+        return [(self.file, self.call), *((frame.file, frame.node) for frame in self.path)]
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A function that a call runs, and the context in which it does."""
+
+    callee: Callee
+    context: Context | None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which functions a walk enters, as a query configures it.
+
+    Arguments:
+        entered: the functions that a call runs.
+        names: the local names of a function that hold what the root's data are, when a call enters it.
+        in_order: whether the calls come in the order in which they run, and not those first that are fewest calls away.
+    """
+
+    entered: Callable[[Invocation], Iterable[Entered]]
+    names: Callable[[Invocation, Callee], frozenset[str]] | None = None
+    in_order: bool = False
+
+
+def walk(inference: Inference, own: Iterable[Invocation], route: Route) -> Iterator[Invocation]:
+    """The calls of some code, and of all functions that it runs; each function is entered once.
+
+    Arguments:
+        own: the calls that stand in the code itself.
+    """
+    waiting = deque(own)
+    entered: set[Node] = set()
+    while waiting:
+        invocation = waiting.popleft()
+        yield invocation
+        inner: list[Invocation] = []
+        for one in route.entered(invocation):
+            function = one.callee.function
+            if function.node in entered:
+                continue
+            if len(invocation.path) >= DEPTH:
+                inference.bounds_met.add(f"{DEPTH} calls inside each other that a loop or program runs")
+                break
+            entered.add(function.node)
+            inner += _calls_of(invocation, one, route)
+        if route.in_order:
+            waiting.extendleft(reversed(inner))
+        else:
+            waiting.extend(inner)
+
+
+def _calls_of(invocation: Invocation, entered: Entered, route: Route) -> list[Invocation]:
+    """The calls in a function that a call runs."""
+    function = entered.callee.function
+    frame = Frame(invocation.file, invocation.call, f"calls `{function.name}`")
+    names = route.names(invocation, entered.callee) if route.names is not None else frozenset()
+    path, functions = (*invocation.path, frame), (*invocation.functions, function)
+    root = invocation.root_file, invocation.root
+    return [Invocation(function.file, call, entered.context, *root, path, functions, names) for call in function.calls]

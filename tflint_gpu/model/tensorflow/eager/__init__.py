@@ -1,1 +1,0 @@
-"""Eager training and inference loops."""

@@ -1,0 +1,138 @@
+"""The calls that loops and programs run: the walks of `model.python.execution`, configured for TensorFlow.
+
+Every question about steps, loops and programs is asked of these calls, so that what one rule sees the others see too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, walk
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.syntax.syntax import LoopNode, argument, method_name
+from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
+from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Training
+
+
+class Invocations(Analysis):
+    """What runs, as seen from the file that is checked."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.tracing = model.once(Tracing)
+        self.training = model.once(Training)
+        self.data = model.once(LoopData)
+
+    def eager(self, file: File, loop: LoopNode, batches: Batches | None = None) -> Iterator[Invocation]:
+        """The calls that an iteration runs eagerly; not what `tf.function` traces.
+
+        Arguments:
+            batches: what the loop yields, to be followed into the functions that get it. Without it, the walk enters
+                the `call` of models, too.
+        """
+
+        def names(invocation: Invocation, callee: Callee) -> frozenset[str]:
+            return self._names_in(invocation, callee, batches) if batches is not None else frozenset()
+
+        def entered(invocation: Invocation) -> Iterator[Entered]:
+            for callee in self._run_by(invocation, into_models=batches is None):
+                if self._is_plainly_eager(callee.function, invocation):
+                    yield self._entered(invocation, callee)
+
+        held = batches.names if batches is not None else frozenset()
+        return walk(self.inference, self._own(file, loop, held), Route(entered, names))
+
+    def all(self, file: File, loop: LoopNode, substrings: tuple[bytes, ...]) -> Iterator[Invocation]:
+        """The calls that an iteration runs, eagerly or not.
+
+        Arguments:
+            substrings: only functions are entered in files that have to do with one of them.
+        """
+
+        def entered(invocation: Invocation) -> Iterator[Entered]:
+            func = invocation.call.func
+            if not self.inference.may_be_called(invocation.file, func):
+                return
+            if not self.inference.project.leads_to(invocation.file, invocation.file.name(func), substrings):
+                return
+            for callee in self.inference.callees(invocation.file, invocation.call, invocation.context):
+                if not may_be_replaced(callee.function.file, callee.function.node):
+                    yield self._entered(invocation, callee)
+
+        return walk(self.inference, self._own(file, loop), Route(entered))
+
+    def of_program(self, keeping: frozenset[str]) -> Iterator[Invocation]:
+        """The calls that running the file makes on some branch, in the order of the code.
+
+        Arguments:
+            keeping: functions of libraries that get a function and do not run it; all others may.
+        """
+
+        def entered(invocation: Invocation) -> Iterator[Entered]:
+            file, call, context = invocation.file, invocation.call, invocation.context
+            for callee in self.training.functions_called(file, call, context):
+                yield self._entered(invocation, callee)
+            for arg in call.args:  # `app.run(main)`
+                if isinstance(arg.value, cst.Name) and file.name(call.func) not in keeping:
+                    for callee in self.inference.callables(file, arg.value, context):
+                        yield Entered(callee, None)
+            cls = self.inference.class_called(file, call, context)
+            method = self.inference.definitions.method(cls, "__init__") if cls is not None else None
+            if method is not None:
+                yield Entered(Callee(method), None)
+
+        own = [Invocation(self.file, call, None, self.file, None) for call in self.file.calls_in.get(None, ())]
+        return walk(self.inference, own, Route(entered, in_order=True))
+
+    def _own(self, file: File, loop: LoopNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
+        """The calls that stand in the loop itself, and run in its iterations."""
+        function = file.tree.function(loop)
+        return [
+            Invocation(file, call, None, file, loop, names=names)
+            for call in file.calls_below.get(loop, ())
+            if file.tree.function(call) is function and is_in_iteration(file, loop, call)
+        ]
+
+    def _entered(self, invocation: Invocation, callee: Callee) -> Entered:
+        return Entered(callee, self.inference.enter(invocation.file, invocation.call, invocation.context, callee))
+
+    def _run_by(self, invocation: Invocation, *, into_models: bool) -> Iterator[Callee]:
+        """The functions that a call runs; of a model the `call` that it runs, which may hold a tape."""
+        call = invocation.call
+        yield from self.training.functions_called(invocation.file, call, invocation.context)
+        if into_models and call.args and isinstance(call.func, cst.Name | cst.Attribute | cst.Call):
+            for origin in self.inference.of(invocation.file, call.func, invocation.context):
+                cls = self.inference.instance_class(origin)
+                if cls is not None and self.inference.definitions.external_bases(cls):
+                    method = self.forward_of(cls)
+                    if method is not None:
+                        yield Callee(method, origin)
+
+    def forward_of(self, cls: Class) -> Function | None:
+        """What calling an instance runs: Keras's `call`, else Python's `__call__`."""
+        definitions = self.inference.definitions
+        return definitions.method(cls, "call") or definitions.method(cls, "__call__")
+
+    def _names_in(self, invocation: Invocation, callee: Callee, batches: Batches) -> frozenset[str]:
+        """The local names of a function that hold what the loop yields, when a call enters it."""
+        target, file, call = callee.function, invocation.file, invocation.call
+        here = Batches(invocation.names, True, batches.sources)
+        passed = self.inference.definitions.passed(file, call, target)
+        names = {p.name.value for p, value in passed if self.data.holds(file, here, value)}
+        given = argument(call, 1, "args") if method_name(call) in STRATEGY_RUNS else None
+        if given is not None and self.data.holds(file, here, given):
+            names |= {p.name.value for p in target.parameters}
+        return self.data.spread(target.file, target.node, names)
+
+    def _is_plainly_eager(self, function: Function, invocation: Invocation) -> bool:
+        """Whether nothing can have put the function under tf.function: no wrapper, no unknown decorator."""
+        if not isinstance(function.node, cst.FunctionDef) or may_be_replaced(function.file, function.node):
+            return False
+        return not any(self.tracing.is_wrapped(file, function.node) for file in (invocation.file, function.file))

@@ -1,0 +1,132 @@
+"""Calls of methods that loops repeat, here and in functions of the project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.walks import Invocation
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
+from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
+from tflint_gpu.model.tensorflow.execution.invocations import Invocations
+from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import (
+    FEW,
+    IterationFlow,
+    changed_in,
+    is_occasional,
+    leaves_at_once,
+    root_name,
+)
+
+_SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
+# A loop that waits for something to come in: nobody can hand its inputs over in one piece.
+_WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
+_WAITED_FOR = re.compile(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
+
+
+class Repetitions(Analysis):
+    """The loops that are seen from one file.
+
+    Arguments:
+        file: the one that is checked; loops of other files count where it calls the functions that hold them.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.data = model.once(LoopData)
+        self.invocations = model.once(Invocations)
+
+    def of_methods(self, *methods: str) -> list[Invocation]:
+        """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
+        markers = tuple(f".{method}(".encode() for method in methods)
+        found: dict[cst.Call, Invocation] = {}
+        for file, loop in self.loops(markers):
+            if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
+                continue
+            for one in self.invocations.all(file, loop, markers):
+                known = found.get(one.call)
+                if method_name(one.call) in methods and (known is None or len(one.path) <= len(known.path)):
+                    found[one.call] = one
+        return [one for one in found.values() if not self._is_occasional(one)]
+
+    def loops(self, markers: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
+        """The loops of this file and of what it calls in others, outer ones first."""
+        yield from ((self.file, loop) for loop in self.file.tree.all_loops)
+        for file, function in self.functions_elsewhere(markers):
+            yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
+
+    def functions_elsewhere(self, markers: tuple[bytes, ...]) -> list[tuple[File, Node]]:
+        """The functions of other files that running this one calls, in files with one of some byte strings."""
+        if not self.inference.project.others_mention(self.file.source, markers):
+            return []
+        words = [marker.decode() for marker in markers]
+        return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
+
+    @cached_property
+    def _functions_elsewhere(self) -> list[tuple[File, Node]]:
+        """The functions of other files that running this one calls."""
+        functions = called_elsewhere(self.inference, self.file, lambda function: function.calls)
+        return [(function.file, function.node) for function in functions]
+
+    def _is_occasional(self, one: Invocation) -> bool:
+        """Whether the call runs in some turns only: `if step % 100 == 0`, `if i == 0`."""
+        return any(is_occasional(file, node, one.loop) for file, node in one.places)
+
+    def varies(self, one: Invocation, exprs: list[Expression]) -> bool:
+        """Whether something in the loop changes what expressions of its own function mean, from turn to turn."""
+        changed = changed_in(one.root_file, one.loop)
+        return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
+
+    def stays(self, one: Invocation) -> bool:
+        """Whether a call in the loop surely gets the same in all turns: nothing else there has its row or model."""
+        file, tree = one.root_file, one.root_file.tree
+        row: Expression | None = one.entry.args[0].value if one.entry.args and not one.path else None
+        while isinstance(row, cst.Call | cst.Subscript):
+            row = row.value if isinstance(row, cst.Subscript) else _shaped(file, row)
+        if not isinstance(row, cst.Name) or row.value in file.changed or self.varies(one, [one.entry]):
+            return False
+        names = {row.value, root_name(one.entry.func)}
+        uses = (use for name in names if name is not None for use in tree.uses.get(name, ()))
+        return not any(tree.within(use, one.loop) and not tree.within(use, one.entry) for use in uses) and not any(
+            binding.remote for binding in file.flow.lookup(row.value, row)
+        )
+
+    def feeds_itself(self, one: Invocation) -> bool:
+        """Whether what the call gives in one turn decides what it gets in the next: an agent that acts, text."""
+        file, loop = one.root_file, one.loop
+        flow = IterationFlow(file, loop, frozenset([one.entry]))
+        return any(flow.comes_back(arg.value) for arg in one.entry.args)
+
+    def waits(self, one: Invocation) -> bool:
+        """Whether the loop waits for requests, messages or a user's input."""
+        file, data = one.root_file, iterable(one.loop)
+        source = dotted_name(data.func if isinstance(data, cst.Call) else data)
+        if source is not None and _WAITED_FOR.search(source):
+            return True
+        return any(
+            file.names.is_builtin(call.func, "input")
+            or file.name(call.func) == "six.moves.input"
+            or method_name(call) in _WAITING
+            or (
+                method_name(call) in ("get", "get_nowait", "receive", "read_message", "popleft")
+                and isinstance(call.func, cst.Attribute)
+                and _WAITED_FOR.search(dotted_name(call.func.value) or "") is not None
+            )
+            for call in file.calls_below.get(one.loop, ())
+        )
+
+
+def _shaped(file: File, call: cst.Call) -> Expression | None:
+    """What a call only gives another shape: `np.expand_dims(x, 0)`, `x.reshape(1, -1)`."""
+    if method_name(call) not in _SHAPING or not isinstance(call.func, cst.Attribute):
+        return None
+    if file.name(call.func) is None:
+        return call.func.value
+    return call.args[0].value if call.args else None

@@ -1,0 +1,177 @@
+"""What flows through an iteration of a loop: names that hold what some expressions give, what changes, how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import children, names_in, walk
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    FunctionNode,
+    LoopNode,
+    Node,
+    loop_target,
+    method_name,
+)
+
+FEW = 5
+"""A loop of so many turns repeats nothing worth speaking of."""
+
+
+class IterationFlow:
+    """The names in a loop that hold what some of its expressions give, or what is made of it, in this turn or before.
+
+    For a function: in one run of it.
+
+    Arguments:
+        ends: expressions through which nothing is followed.
+    """
+
+    def __init__(
+        self, file: File, loop: LoopNode | FunctionNode, sources: frozenset[Node], ends: frozenset[Node] = frozenset()
+    ) -> None:
+        self.file = file
+        self.loop = loop
+        self.sources = sources
+        self.ends = ends
+        self.names: set[str] = set()
+        self._moves = moves = list(_moves(file, loop))
+        for _ in range(len(moves) + 1):
+            reached = {name for name, values in moves if name not in self.names and any(map(self.holds, values))}
+            if not reached:
+                break
+            self.names |= reached
+
+    def holds(self, expr: Node) -> bool:
+        """Whether an expression mentions a source, or a name that holds what one gave."""
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if node in self.ends:
+                continue
+            if node in self.sources or (isinstance(node, cst.Name) and node.value in self.names):
+                return True
+            stack.extend(children(node))
+        return False
+
+    def comes_back(self, expr: Node, seen: frozenset[Node] = frozenset()) -> bool:
+        """Whether an expression may hold what a source gave in a turn before: not what this turn has bound anew."""
+        tree = self.file.tree
+        for node in walk(expr):
+            if node in self.sources:
+                return True
+            if not isinstance(node, cst.Name) or node.value not in self.names or node in seen:
+                continue
+            here = tree.order[node]
+            bound = self.file.flow.lookup(node.value, node)
+            if not bound or not all(tree.within(b.node, self.loop) and tree.order[b.node] < here for b in bound):
+                return True
+            before = (v for name, values in self._moves if name == node.value for v in values if tree.order[v] < here)
+            if any(self.comes_back(value, seen | {node}) for value in before):
+                return True
+        return False
+
+
+def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[tuple[str, list[Node]]]:
+    """What a turn puts into each name: by assignment, into a container, by a method of it."""
+    tree = file.tree
+    scope = tree.scopes.get(loop) or tree.scope(loop)
+    for bindings in scope.bindings.values():
+        for binding in bindings:
+            if binding.value is not None and binding.node is not loop and tree.within(binding.node, loop):
+                yield binding.name, [binding.value]
+    for target, value in tree.item_assignments:
+        name = root_name(target.value)
+        if name is not None and tree.within(target, loop):
+            yield name, [target, *([value] if value is not None else [])]
+    for call in file.calls_below.get(loop, ()):
+        name = root_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        if name is not None and name != "self" and file.name(call.func) is None:
+            yield name, [arg.value for arg in call.args]
+
+
+def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
+    """The names that a turn binds, or whose content it changes."""
+    tree = file.tree
+    scopes = [tree.scope(loop), *([tree.scopes[loop]] if loop in tree.scopes else [])]
+    bound = {
+        binding.name
+        for scope in scopes
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if tree.within(binding.node, loop)
+    }
+    stored = {root_name(target.value) for target, _ in tree.item_assignments if tree.within(target, loop)}
+    grown = {
+        root_name(call.func.value)
+        for call in file.calls_below.get(loop, ())
+        if isinstance(call.func, cst.Attribute) and method_name(call) in ("append", "extend", "insert", "pop", "update")
+    }
+    return frozenset(name for name in bound | stored | grown if name is not None)
+
+
+def is_occasional(file: File, node: Node, loop: Node) -> bool:
+    """Whether a place in a loop, or in a function that it calls, is reached in some turns only, as a test counts."""
+    child = node
+    for parent in file.tree.ancestors(node):
+        if parent is loop or isinstance(parent, cst.FunctionDef):
+            return False
+        if isinstance(parent, cst.If) and child is parent.body and _counts(parent.test):
+            return True
+        child = parent
+    return False
+
+
+def _counts(test: Expression) -> bool:
+    """`step % 100 == 0`, `i == 0`."""
+    for node in walk(test):
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+            return True
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
+            if isinstance(operator, cst.Equal) and isinstance(other, cst.Integer) and isinstance(node.left, cst.Name):
+                return True
+    return False
+
+
+def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
+    """Whether a node below a loop runs in its turns: not what is evaluated once, nor `else`."""
+    if isinstance(loop, cst.BaseComp):
+        return not file.tree.within(node, loop.for_in.iter)
+    if isinstance(loop, cst.While):
+        return file.tree.within(node, loop.body) or file.tree.within(node, loop.test)
+    return file.tree.within(node, loop.body)
+
+
+def leaves_at_once(loop: LoopNode) -> bool:
+    """Whether every turn ends with `break` or `return`."""
+    if isinstance(loop, cst.BaseComp) or not isinstance(loop.body, cst.IndentedBlock) or not loop.body.body:
+        return False
+    return any(isinstance(small, cst.Break | cst.Return) for small in children(loop.body.body[-1]))
+
+
+def breaks_of(loop: LoopNode) -> Iterator[cst.Break]:
+    """The breaks that leave a loop."""
+    stack: list[Node] = [loop.body] if isinstance(loop, cst.For | cst.While) else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Break):
+            yield node
+        if not isinstance(node, cst.For | cst.While | cst.FunctionDef | cst.BaseExpression):
+            stack.extend(children(node))
+
+
+def root_name(expr: Node) -> str | None:
+    """`x` of `x.a[0]`."""
+    while isinstance(expr, cst.Attribute | cst.Subscript):
+        expr = expr.value
+    return expr.value if isinstance(expr, cst.Name) else None
+
+
+def names_of(loop: LoopNode) -> frozenset[str]:
+    """The names that a `for` binds."""
+    target = loop_target(loop)
+    return names_in(target) if target is not None else frozenset()
