@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.syntax.syntax import LoopNode
 
 HARNESS = "tflint_measure"
-BESIDE = "tflint_"
-"""With this begin the names of all modules that are laid beside programs."""
+HARNESS_PREFIX = "tflint_"
+"""With this begin the names of all modules that are laid next to programs."""
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mending import mend
+from fixing import fix
 
 from tflint_gpu.checking.added_suppressions import add_suppressions
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.workers import check_files
-from tflint_gpu.cli.fixing import Mending
+from tflint_gpu.cli.fixing import Fixing
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.rule import Finding
 from tflint_gpu.settings.config import OUTPUT_FORMATS, SettingsResolver
@@ -151,9 +151,9 @@ def test_a_file_that_somebody_changes_meanwhile_keeps_the_change(
                 one.write_text(TF + "BAD  # saved by the user\n")
             yield from super().check(model)
 
-    mending = mend(tmp_path, Saves())
+    fixing = fix(tmp_path, Saves())
     assert [path.read_text() for path in (one, two)] == [TF + "BAD  # saved by the user\n", TF + "GOOD\n"]
-    assert [failure.detail for failure in mending.failures] == ["not fixed: the file was changed meanwhile; run again"]
+    assert [failure.detail for failure in fixing.failures] == ["not fixed: the file was changed meanwhile; run again"]
     assert names_in(tmp_path) == ["a.py", "b.py"]
 
 
@@ -349,7 +349,7 @@ def test_a_clock_that_goes_back_hides_no_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_ten_thousand_findings_of_one_file_are_told_mended_and_silenced(
+def test_ten_thousand_findings_of_one_file_are_reported_fixed_and_suppressed(
     tmp_path: Path, write_files: Any, make_rule: Any
 ) -> None:
     """Protects from work that grows with the square: each of these took minutes, or would."""
@@ -365,6 +365,6 @@ def test_ten_thousand_findings_of_one_file_are_told_mended_and_silenced(
     assert len(add_suppressions(found, tmp_path).suppressed) == 10_000
     assert path.read_text() == TF + "BAD  # noqa: TFG901\n" * 10_000
     path.write_text(text)
-    mending: Mending = mend(tmp_path, rule)
-    assert len(mending.fixed) == 10_000
+    fixing: Fixing = fix(tmp_path, rule)
+    assert len(fixing.fixed) == 10_000
     assert path.read_text() == TF + "GOOD\n" * 10_000

@@ -113,9 +113,9 @@ def test_signals_reach_the_programs_own_handlers(
     write(f"""
         import itertools, signal, sys, time
         signal.signal({int(number)}, lambda *_: sys.exit({code}))
-        for turn in itertools.count():
+        for iteration in itertools.count():
             time.sleep(0.05)
-            turn == 20 and print("ready", flush=True)
+            iteration == 20 and print("ready", flush=True)
     """)
     done = signalled(tmp_path, number)
     assert done.returncode == code
@@ -126,9 +126,9 @@ def test_signals_reach_the_programs_own_handlers(
 def test_a_signal_that_ends_the_program_ends_the_command(tmp_path: Path, write: Write, number: signal.Signals) -> None:
     write("""
         import itertools, time
-        for turn in itertools.count():
+        for iteration in itertools.count():
             time.sleep(0.05)
-            turn == 20 and print("ready", flush=True)
+            iteration == 20 and print("ready", flush=True)
     """)
     done = signalled(tmp_path, number)
     assert done.returncode == -number

@@ -17,7 +17,7 @@ from tflint_gpu.verify.slicing.extract import Program
 from tflint_gpu.verify.slicing.extract import harness_modules as modules_beside
 from tflint_gpu.verify.stubs.readers import MODULES
 
-BESIDE = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
+HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
 
 
 class Beside:
@@ -32,7 +32,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     """The modules that make something up, imported in an empty folder."""
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(BESIDE)
+    monkeypatch.syspath_prepend(HARNESS_FOLDER)
     measure = types.SimpleNamespace(note_early=lambda made_up: told.__setitem__(slice(None), made_up))
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")

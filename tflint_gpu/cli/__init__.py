@@ -32,7 +32,7 @@ INTERRUPTED = {CTRL_C: 130, "SIGTERM": 143, "SIGHUP": 129}
 _SECONDS_FOR_A_FILE = 10.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _COMMANDS = {
-    "check": "Find mistakes in TensorFlow code, and mend them.",
+    "check": "Find mistakes in TensorFlow code, and fix them.",
     "rule": "Explain a rule, or list all.",
     "verify": "Run what was flagged, and its repair, and measure the difference.",
     "run": "Run a program, and say where it leaves the GPU idle.",

@@ -1,4 +1,4 @@
-"""`tflint-gpu check`: find files, check them, mend them, report."""
+"""`tflint-gpu check`: find files, check them, fix them, report."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @list_option("--extend-select", "Rules to run besides the selected ones.")
 @list_option("--extend-ignore", "Rules not to run besides the ignored ones.")
 @list_option("--per-file-ignores", "Rules not to run in some files: PATTERN:CODE,...", "PAIRS")
-@click.option("--fix/--no-fix", default=None, help="Mend what can be mended safely.")
+@click.option("--fix/--no-fix", default=None, help="Fix what can be fixed safely.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Use fixes that may change behaviour, too.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("--fix-only", is_flag=True, help="Mend, but do not report what is left.")
+@click.option("--fix-only", is_flag=True, help="Fix, but do not report what is left.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("-o", "--output-file", metavar="FILE", help="Where to write the report, instead of standard output.")
 @click.option("--show-advice/--no-show-advice", default=None, help="Show each piece of advice, not a line a rule.")
-@click.option("--show-fixes/--no-show-fixes", default=None, help="List what was mended, by file and rule.")
+@click.option("--show-fixes/--no-show-fixes", default=None, help="List what was fixed, by file and rule.")
 @click.option("--progress/--no-progress", default=None, help="Show a bar on a terminal if it takes long (default).")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option(
@@ -100,7 +100,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--ignore-noqa", is_flag=True, help="Report what `# noqa` comments silence.")
 @click.option("--fail-on", type=click.Choice(WORST_FIRST), help="Exit with 1 for this or worse (default: warning).")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
-@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was mended.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was fixed.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes (needs the extra `watch`).")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
@@ -217,8 +217,8 @@ class Check:
         to_write = self._baseline_to_write(settings, here)
         narrowing = self._narrowing(resolver, settings, files)
         # `fix = true` in the settings is not meant for a run that only shows differences or makes findings known.
-        mends = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
-        outcome = self._measured(self._outcome(resolver, settings, files, narrowing, mends))
+        fixes = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
+        outcome = self._measured(self._outcome(resolver, settings, files, narrowing, fixes))
         # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
         fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
         options = ReportOptions.of(given, settings)
@@ -226,15 +226,15 @@ class Check:
             return show_diffs(outcome, options)
         if given["add_noqa"]:
             return add_noqa(outcome, options, here)
-        if mends and stdin is not None:
+        if fixes and stdin is not None:
             source = outcome.sources.get(stdin.name)
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
             return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
-        # With fixes, standard output is for the mended text of standard input.
+        # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])
-        return report(outcome, fails, options, here, sys.stderr if mends and stdin is not None else sys.stdout)
+        return report(outcome, fails, options, here, sys.stderr if fixes and stdin is not None else sys.stdout)
 
     def _tell_needs(self, settings: Settings, here: Path) -> None:
         """Tell whoever asked for a rule by its code that a setting is missing without which it finds nothing."""
@@ -304,12 +304,12 @@ class Check:
         settings: Settings,
         files: list[FileToCheck],
         narrowing: Narrowing,
-        mends: bool,
+        fixes: bool,
     ) -> Outcome:
         from tflint_gpu.cli.reporting import Outcome, each_once
 
         if _have_nothing(files):
-            return Outcome(narrowing.narrow((), {}), (), mends, gone=narrowing.gone((), {}))
+            return Outcome(narrowing.narrow((), {}), (), fixes, gone=narrowing.gone((), {}))
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.progress import Progress, may_show_progress
@@ -324,7 +324,7 @@ class Check:
 
         sources = _unsaved(files)
         elsewhere = _on_ray() if self.given["executor"] == "ray" else None
-        if not mends:
+        if not fixes:
             with contextlib.closing(progress):
                 results = check_files(make_engine(), files, settings.jobs, show, elsewhere)
             for result in results if self.given["verbose"] else ():
@@ -335,9 +335,9 @@ class Check:
             return Outcome(
                 narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
             )
-        from tflint_gpu.cli.fixing import Mending
+        from tflint_gpu.cli.fixing import Fixing
 
-        mending = Mending(
+        fixing = Fixing(
             make_engine,
             narrowing.narrow,
             files,
@@ -349,21 +349,21 @@ class Check:
             elsewhere=elsewhere,
         )
         with contextlib.closing(progress):
-            mending.run()
-        found = each_once(mending.results)
+            fixing.run()
+        found = each_once(fixing.results)
         return Outcome(
-            narrowing.narrow(found, mending.texts),
-            [error for result in mending.results for error in result.errors] + mending.failures,
+            narrowing.narrow(found, fixing.texts),
+            [error for result in fixing.results for error in result.errors] + fixing.failures,
             True,
-            mending.fixed,
-            mending.diffs,
-            mending.texts,
-            narrowing.gone(found, mending.texts),
+            fixing.fixed,
+            fixing.diffs,
+            fixing.texts,
+            narrowing.gone(found, fixing.texts),
         )
 
 
 def _on_ray() -> Elsewhere:
-    """The check on a cluster, whose errors are the user's to mend."""
+    """The check on a cluster, whose errors are the user's to fix."""
     from tflint_gpu.checking.cluster import NoCluster, check_on_ray
 
     def check(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:

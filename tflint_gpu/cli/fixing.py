@@ -17,8 +17,8 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 
 @dataclass(slots=True)
-class Mending:
-    """Checks and mends files until nothing changes.
+class Fixing:
+    """Checks and fixes files until nothing changes.
 
     Arguments:
         make_engine: a new engine for each round; an engine remembers what it read of other files.
@@ -28,9 +28,9 @@ class Mending:
         unsafe: apply unsafe fixes too.
         dry: change nothing on the disk.
         tell: as `check_files` has it.
-        texts: of the files that are not (or differently) on the disk; mended, afterwards.
+        texts: of the files that are not (or differently) on the disk; fixed, afterwards.
         results: what the last round found.
-        fixed: what was mended.
+        fixed: what was fixed.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
         elsewhere: as `check_files` has it.
@@ -51,7 +51,7 @@ class Mending:
     elsewhere: Elsewhere | None = None
 
     def run(self) -> None:
-        """Do it: a round mends each file by itself; then other files may be affected, so again."""
+        """Do it: a round fixes each file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
             self.results = check_files(engine, self.files, self.jobs, self.tell, self.elsewhere)
@@ -60,7 +60,7 @@ class Mending:
         self.results = check_files(self.make_engine(), self.files, self.jobs, self.tell, self.elsewhere)
 
     def _round(self, engine: Engine) -> bool:
-        """Mend all files once; whether one changed."""
+        """Fix all files once; whether one changed."""
         failed = {failure.filename for failure in self.failures}
         found: dict[str, list[Diagnostic]] = {}
         for diagnostic in self.narrow(each_once(self.results), self.texts):
@@ -69,9 +69,9 @@ class Mending:
         work = [file for file in self.files if file.name in found and file.name not in failed]
         if not work:
             return False
-        return with_large_stack(lambda: [self._mend(engine, file, found[file.name]) for file in work].count(True) > 0)
+        return with_large_stack(lambda: [self._fix(engine, file, found[file.name]) for file in work].count(True) > 0)
 
-    def _mend(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
+    def _fix(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
         def recheck(source: SourceFile) -> list[Diagnostic]:
             again = engine.check(replace(file, content=source.encode()))
             own = [one for one in again.diagnostics if one.filename == file.name]
@@ -80,18 +80,18 @@ class Mending:
         try:
             data = file.read()
             before = decode_source(data, file.path, file.name)
-            mended = fix_source(before, diagnostics, recheck, self.unsafe)
-            if mended.source.text == before.text:
+            outcome = fix_source(before, diagnostics, recheck, self.unsafe)
+            if outcome.source.text == before.text:
                 return False
             if file.content is not None:
-                self.texts[file.name] = mended.source
-                self.files = [replace(file, content=mended.source.encode())]
+                self.texts[file.name] = outcome.source
+                self.files = [replace(file, content=outcome.source.encode())]
             elif not self.dry:
-                write(mended.source, file.path, data)
+                write(outcome.source, file.path, data)
         except (FixError, OSError, UnicodeEncodeError, UnreadableSource) as error:
             codes = ", ".join(sorted({one.code for one in diagnostics}))
             self.failures.append(InternalError(file.name, codes, f"not fixed: {error}"))
             return False
-        self.fixed += mended.fixed
-        self.diffs.append(difference(before, mended.source))
+        self.fixed += outcome.fixed
+        self.diffs.append(difference(before, outcome.source))
         return True

@@ -1,4 +1,4 @@
-"""Which findings `check` tells of and mends: those on lines that changed, and those that no baseline knows."""
+"""Which findings `check` reports and fixes: those on lines that changed, and those that no baseline knows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Narrowing:
         return cls(resolver, tuple(place.resolve() for place in places), changed, known)
 
     def narrow(self, found: Sequence[Diagnostic], sources: Sources) -> list[Diagnostic]:
-        """What a run tells of and mends, in the order in which it was found."""
+        """What a run reports and fixes, in the order in which it was found."""
         here = self.resolver.working_directory
         if self.baseline is not None:
             found = self.baseline.match(found, here, View(here, sources=sources).line).new

@@ -32,8 +32,8 @@ class Outcome:
     Arguments:
         found: what is to be told, in order.
         errors: what failed.
-        mending: whether the run was to mend.
-        fixed: what was mended, or would be.
+        fixing: whether the run was to fix.
+        fixed: what was fixed, or would be.
         diffs: for each file that changed or would change.
         sources: texts that are not (or differently) on the disk, by the names that reports use.
         gone: what the baseline knows and is no more.
@@ -41,7 +41,7 @@ class Outcome:
 
     found: Sequence[Diagnostic]
     errors: Sequence[InternalError]
-    mending: bool = False
+    fixing: bool = False
     fixed: Sequence[Diagnostic] = ()
     diffs: Sequence[str] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
@@ -95,7 +95,7 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
         else:
             stream.write(renderer(options.output_format)(found, view))
         if is_for_people:
-            lines += summary(found, len(fixed), outcome.mending, options.unsafe_fixes)
+            lines += summary(found, len(fixed), outcome.fixing, options.unsafe_fixes)
     if not options.quiet and not (outcome.errors and not found and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))
     stream.flush()

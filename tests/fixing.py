@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.cli.fixing import Mending
+from tflint_gpu.cli.fixing import Fixing
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 
 
-def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Mending:
+def fix(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Fixing:
     resolver = SettingsResolver(working_directory=tmp_path)
     files = Discovery(resolver, tmp_path).find(paths or ["."])
-    mending = Mending(
+    fixing = Fixing(
         lambda: Engine(resolver, tmp_path, [rule]),
         lambda diagnostics, _: list(diagnostics),
         files,
@@ -22,5 +22,5 @@ def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Mending:
         options.get("unsafe", False),
         options.get("dry", False),
     )
-    mending.run()
-    return mending
+    fixing.run()
+    return fixing
