@@ -122,7 +122,7 @@ def test_a_project_makes_room_for_the_next(
     for name in ("a/program.py", "b/program.py", "a/c.py"):
         assert len(engine.check(files[name]).diagnostics) == name.count("c.py") + 1
         assert _alive(Project) == before + 1
-    told = {Path(name).relative_to(tmp_path).as_posix() for name in engine.newly_consulted().states}
+    told = {Path(name).relative_to(tmp_path).as_posix() for name in engine.new_dependencies().states}
     assert {"a/other.py", "b/other.py"} <= told
 
 

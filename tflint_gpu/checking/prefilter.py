@@ -1,4 +1,4 @@
-"""Which rules a file is worth: told from its bytes, then from its sketch, before libcst parses anything."""
+"""Which rules a file is worth: read from its bytes, then from its sketch, before libcst parses anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflint_gpu.rule import Rule
 
 
-# What a file does when it is run, and not only imported: a program's classes may lie behind several imports.
+# What a file does when it is run, and not only imported: a program's classes may be several imports away.
 _RUNS = re.compile(rb"__main__|^[A-Za-z]\w*(?:\.\w+)*\(", re.MULTILINE)
 _STEPS = 3
 
