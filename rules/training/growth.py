@@ -13,7 +13,6 @@ from tflint_gpu.model import (
     FEW,
     Analysis,
     EagerLoops,
-    Execution,
     Expression,
     File,
     Frame,
@@ -23,7 +22,10 @@ from tflint_gpu.model import (
     Model,
     Node,
     Repetitions,
+    RunSite,
+    TracedFunctions,
     argument,
+    callers,
     dotted_name,
     is_occasional,
     iterable,
@@ -34,7 +36,6 @@ from .carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
-_DEPTH_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Growths(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self.loops = model.once(EagerLoops)
         self.repetitions = model.once(Repetitions)
         self.data = model.once(LoopData)
@@ -172,24 +173,23 @@ class Growths(Analysis):
         scope = one.file.tree.scopes[function]
         if one.place.root != "self" and one.place.root not in scope.outer_names:
             return None
-        return self._called(one, same, one.file, function, ())
+        return self._called(one, same, RunSite(one.file, one.call))
 
-    def _called(
-        self, one: _Candidate, same: list[_Candidate], file: File, function: cst.FunctionDef, path: tuple[Frame, ...]
-    ) -> Growth | None:
-        callee = self.inference.definitions.function(file, function)
-        if may_be_replaced(file, function) or not self.loops.is_plain(callee):
+    def _called(self, one: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
+        function = made.function
+        if not isinstance(function, cst.FunctionDef) or may_be_replaced(made.file, function):
+            return None
+        if not self.loops.is_plain(self.inference.definitions.function(made.file, function)):
             return None
         own = frozenset(node for other in same for node in other.own)
-        for site, call in self.inference.call_sites(callee):
-            way = (Frame(site, call, f"calls `{callee.name}`"), *path)
+        for caller in callers(self.inference, made):
+            site, call = caller.file, caller.node
+            assert isinstance(call, cst.Call)
             loop = self._loop_around(site, call)
             if loop is None:
-                outer = site.tree.function(call)
-                if isinstance(outer, cst.FunctionDef) and len(way) < _DEPTH_LIMIT:
-                    found = self._called(one, same, site, outer, way)
-                    if found is not None:
-                        return found
+                growth = self._called(one, same, caller)
+                if growth is not None:
+                    return growth
                 continue
             root = (dotted_name(call.func) or "").partition(".")[0]
             if not root or (root != "self" and _rebinds_name(site, loop, root)):
@@ -197,7 +197,7 @@ class Growths(Analysis):
             if is_read_elsewhere(one.file, one.place, site, loop, own) or is_occasional(site, call, loop):
                 continue
             if not _resets(one, same) and self._counts(one, site, loop):
-                return self._growth(one, site, loop, way)
+                return self._growth(one, site, loop, caller.path)
         return None
 
     def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:

@@ -127,8 +127,8 @@ if TYPE_CHECKING:
         FUNCTIONAL_API,
         TRACED_METHODS,
         TRACING_SUBSTRINGS,
-        Execution,
         Trace,
+        TracedFunctions,
     )
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
@@ -219,7 +219,7 @@ _NAMES = {
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
-    "tensorflow.tracing.traces": "Execution FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace",
+    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.training.compilations": "Compilations",
     "tensorflow.training.training": "TAPES Training UPDATES",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
@@ -17,8 +18,6 @@ from tflint_gpu.model.tensorflow.training.compilations import Compilations
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
-_SITES = 8
-_DEPTH = 5
 _SOFTMAX = frozenset(["softmax", "keras.activations.softmax", "tf.nn.softmax", "keras.ops.softmax"])
 _SIGMOID = frozenset(
     ["sigmoid", "keras.activations.sigmoid", "tf.nn.sigmoid", "tf.sigmoid", "tf.math.sigmoid", "keras.ops.sigmoid"]
@@ -97,32 +96,22 @@ class MixedPrecision(Analysis):
         """Whether the policy is surely set before a place runs."""
         if self.policy is None:
             return False
-        first = set(self._frames(*self.policy, 0))
-        return self._comes_after(first, file, node, 0)
+        set_by = {(one.file, one.function, one.node) for one in ways(self.inference, RunSite(*self.policy))}
+        at_top = {at for at, within, _ in set_by if within is None}
+        decide = partial(self._comes_after, set_by)
+        # What nothing is seen to call runs later than what is at the top of its own file.
+        return EveryWay(self.inference, decide, lambda site: site.file in at_top).holds(RunSite(file, node))
 
-    def _frames(self, file: File, node: Node, depth: int) -> Iterator[tuple[File, Node | None, Node]]:
-        """A place, and the calls that lead to it: each with its file and function."""
-        function = file.tree.function(node)
-        yield file, function, node
-        if isinstance(function, cst.FunctionDef) and depth < _DEPTH:
-            sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-            for site, call in sites[:_SITES]:
-                yield from self._frames(site, call, depth + 1)
-
-    def _comes_after(self, first: set[tuple[File, Node | None, Node]], file: File, node: Node, depth: int) -> bool:
-        """Whether a place runs after one of some others, on every way that leads to it."""
-        function = file.tree.function(node)
-        beside = [one for at, within, one in first if at is file and within is function]
-        if beside:
-            return any(file.tree.order[one] < file.tree.order[node] for one in beside)
+    @staticmethod
+    def _comes_after(set_by: Collection[tuple[File, Node | None, Node]], site: RunSite) -> bool | None:
+        """Whether a place runs after one of some others in its function or file; None where its callers decide."""
+        file, function = site.file, site.function
+        same = [node for at, within, node in set_by if at is file and within is function]
+        if same:
+            return any(file.tree.order[node] < file.tree.order[site.node] for node in same)
         if function is None:  # a module whose imports set the policy
-            return any(at is not file and within is None for at, within, _ in first)
-        if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH:
-            return False
-        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        if not sites:  # run later than what stands at the top of its own file
-            return any(at is file and within is None for at, within, _ in first)
-        return all(self._comes_after(first, site, call, depth + 1) for site, call in sites[:_SITES])
+            return any(at is not file and within is None for at, within, _ in set_by)
+        return None if isinstance(function, cst.FunctionDef) else False
 
     # Outputs.
 

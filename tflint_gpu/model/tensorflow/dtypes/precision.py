@@ -22,7 +22,7 @@ from tflint_gpu.model.tensorflow.api.precision import (
     POLICIES,
     POLICY_SETTERS,
 )
-from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 
@@ -77,7 +77,7 @@ class Precision(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
 
     def doubles(self) -> Iterator[Double]:
         """What certainly computes in float64, where the code does not show that it has to."""

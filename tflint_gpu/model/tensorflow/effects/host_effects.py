@@ -14,7 +14,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _FUNCTIONS_LIMIT = 60
@@ -78,7 +78,7 @@ class HostEffects(Analysis):
         self.kinds = model.once(Kinds)
         self._written: dict[File, frozenset[str]] = {}
 
-    def of(self, function: Function, execution: Execution) -> Iterator[Obstacle]:
+    def of(self, function: Function, execution: TracedFunctions) -> Iterator[Obstacle]:
         """What a function does, or may do, beside computing with tensors."""
         traces = {trace.function.node: trace for trace in execution.traces}
         queue, seen = [function], {function.node}

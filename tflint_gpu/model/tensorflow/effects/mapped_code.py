@@ -22,7 +22,7 @@ from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
-from tflint_gpu.model.tensorflow.tracing.traces import Entry, Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Entry, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
@@ -79,7 +79,7 @@ class MappedCode(Analysis):
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
         self.pipelines = model.once(Pipelines)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self.traced_code = model.once(TracedCode)
         self.frozen_values = model.once(FrozenValues)
         self.runtime = model.once(Runtime)

@@ -19,7 +19,7 @@ from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEff
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
-from tflint_gpu.model.tensorflow.tracing.traces import Execution
+from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
@@ -55,7 +55,7 @@ class Traceability(Analysis):
         assumed = self.model.assuming(function)
         found = [
             *self._told(assumed, function),
-            *self.effects.of(function, assumed.once(Execution)),
+            *self.effects.of(function, assumed.once(TracedFunctions)),
             *self._arguments(assumed, function),
         ]
         named = [one for one in found if one.text]
@@ -110,7 +110,7 @@ class Traceability(Analysis):
         """The arguments that are no tensors and may be others from call to call."""
         seeds = {
             parameter
-            for trace in assumed.once(Execution).traces
+            for trace in assumed.once(TracedFunctions).traces
             if trace.function.node is function.node and not trace.path
             for parameter in trace.tensors.seeds
         }

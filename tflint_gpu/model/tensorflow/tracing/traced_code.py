@@ -19,7 +19,7 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
-from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Execution, Reached, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Reached, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -70,7 +70,7 @@ class TracedCode(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
         self._asking: dict[File, bool] = {}
 

@@ -136,7 +136,7 @@ class Trace(Reached):
         return bool(self.steps) and is_plain and isinstance(self.function.node, cst.FunctionDef)
 
 
-class Execution(Analysis):
+class TracedFunctions(Analysis):
     """Which functions run traced when they are reached from one file."""
 
     def __init__(self, model: Model) -> None:
