@@ -1,4 +1,4 @@
-"""Which rules there are, told from the names of their files: nothing is imported."""
+"""Which rules there are, by the names of their files: nothing is imported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflint_gpu.plugins import installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
-"""What the engine says itself."""
+"""What the engine itself reports."""
 _RULE_FILE = re.compile(rf"(tfg\d{{3}})_(\w+?)({OPT_IN_ENDING})?\.py")
 
 
@@ -33,9 +33,9 @@ class RuleEntry:
 def entries() -> tuple[RuleEntry, ...]:
     """All rules, by code.
 
-    A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data
-    are rows of a table, `renames.toml`, of which the module beside it, `renames.py`, makes its `RULES`.
-    The rules of installed packages come besides; their theme is the package's name.
+    A rule's file is called after its code and name: `tfg101_numpy_in_call.py`. Rules that differ only in data are rows
+    of a table, `renames.toml`, from which the module next to it, `renames.py`, makes its `RULES`. The rules of
+    installed packages are added; their theme is the package's name.
 
     Raises:
         WrongPlugin: as `installed_rules` does.

@@ -32,12 +32,12 @@ class Location:
 
     @property
     def in_file(self) -> Location:
-        """The place in the file as it lies on the disk, for who knows no cells."""
+        """The location in the file on the disk, for formats without cells."""
         return Location(self.stored_row, self.stored_column) if self.cell else self
 
     @property
     def file_row(self) -> int:
-        """The row of the file as it lies on the disk."""
+        """The row in the file on the disk."""
         return self.in_file.row
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that together mend one finding; they are applied all or not at all."""
+    """Edits that together fix one finding; they are applied all or not at all."""
 
     message: str
     applicability: Applicability
@@ -133,7 +133,7 @@ class Diagnostic:
 
     @property
     def in_file(self) -> Diagnostic:
-        """For who knows no cells: with places in the file as it lies on the disk, and the cell in the message."""
+        """For formats without cells: with locations in the file on the disk, and the cell in the message."""
         if not self.location.cell:
             return self
         return replace(

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 PLACEHOLDER = "{evidence}"
-"""Stands in a rule's documentation for the sentence about what was measured."""
+"""The placeholder in a rule's documentation for the sentence about what was measured."""
 
 
 def measured(code: str) -> str:

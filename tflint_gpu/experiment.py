@@ -1,7 +1,7 @@
-"""What `verify` is to run for a finding: where the program must get to, what to change in it, and what to look at.
+"""What `verify` is to run for a finding: where the program must get to, what to change in it, and what to measure.
 
 A rule says this in the same terms in which it reports and fixes: syntax nodes and edits on them. The edits call
-functions of `tflint_measure`, the module that `verify` lays beside each program
+functions of `tflint_measure`, the module that `verify` puts next to each program
 (tflint_gpu/verify/harness/tflint_measure.py).
 """
 
@@ -16,14 +16,14 @@ from tflint_gpu.diagnostics import Prediction
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
 
-    from tflint_gpu.finding import Finding
+    from tflint_gpu.finding import Finding, Fix
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
     from tflint_gpu.model.python.syntax.syntax import LoopNode
 
 HARNESS = "tflint_measure"
 HARNESS_PREFIX = "tflint_"
-"""With this begin the names of all modules that are laid next to programs."""
+"""The names of all modules that are put next to programs start with this."""
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 
 
@@ -73,7 +73,7 @@ class Workload:
         text = inspect.cleandoc(self.before) + "\n"
         for old, new in self.changes if repaired else ():
             if text.count(old) != 1:
-                raise ValueError(f"{old!r} stands {text.count(old)} times in the workload")
+                raise ValueError(f"{old!r} is {text.count(old)} times in the workload")
             text = text.replace(old, new)
         return text
 
@@ -98,7 +98,7 @@ class Experiment:
         workload: the same without the user's code, for `--synthetic`.
         only_workload: the finding does not depend on the user's code, so the workload says all.
         keeps: what must run before, in the same file, though nothing that is used comes of it.
-        calibrates: the program measures first how long its producer takes, and is told in later runs.
+        calibrates: the program measures first how long its producer takes, and gets that time in later runs.
         patch: what users can do to their files, where that is not the repair as it is; none: nothing.
         same_outputs: whether the repair must compute what the flagged code computes.
     """
@@ -150,7 +150,7 @@ class TracedCall:
 
 
 def traced_call(file: File, call: Call) -> TracedCall:
-    """Make a call through a function of its own at the top of the file, or else, to measure it, where it stands."""
+    """Make a call through a function of its own at the top of the file, or else, to measure it, where it is."""
     from tflint_gpu.model.python.refactoring.outlines import call_outline  # late, as libcst below
 
     made = call_outline(file, call.func, call.args)
@@ -167,11 +167,11 @@ def traced_call(file: File, call: Call) -> TracedCall:
 def measured_loop(
     model: Model, file: File, loop: LoopNode, samples: int = 1, *, reads: bool = False
 ) -> tuple[Change, ...]:
-    """Time the turns of a loop; see `tflint_measure.steps` for the arguments."""
-    import libcst as cst  # late: who only asks which rules there are need not wait for it
+    """Time the iterations of a loop; see `tflint_measure.steps` for the arguments."""
+    import libcst as cst  # late: listing the rules should not wait for it
 
     if isinstance(loop, cst.BaseComp):
-        raise NoExperiment("a comprehension cannot be measured turn by turn")
+        raise NoExperiment("a comprehension cannot be measured iteration by iteration")
     from tflint_gpu.model import Consumers
 
     sources = (wrap(*source, "endless") for source in model.once(Consumers).iterated_by_next(file, loop))
@@ -199,5 +199,9 @@ def eager_against_traced(
 
 def fix_changes(finding: Finding) -> tuple[Change, ...]:
     """The edits of a finding's own fix; none where it has no fix."""
-    edits = finding.fix.edits if finding.fix is not None else ()
-    return tuple(Change(finding.file, edit.node, edit.text, edit.where) for edit in edits)
+    return changes_of(finding.fix, finding.file) if finding.fix is not None else ()
+
+
+def changes_of(fix: Fix, file: File) -> tuple[Change, ...]:
+    """The edits of a fix, as changes of a program."""
+    return tuple(Change(file, edit.node, edit.text, edit.where) for edit in fix.edits)

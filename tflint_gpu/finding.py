@@ -33,7 +33,7 @@ def importing(spelling: Spelling) -> tuple[Edit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits on syntax nodes that together mend one finding."""
+    """Edits on syntax nodes that together fix one finding."""
 
     message: str
     applicability: Applicability
@@ -58,7 +58,7 @@ class Finding:
         node: the syntax node that the user must change.
         message: one sentence that is true for the target version.
         prediction: what will happen, testable by `verify`.
-        help: one line that says what to do instead; a table may stand below it.
+        help: one line that says what to do instead; a table may follow below it.
         subject: what `check` had found, for `experiments` to start from.
     """
 

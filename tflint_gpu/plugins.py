@@ -1,7 +1,7 @@
 """Rules of others: what installed packages name under the entry point `tflint_gpu.rules`; nothing is imported here.
 
-A package is installed if its metadata lie on Python's path, the working directory apart: `python -m` puts that there,
-and what is checked must not be run.
+A package is installed if its metadata lie on Python's path, except in the working directory: `python -m` adds that, and
+what is checked must not be run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def installed_rules() -> Iterator[InstalledRule]:
                 raise WrongPlugin(
                     f"the installed package {package} names a rule {point.name!r} = {point.value!r}; it must be like "
                     f"`abc101_name_of_rule = package.module`, and {_OURS} is for the rules of tflint-gpu; "
-                    "mend or uninstall it"
+                    "fix or uninstall it"
                 )
             code = match[1].upper()
             other = owners.setdefault(code, package)

@@ -18,6 +18,7 @@ from tflint_gpu.experiment import (
     Experiment,
     NoExperiment,
     Workload,
+    changes_of,
     eager_against_traced,
     fix_changes,
     measured_loop,
@@ -48,6 +49,7 @@ __all__ = [
     "Rule",
     "RuleEntry",
     "Workload",
+    "changes_of",
     "eager_against_traced",
     "entries",
     "fix_changes",
@@ -77,30 +79,30 @@ class Rule:
     Class attributes:
         code, name: what users write in settings and suppressions.
         severity: of its findings, unless a finding says otherwise.
-        least_tensorflow: the oldest release that it speaks of; code meant for an older one is not parsed for it.
-        markers: groups of byte strings; a file in which some group has no member cannot
+        least_tensorflow: the oldest release that it is about; code meant for an older one is not parsed for it.
+        required_substrings: groups of byte strings; a file in which some group has no member cannot
             hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
             may be a function of the file's bytes instead: whether what the rule looks for can be in them.
-        near_markers: one more group, of which a member may also stand in a file of the project
+        nearby_substrings: one more group, of which a member may also be in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
-        questions: what is asked of a first look at the file; where one of the answers is "no", the rule finds nothing
+        prefilters: asked of the file summary; where one of them says "no", the rule finds nothing
             there, and the file is not parsed for it.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
-        skips_graphs: speaks of code that runs eagerly, so programs for TensorFlow 1 are not checked.
+        skips_graphs: is about code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
             checked.
-        needs_gpu_memory: compares with the setting `gpu-memory`, and is silent without it.
+        needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
         opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
-            ends with `__opt_in`, so that flake8 can be told without an import.
+            ends with `__opt_in`, so that flake8 knows it without an import.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
     least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
-    markers: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
-    near_markers: ClassVar[tuple[Marker, ...]] = ()
-    questions: ClassVar[tuple[Question, ...]] = ()
+    required_substrings: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
+    nearby_substrings: ClassVar[tuple[Marker, ...]] = ()
+    prefilters: ClassVar[tuple[Question, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""How grave findings are. Apart from them, as settings and options name it where nothing is found."""
+"""How severe findings are."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Which TensorFlow a project runs on: told by a setting, or by what the project pins."""
+"""Which TensorFlow a project runs on: by a setting, or by what the project pins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 NEWEST = (2, 21)
 RELEASES = ((1, 15), *((2, minor) for minor in range(NEWEST[1] + 1)))
-"""The minor releases that the rules know of; 1.15 stands for all of 1.x."""
+"""The minor releases that the rules know of; 1.15 means all of 1.x."""
 
 _END_OF_NAME = r"\s*(?=[\[=<>~!;@\s(,]|$)"
 _KERAS_RELEASES = (*((2, minor) for minor in range(2, 16)), *((3, minor) for minor in range(16)))
@@ -61,7 +61,7 @@ class Target:
 
     @property
     def pinned(self) -> bool:
-        """Whether somebody said so, rather than us assuming the newest."""
+        """Whether a setting or a file says so; else the newest is assumed."""
         return self.source != "newest"
 
 

@@ -96,7 +96,7 @@ class KeptResults(Analysis):
                 yield node, node.target, node.value.elements[0].value
 
     def _lives(self, name: str, loop: cst.For | cst.While) -> bool:
-        """Whether no loop around makes the list anew or takes something out of it."""
+        """Whether no loop around makes a new list or takes something out of it."""
         file = self.file
         outermost: Node = loop
         for parent in file.tree.ancestors(loop):
@@ -122,7 +122,7 @@ class KeptResults(Analysis):
 
 
 def _updates_itself(file: File, node: Node) -> bool:
-    """Whether a turn updates weights: gradients are taken for other things, too."""
+    """Whether an iteration updates weights: gradients are taken for other things, too."""
     return any(method_name(call) in UPDATES for call in file.calls_below.get(node, ()))
 
 
@@ -142,7 +142,7 @@ def _name_of(file: File, expr: Expression) -> str:
 
 
 def _makes(file: File, node: Node, name: str) -> bool:
-    """Whether a node makes a list anew or takes something out of it."""
+    """Whether a node makes a new list or takes something out of it."""
     if isinstance(node, cst.Assign):
         return any(_name_of(file, one.target) == name for one in node.targets)
     if isinstance(node, cst.Del):

@@ -57,7 +57,7 @@ class GeneratorInput:
         call: of `from_generator`.
         home: the generator's file.
         arrays: whose rows it yields.
-        again: whether it starts anew for ever.
+        again: whether it repeats for ever.
         is_more: whether more than these names is meant: some come by `args`, or a constant may take the place of one.
     """
 
@@ -87,7 +87,7 @@ class GeneratorInputs(Analysis):
 
     @cached_property
     def of_arrays(self) -> list[GeneratorInput]:
-        """Those whose generator surely yields the rows of arrays in memory, unchanged and in order."""
+        """Those whose generator always yields the rows of arrays in memory, unchanged and in order."""
         return [found for call in self._calls() if (found := self._of_arrays(call)) is not None]
 
     def _calls(self) -> Iterator[cst.Call]:
@@ -251,7 +251,7 @@ def _rows_of(callee: Callee) -> _Rows | None:
 
 
 def _row_or_constant(expr: Expression, loop: cst.For) -> Expression:
-    """`xs[i]` of `xs[i] if wanted else ""`, where every turn takes the same way."""
+    """`xs[i]` of `xs[i] if wanted else ""`, where every iteration takes the same way."""
     if not isinstance(expr, cst.IfExp) or not isinstance(expr.orelse, cst.SimpleString | cst.Integer | cst.Float):
         return expr
     changing = _bound_in(loop)
@@ -259,7 +259,7 @@ def _row_or_constant(expr: Expression, loop: cst.For) -> Expression:
 
 
 def _bound_in(loop: cst.For) -> frozenset[str]:
-    """The names that a turn sets."""
+    """The names that an iteration sets."""
     targets = [loop.target, *(one.target for one in walk(loop.body) if isinstance(one, cst.AssignTarget))]
     return names_in(*targets)
 

@@ -1,4 +1,4 @@
-"""Loops over elements that run beside training again and again: for each batch or epoch, or in a generator."""
+"""Loops over elements that training runs repeatedly: for each batch or epoch, or in a generator."""
 
 from __future__ import annotations
 

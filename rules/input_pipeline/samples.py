@@ -1,4 +1,4 @@
-"""Whether the elements of a dataset are surely single samples: never batched, and made of no batches."""
+"""Whether the elements of a dataset are always single samples: never batched, and made of no batches."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Samples(Analysis):
     def _adds_no_axis(self, file: File, function: FunctionNode) -> bool:
         for node in _data_in(file, function.body):
             if isinstance(node, cst.List | cst.ListComp):
-                return False  # tf.data stacks what stands in a list
+                return False  # tf.data stacks what is in a list
             if isinstance(node, cst.Subscript) and any(_is_new_axis(file, e.slice) for e in node.slice):
                 return False
             if isinstance(node, cst.Call):
@@ -109,7 +109,7 @@ class Samples(Analysis):
         return True
 
     def _hold_samples(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
-        """Whether an array, or each in a tuple or dict, surely has one sample in each row."""
+        """Whether an array, or each in a tuple or dict, always has one sample in each row."""
         if depth > _DEPTH_LIMIT:
             return False
         return self.inference.surely(file, expr, lambda origin: self._holds_samples(origin, depth + 1), context)
@@ -154,7 +154,7 @@ class Samples(Analysis):
 
 
 def _is_of_parameter(file: File, function: FunctionNode, call: cst.Call) -> bool:
-    """Whether a call surely runs on a parameter of the function as it is given."""
+    """Whether a call always runs on a parameter of the function as it is given."""
     first = call.args[0].value if call.args else None
     if file.name(call.func) not in _OF_SCALARS or not isinstance(first, cst.Name):
         return False

@@ -39,7 +39,7 @@ _WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
 
 @dataclass(frozen=True, slots=True)
 class UnscaledStep:
-    """A training step whose loss is not scaled, for a model that surely computes in float16.
+    """A training step whose loss is not scaled, for a model that always computes in float16.
 
     Arguments:
         tape: of the step. update: the call that applies its gradients.
@@ -113,7 +113,7 @@ class LossScaling(Analysis):
                     stack.append(value)
 
     def _is_left_out(self, file: File, one: cst.Call, update: cst.Call) -> bool:
-        """Whether a step scales the loss of another optimizer, and surely not this one."""
+        """Whether a step scales the loss of another optimizer, and never of this one."""
         beside = file.calls_in.get(file.tree.function(update), ())
         others = [call for call in beside if method_name(call) == "apply_gradients" and call is not update]
         if not any(self._scales(file, call) for call in others):

@@ -37,12 +37,12 @@ class Recursions(Analysis):
     def all(self) -> list[Recursion]:
         """The recursive functions; of several that call each other the first."""
         found: list[Recursion] = []
-        told: set[Node] = set()
+        reported: set[Node] = set()
         for node, place in self.tracing.wrapped(self.file).items():
-            if not isinstance(place, cst.Decorator) or node in told or self._is_redefined(node):
+            if not isinstance(place, cst.Decorator) or node in reported or self._is_redefined(node):
                 continue
             function = self.inference.definitions.function(self.file, node)
-            paths = tuple(self._ways_back(function, told))
+            paths = tuple(self._ways_back(function, reported))
             if paths:
                 found.append(Recursion(function, paths))
         return found
@@ -52,7 +52,7 @@ class Recursions(Analysis):
         scope = self.file.tree.scopes[node].parent
         return isinstance(node, cst.FunctionDef) and scope is not None and len(scope.bindings[node.name.value]) > 1
 
-    def _ways_back(self, root: Function, told: set[Node]) -> Iterator[tuple[Frame, ...]]:
+    def _ways_back(self, root: Function, reported: set[Node]) -> Iterator[tuple[Frame, ...]]:
         # What holds the function makes another one of it in each call.
         seen: set[Node] = {root.node, *root.file.enclosing_functions(root.node)}
         queue: list[tuple[Function, tuple[Frame, ...]]] = [(root, ())]
@@ -63,7 +63,7 @@ class Recursions(Analysis):
                     continue
                 way = (*path, Frame(function.file, call, f"calls `{callee.name}`"))
                 if callee.node is root.node:
-                    told.update(self._around(step) for step in way)
+                    reported.update(self._around(step) for step in way)
                     yield way
                 elif callee.node not in seen and len(way) < _PATH_LIMIT and len(queue) < _WIDTH_LIMIT:
                     seen.add(callee.node)

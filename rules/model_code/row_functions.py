@@ -85,7 +85,8 @@ class RowFunctions(Analysis):
                     yield RowMap(call, callees[0], needs)
 
     def _is_meant(self, call: cst.Call) -> bool:
-        """Whether the call saves memory, runs once while an object is set up, or has a faster one beside it."""
+        """Whether the call saves memory, runs once while an object is set up, or has a faster one in the same
+        function."""
         if any(argument(call, -1, keyword) is not None for keyword in _SAVES_MEMORY):
             return True
         function = self.file.tree.function(call)
@@ -293,7 +294,7 @@ def _joined(values: Iterable[_Value | None]) -> _Value | None:
 
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:
-    """Operands number by number: with other tensors beside the row, their axes must be made to fit."""
+    """Operands number by number: with other tensors next to the row, their axes must be made to fit."""
     found = list(values)
     result = _joined(found)
     others = [value for value in found if value is not None and not value.of_row and not value.is_number]

@@ -39,7 +39,7 @@ class Strategies(Analysis):
         self._callers: dict[Node, Place] = {}
 
     def place(self, file: File, node: Node, context: Context | None = None, depth: int = 0) -> Place:
-        """Whether a node surely runs inside the scope of a strategy, or surely outside of all.
+        """Whether a node always runs inside the scope of a strategy, or always outside of all.
 
         Arguments:
             context: the call of its function that is meant; None: all of them.
@@ -60,7 +60,7 @@ class Strategies(Analysis):
         return "outside"
 
     def _entered(self, file: File, block: cst.With, context: Context | None) -> Place:
-        """Whether a with statement enters the scope of a strategy, or surely does not."""
+        """Whether a with statement enters the scope of a strategy, or never does."""
         return _joined(self._entered_by(file, item, context) for item in block.items)
 
     def _entered_by(self, file: File, item: cst.WithItem, context: Context | None) -> Place:

@@ -1,4 +1,4 @@
-"""What a loop carries from turn to turn: a name, attribute or item that each turn replaces, and who else reads it."""
+"""Loop-carried values: names, attributes or items that each iteration replaces, and what else reads them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Place:
 
 
 def is_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node]) -> bool:
-    """Whether what a turn puts into a place is there in the next turn: nothing else is put there but at the start.
+    """Whether what an iteration puts into a place is there in the next one: nothing else is put there but at the start.
 
     Arguments:
         growing: the statements that make what is there longer.
@@ -89,7 +89,7 @@ def is_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node
 
 
 def _run_through(file: File, loop: LoopNode) -> frozenset[str]:
-    """The names that only loops inside a loop bind: what they run through comes again in the next turn."""
+    """The names that only loops inside a loop bind: what they run through comes again in the next iteration."""
     inner = [one for one in file.tree.loops if one is not loop and file.tree.within(one, loop)]
     return frozenset(name for one in inner for name in names_of(one)) - names_of(loop)
 
@@ -156,7 +156,7 @@ def _mentions(expr: Expression, place: Place) -> bool:
 
 
 def is_read(file: File, loop: LoopNode, place: Place, own: frozenset[Node]) -> bool:
-    """Whether a turn reads a place for something else than to make it longer, also in functions called by name.
+    """Whether an iteration reads a place for something else than to make it longer, also in functions called by name.
 
     Arguments:
         own: the targets and operands of the statements that make it longer.

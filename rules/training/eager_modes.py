@@ -30,7 +30,7 @@ from tflint_gpu.model import (
 _FUNCTION_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DATA_SWITCH = "tf.data.experimental.enable_debug_mode"
 MARKERS = (b"run_eagerly", b"functions_eagerly(", b"enable_debug_mode(")
-"""One of these stands where a program makes something eager."""
+"""One of these is where a program makes something eager."""
 _RUNNING = (b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b".fit_generator(")
 _TRACED = (*_RUNNING, b"tf.function")
 _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tensorflow_datasets")

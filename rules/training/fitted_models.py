@@ -1,4 +1,4 @@
-"""Models that a loop builds and fits in every turn, and drops with it."""
+"""Models that a loop builds and fits in every iteration, and drops at its end."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _DISPLAYS = (cst.Arg, cst.Element, cst.DictElement, cst.Tuple, cst.List, cst.Dic
 
 @dataclass(frozen=True, slots=True)
 class FittedModel:
-    """A `fit` of a model that is new in each turn of a loop.
+    """A `fit` of a model that is new in each iteration of a loop.
 
     Arguments:
-        made: the statement in which the turn gets it. loop: in `loop_file`.
+        made: the statement in which the iteration gets it. loop: in `loop_file`.
     """
 
     repeated: Invocation
@@ -61,7 +61,7 @@ class FittedModels(Analysis):
         self.repetitions = model.once(Repetitions)
 
     def dropped(self) -> Iterator[FittedModel]:
-        """The fits of models that each turn of a loop builds, where nothing keeps the models."""
+        """The fits of models that each iteration of a loop builds, where nothing keeps the models."""
         for one in self.repetitions.of_methods("fit"):
             if not isinstance(one.call.func, cst.Attribute):
                 continue
@@ -78,8 +78,8 @@ class FittedModels(Analysis):
     def _made(
         self, one: Invocation, file: File, expr: Expression, path: tuple[Frame, ...]
     ) -> tuple[LoopNode, File, Binding, str] | None:
-        """The loop whose turns make what a name holds, and where they do; `path` leads from it to the name."""
-        if isinstance(expr, cst.Attribute) and path:  # `self.model` of an object that the turn makes
+        """The loop whose iterations make what a name holds, and where they do; `path` leads from it to the name."""
+        if isinstance(expr, cst.Attribute) and path:  # `self.model` of an object that the iteration makes
             call = path[-1].node
             is_own = self.inference.definitions.self_class(file, expr.value) is not None
             if is_own and isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
@@ -111,7 +111,7 @@ class FittedModels(Analysis):
         return self._made(one, step.file, given, path[:-1]) if given is not None else None
 
     def _loop_with(self, file: File, place: Node, binding: Binding) -> LoopNode | None:
-        """The innermost loop around a place whose turns bind the name, if it makes more than a few."""
+        """The innermost loop around a place whose iterations bind the name, if it makes more than a few."""
         for parent in file.tree.ancestors(place):
             if isinstance(parent, cst.FunctionDef | cst.Lambda):
                 return None
@@ -120,7 +120,7 @@ class FittedModels(Analysis):
         return None
 
     def _has_few_folds(self, file: File, loop: LoopNode) -> bool:
-        """`for train, test in KFold(n_splits=5).split(x)`, with a number of its own or a fold's number beside it."""
+        """`for train, test in KFold(n_splits=5).split(x)`, with a number of its own or a fold's number next to it."""
         data = iterable(loop)
         joined = isinstance(data, cst.Call) and any(
             file.names.is_builtin(data.func, name) for name in ("enumerate", "zip", "list")
@@ -142,7 +142,7 @@ class FittedModels(Analysis):
         return False
 
     def _is_built(self, one: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
-        """Whether what is fitted is surely a Keras model, and the turn builds it: it does not look one up."""
+        """Whether what is fitted is always a Keras model, and the iteration builds it: it does not look one up."""
         if not self.kinds.is_surely(one.file, receiver, "model", context=one.context):
             return False
         if not isinstance(receiver, cst.Attribute):
@@ -174,7 +174,8 @@ class FittedModels(Analysis):
         )
 
     def _is_kept(self, file: File, binding: Binding, name: str, one: Invocation) -> bool:
-        """Whether something outlives the turn with the model in it: a list, a dictionary, an object, the caller."""
+        """Whether something with the model in it outlives the iteration: a list, a dictionary, an object, the
+        caller."""
         function = file.tree.function(binding.node)
         for node in file.tree.uses.get(name, ()):
             if isinstance(file.tree.parents[node], cst.AssignTarget) or file.tree.function(node) is not function:
@@ -184,7 +185,7 @@ class FittedModels(Analysis):
         return False
 
     def _is_returned_to_nobody(self, file: File, node: Node, one: Invocation) -> bool:
-        """Whether a function returns the model to a call whose result is dropped, or is a name of the turn."""
+        """Whether a function returns the model to a call whose result is dropped, or is a name of the iteration."""
         if not any(isinstance(parent, cst.Return) for parent in file.tree.ancestors(node)):
             return False
         step = next((s for s in reversed(one.path) if s.text.endswith(f"`{_function_name(file, node)}`")), None)
@@ -228,7 +229,7 @@ def _outlives(file: File, node: Node) -> bool:
 
 
 def _is_conditional(file: File, node: Node) -> bool:
-    """Whether a turn makes it only where a test says so: `if model is None`."""
+    """Whether an iteration makes it only where a test says so: `if model is None`."""
     for parent in file.tree.ancestors(node):
         if isinstance(parent, cst.For | cst.While | cst.FunctionDef):
             return False

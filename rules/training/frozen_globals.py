@@ -62,15 +62,15 @@ class FrozenGlobals(Analysis):
         if traced.file is not self.file or traced.keras:
             return
         own = self.file.tree.scopes[traced.function.node]
-        told: set[str] = set()
+        reported: set[str] = set()
         for node in walk(traced.function.node.body):
-            if not isinstance(node, cst.Name) or node.value not in self._numbers or node.value in told:
+            if not isinstance(node, cst.Name) or node.value not in self._numbers or node.value in reported:
                 continue
             if own.outer_names.get(node.value) or not self._is_the_global(node):
                 continue
             changes = tuple(self._changes(traced, self._numbers[node.value]))
             if changes and not self.code.runs_once(self.file, node):
-                told.add(node.value)
+                reported.add(node.value)
                 yield FrozenGlobal(traced, node, changes)
 
     def _is_the_global(self, name: cst.Name) -> bool:
@@ -84,7 +84,7 @@ class FrozenGlobals(Analysis):
         )
 
     def _changes(self, traced: Traced, bindings: list[Binding]) -> Iterator[Node]:
-        """The bindings that surely come between two calls of the traced function."""
+        """The bindings that always come between two calls of the traced function."""
         calls = self._calls(traced)
         is_always_plain = all(self._is_plain(one) for one in bindings)
         for binding in bindings:
@@ -109,7 +109,7 @@ class FrozenGlobals(Analysis):
         return [call for file, call in sites if file is self.file and file.tree.function(call) is None]
 
     def _repeats_both(self, change: Node, call: cst.Call) -> bool:
-        """Whether a loop changes the value and calls the function in its turns."""
+        """Whether a loop changes the value and calls the function in its iterations."""
         return any(
             self.file.tree.within(call, loop)
             for loop in self.file.tree.ancestors(change)

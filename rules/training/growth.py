@@ -1,4 +1,4 @@
-"""Tensors that loops make longer turn by turn: `x = tf.concat([x, batch], 0)`."""
+"""Tensors that loops make longer in every iteration: `x = tf.concat([x, batch], 0)`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DEPTH_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A concatenation that makes a place longer in every turn of a loop.
+    """A concatenation that makes a place longer in every iteration of a loop.
 
     Arguments:
         name: of the place. loop: in `loop_file`; the innermost one that carries it on.
@@ -129,7 +129,7 @@ class Growths(Analysis):
         ]
 
     def _may_grow(self, one: _Candidate) -> bool:
-        """Whether a loop stands around it in its function, or what it makes longer may outlive the function."""
+        """Whether a loop is around it in its function, or what it makes longer may outlive the function."""
         file, function = one.file, one.file.tree.function(one.call)
         for parent in file.tree.ancestors(one.call):
             if isinstance(parent, cst.For | cst.While) and file.tree.function(parent) is function:
@@ -205,7 +205,7 @@ class Growths(Analysis):
         return Growth(one.file, one.call, one.place.name, file, loop, path, on_host)
 
     def _loop_around(self, file: File, node: Node) -> LoopNode | None:
-        """The next loop outwards in the same function that makes more than a few turns."""
+        """The next loop outwards in the same function that makes more than a few iterations."""
         function = file.tree.function(node)
         child = node
         for parent in file.tree.ancestors(node):

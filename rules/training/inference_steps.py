@@ -11,6 +11,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model import (
+    TIMERS,
     Analysis,
     Batches,
     Class,
@@ -54,16 +55,15 @@ _VALUES = (
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _READERS = ("float", "int", "bool", "print")
 _RESIZING = re.compile(r"resiz|resampl|rescale")
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceStep:
-    """A model that every turn of a loop calls eagerly, without gradients.
+    """A model that every iteration of a loop calls eagerly, without gradients.
 
     Arguments:
         evidence: the place that shows that it is a model, where only its use does.
-        feeds_itself: whether a turn gets what the one before it gave: tokens, steps of diffusion, an agent.
+        feeds_itself: whether an iteration gets what the one before it gave: tokens, steps of diffusion, an agent.
         others: more such calls in the same loop.
     """
 
@@ -136,7 +136,7 @@ class InferenceSteps(Analysis):
         return self.forwards.is_model_call(run)
 
     def _is_inference(self, file: File, loop: LoopNode, run: Invocation) -> bool:
-        """Whether many turns call one model with values of their own, for nothing but its answer."""
+        """Whether many iterations call one model with values of their own, for nothing but its answer."""
         if any(forward.call is run.call or forward.loop is loop for forward in self.forwards.eager):
             return False
         if self._reads_dataset(file, loop) or self.loops.is_no_place(file, loop):
@@ -163,27 +163,27 @@ class InferenceSteps(Analysis):
         return data is not None and any(chain.certain for chain in self.data.pipelines.iterated(file, data))
 
     def _is_in_model(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop stands in what calling a layer or model runs."""
+        """Whether a loop is in what calling a layer or model runs."""
         function = file.tree.function(loop)
         return isinstance(function, cst.FunctionDef) and (
             function.name.value in ("call", "__call__", "build") or self.loops.tracing.is_traced(file, function)
         )
 
     def _is_one_model(self, file: File, loop: LoopNode, run: Invocation) -> bool:
-        """Whether all turns call the same model: not one a fold, nor each of several."""
-        turns = names_of(loop)
+        """Whether all iterations call the same model: not one for each fold, nor each of several."""
+        targets = names_of(loop)
         called = [run.call.func] if not run.path else [arg.value for arg in run.entry.args]
         roots = {(dotted_name(one) or "").partition(".")[0] for one in called}
-        if turns & roots and (not run.path or any(self._is_turns_model(file, one, turns) for one in called)):
+        if targets & roots and (not run.path or any(self._is_iterations_model(file, one, targets) for one in called)):
             return False
         origins = self.inference.of(run.file, run.call.func, run.context)
         return not any(file.tree.within(origin.node, loop) for origin in origins)
 
-    def _is_turns_model(self, file: File, expr: cst.BaseExpression, turns: frozenset[str]) -> bool:
-        return (dotted_name(expr) or "").partition(".")[0] in turns and self.kinds.is_model(file, expr)
+    def _is_iterations_model(self, file: File, expr: cst.BaseExpression, targets: frozenset[str]) -> bool:
+        return (dotted_name(expr) or "").partition(".")[0] in targets and self.kinds.is_model(file, expr)
 
     def _has_values(self, file: File, loop: LoopNode, run: Invocation) -> bool:
-        """Whether the model gets, or gives, values of the turn: not where a loop builds a model of models."""
+        """Whether the model gets, or gives, values of the iteration: not where a loop builds a model of models."""
         region: LoopNode | FunctionNode = loop
         function = run.file.tree.function(run.call)
         if run.path and function is not None:
@@ -218,7 +218,7 @@ class InferenceSteps(Analysis):
         return any(tree.within(test, region) and answer.holds(test) for test in tests)
 
     def _changes(self, file: File, loop: LoopNode, run: Invocation) -> bool:
-        """Whether a turn calls with other arguments than the one before."""
+        """Whether an iteration calls with other arguments than the one before."""
         if self.repetitions.varies(run, [arg.value for arg in run.entry.args]):
             return True
         return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, run.entry))
@@ -235,17 +235,17 @@ class InferenceSteps(Analysis):
             return True
         if self._changes(file, loop, run):
             return False
-        return any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
+        return any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
 
 
 def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
-    """Whether a call gets what each turn resizes to another size: the scales of a picture, each traced for itself."""
+    """Whether a call gets what each iteration resizes to another size: scales of an image, each traced for itself."""
     calls = [call for call in file.calls_below.get(loop, ()) if _RESIZING.search(_last_name(call).lower())]
     if not calls:
         return False
     names = names_of(loop) | _counted(file, loop)
-    turns = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
-    sizes = IterationFlow(file, loop, frozenset(turns))
+    uses = [node for name in names for node in file.tree.uses.get(name, ()) if file.tree.within(node, loop)]
+    sizes = IterationFlow(file, loop, frozenset(uses))
     resized = frozenset(
         call
         for call in calls
@@ -261,7 +261,7 @@ def _last_name(call: cst.Call) -> str:
 
 
 def _counted(file: File, loop: LoopNode) -> frozenset[str]:
-    """The names in the condition of a `while` that its turns change."""
+    """The names in the condition of a `while` that its iterations change."""
     if not isinstance(loop, cst.While):
         return frozenset()
     asked = names_in(loop.test)
@@ -279,7 +279,7 @@ def _gives_value(file: File, call: cst.Call) -> bool:
 
 
 def _draws(file: File, call: cst.Call) -> bool:
-    """Whether a call gives another value in every turn by itself."""
+    """Whether a call gives another value in every iteration by itself."""
     name = file.name(call.func)
     if name is None:
         return method_name(call) in _VALUE_METHODS - {"numpy", "item", "tolist"}

@@ -1,4 +1,4 @@
-"""Calls of `tf.function` objects with Python numbers that a loop changes: each new value is traced anew."""
+"""Calls of `tf.function` objects with Python numbers that a loop changes: each new value is traced again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Retracing(Analysis):
         return any(c.function.node is caller for one in given for c in self.inference.callables(file, one))
 
     def _means(self, file: File, call: cst.Call, made: Node) -> bool:
-        """Whether what is called is surely the object, and not the function that it traces."""
+        """Whether what is called is always the object, and not the function that it traces."""
 
         def is_it(origin: Origin) -> bool:
             if isinstance(made, cst.Decorator):
@@ -120,7 +120,7 @@ class Retracing(Analysis):
                     yield value, max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
 
     def _retraces(self, file: File, call: cst.Call, turning: Turning, made_file: File, made: Node) -> bool:
-        """Whether the number is what makes TensorFlow trace: not where a turn makes the function or its model."""
+        """Whether the number is what makes TensorFlow trace: not where an iteration makes the function or its model."""
         loop_file, loop = turning.file, turning.loop
         if made_file is loop_file and loop_file.tree.within(made, loop):
             return False
@@ -130,7 +130,7 @@ class Retracing(Analysis):
         return not any(one.node is made for one in self.objects.short_lived())
 
     def _is_new(self, file: File, call: cst.Call, turning: Turning) -> bool:
-        """Whether what is called, or a model or the like among its arguments, is made in the same turn."""
+        """Whether what is called, or a model or the like among its arguments, is made in the same iteration."""
         if file is not turning.file:
             return False
         root: Node = call.func
@@ -185,7 +185,7 @@ def _has_to_be_python(function: Function, parameter: cst.Param) -> bool:
 
 
 def _depth(turning: Turning) -> int:
-    """How far inside its file a loop stands."""
+    """How far inside its file a loop is."""
     return sum(1 for _ in turning.file.tree.ancestors(turning.loop))
 
 

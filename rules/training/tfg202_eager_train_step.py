@@ -28,6 +28,7 @@ from tflint_gpu.rule import (
     Prediction,
     Rule,
     Workload,
+    changes_of,
     fix_changes,
     measured_loop,
 )
@@ -87,9 +88,9 @@ class EagerTrainStep(Rule):
     code = "TFG202"
     name = "eager-train-step"
     least_tensorflow = (2, 0)
-    markers = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
-    near_markers = (b"GradientTape",)
-    questions = (takes_gradients_again,)
+    required_substrings = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
+    nearby_substrings = (b"GradientTape",)
+    prefilters = (takes_gradients_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
@@ -126,11 +127,27 @@ class EagerTrainStep(Rule):
         step = finding.subject_as(EagerStep)
         if step.host_reads:
             raise NoExperiment("the step reads values on the host, which must go before it can be traced")
-        repair = fix_changes(finding) or _repair(step)
+        own = fix_changes(finding) or _repair(step)
         probes = measured_loop(model, step.loop_file, step.loop)
         # What keeps a function from being decorated may not show in what is measured.
-        patch = None if finding.fix is not None or repair[0].where == "above" else ()
+        patch = own if finding.fix is not None or own[0].where == "above" else ()
+        repair = (*own, *_repairs_of_others(model, step, {change.node for change in own}))
         yield Experiment(step.loop_file, step.loop, probes, repair=repair, patch=patch, workload=_WORKLOAD)
+
+
+def _repairs_of_others(model: Model, step: EagerStep, repaired: set[cst.CSTNode]) -> Iterator[Change]:
+    """The repairs of the loop's other steps: while one of them is eager, the loop cannot show what the fix brings."""
+    for other in model.once(TrainingSteps).in_loop(step.loop):
+        if other is step or other.host_reads:
+            continue
+        fix = _found_repair(model, other)
+        try:
+            changes = changes_of(fix, other.file) if isinstance(fix, Fix) else _repair(other)
+        except NoExperiment:
+            continue
+        if repaired.isdisjoint(change.node for change in changes):
+            repaired.update(change.node for change in changes)
+            yield from changes
 
 
 def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
@@ -141,7 +158,7 @@ def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
         return None
     for function in step.functions:
         obstacle = model.once(Traceability).obstacle(function)
-        if obstacle is None:
+        if obstacle is None and function.file is step.file:
             spelled = function.file.names.spelled("tf.function", function.node)
             if spelled is None:
                 return None

@@ -76,7 +76,7 @@ class Validations(Analysis):
         return not any(self.constants.keyword_source(self.file, call, name) is not None for name in _OWN_SIZE)
 
     def _are_arrays(self, data: Expression, size: int) -> bool:
-        """Whether a value is surely features with labels, of more rows than one batch has."""
+        """Whether a value is always features with labels, of more rows than one batch has."""
 
         def is_display(origin: Origin) -> bool:
             node = origin.node

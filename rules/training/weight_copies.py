@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import (
+    WEIGHT_ATTRIBUTES,
     Analysis,
     File,
     FunctionNode,
@@ -25,8 +26,6 @@ from tflint_gpu.model import (
     names_of,
     walk,
 )
-
-_VARIABLES = frozenset(["variables", "weights", "trainable_variables", "trainable_weights"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +73,13 @@ class WeightCopies(Analysis):
         for read in reads:
             if IterationFlow(file, region, frozenset([read])).holds(given):
                 return read
-        for origin in self.inference.of(file, given, one.context):  # read before the loop, set in each turn
+        for origin in self.inference.of(file, given, one.context):  # read before the loop, set in each iteration
             if origin.call is not None and origin.file is file and method_name(origin.call) == "get_weights":
                 return origin.call
         return None
 
     def _is_model(self, one: Invocation, read: cst.Call) -> bool:
-        """Whether one of the two is surely a Keras model, and the other no layer, optimizer or the like."""
+        """Whether one of the two is always a Keras model, and the other no layer, optimizer or the like."""
         sides = [call.func.value for call in (one.call, read) if isinstance(call.func, cst.Attribute)]
         return any(self.kinds.is_model(one.file, side, one.context) for side in sides) and not any(
             self.kinds.of(origin) in ("layer", "optimizer")
@@ -89,7 +88,7 @@ class WeightCopies(Analysis):
         )
 
     def _is_of_turn(self, one: Invocation) -> bool:
-        """Whether the model is another one in each turn: over layers, or over several models."""
+        """Whether the model is another one in each iteration: over layers, or over several models."""
         assert isinstance(one.call.func, cst.Attribute)
         root = (dotted_name(one.call.func.value) or "").partition(".")[0]
         if not one.path and root in names_of(one.loop):
@@ -98,7 +97,7 @@ class WeightCopies(Analysis):
         return any(root in names_of(loop) for loop in around)
 
     def _is_step(self, file: File, loop: LoopNode) -> bool:
-        """Whether a turn of a loop is one update of weights."""
+        """Whether an iteration of a loop is one update of weights."""
         return self.training.takes_gradients(file, loop) and not self.training.runs_epochs(file, loop)
 
 
@@ -109,12 +108,13 @@ def _reads_weights(file: File, call: cst.Call) -> bool:
         return False
     comprehension = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.BaseComp)), None)
     return comprehension is not None and any(
-        isinstance(node, cst.Attribute) and node.attr.value in _VARIABLES for node in walk(comprehension.for_in.iter)
+        isinstance(node, cst.Attribute) and node.attr.value in WEIGHT_ATTRIBUTES
+        for node in walk(comprehension.for_in.iter)
     )
 
 
 def _is_conditional(one: Invocation) -> bool:
-    """Whether a test decides in each turn: only what asks how much was collected is over after some turns."""
+    """Whether a test decides in each iteration: only what asks how much was collected is over after some iterations."""
     places: list[tuple[File, Node]] = [(one.file, one.call), *((step.file, step.node) for step in one.path)]
     for file, place in places:
         child = place

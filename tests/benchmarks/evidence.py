@@ -134,7 +134,7 @@ def _table(known: dict[str, list[dict[str, Any]]], rules: Path) -> str:
         "# What the rules' figures rest on",
         "",
         "Written by `python tests/benchmarks/evidence.py`; each line is the median of runs in turn, with the 95% interval of",
-        "the ratio. The workloads stand in `tests/benchmarks/evidence/`.",
+        "the ratio. The workloads are in `tests/benchmarks/evidence/`.",
         "",
         "| rule | what | TensorFlow | Keras | flagged, ms | repaired, ms | ratio | interval | machine | date |",
         "|---|---|---|---|---|---|---|---|---|---|",

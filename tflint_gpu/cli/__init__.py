@@ -66,7 +66,7 @@ def _commands() -> None:
 
 def interruption(error: BaseException) -> str:
     """What interrupted the work, as `INTERRUPTED` has it."""
-    said = str(error.__cause__ or error)  # click makes an error of its own of it
+    said = str(error.__cause__ or error)  # click turns it into an error of its own
     return said if said in INTERRUPTED else CTRL_C
 
 
@@ -107,7 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def tell(text: str) -> None:
-    """Print beside the findings; names and texts of the files that are checked cannot steer the terminal."""
+    """Print a message that is no finding; control characters in names and texts of checked files do not reach the
+    terminal."""
     print(printable_lines(text), file=sys.stderr)
 
 
@@ -118,12 +119,12 @@ def _never_fail_to_print(stream: TextIO) -> None:
 
 
 def _nowhere() -> TextIO:
-    """What stands for a standard stream that was closed before this process began."""
+    """A replacement for a standard stream that was closed before this process began."""
     return open(os.devnull, "w")  # noqa: PTH123
 
 
 def _end_as_on_ctrl_c() -> None:
-    """Let the signals that end a process be obeyed as Ctrl-C is: no process is left behind, no file half-written."""
+    """Handle the signals that end a process as Ctrl-C: no process stays, and no file is half-written."""
     if threading.current_thread() is not threading.main_thread():
         return
     for name in INTERRUPTED:

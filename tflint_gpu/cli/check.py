@@ -60,21 +60,21 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--fix-only", is_flag=True, help="Fix, but do not report what is left.")
 @click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are shown.")
 @click.option("-o", "--output-file", metavar="FILE", help="Where to write the report, instead of standard output.")
-@click.option("--show-advice/--no-show-advice", default=None, help="Show each piece of advice, not a line a rule.")
+@click.option("--show-advice/--no-show-advice", default=None, help="Show each piece of advice, not one line per rule.")
 @click.option("--show-fixes/--no-show-fixes", default=None, help="List what was fixed, by file and rule.")
 @click.option("--progress/--no-progress", default=None, help="Show a bar on a terminal if it takes long (default).")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option(
     "--diff-base", metavar="REV", help="Only findings on lines changed since REV; REV... is where HEAD left it."
 )
-@click.option("--baseline", metavar="FILE", help="Be quiet about the findings that this file knows.")
-@click.option("--no-baseline", is_flag=True, help="Tell of findings that a baseline knows, too.")
+@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file lists.")
+@click.option("--no-baseline", is_flag=True, help="Report findings that a baseline lists, too.")
 @click.option(
     "--write-baseline",
     is_flag=False,
     flag_value="",
     metavar="[FILE]",
-    help="Write what is found to the baseline, and drop from it what is gone.",
+    help="Write the findings to the baseline, and drop those that are gone.",
 )
 @click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
 @click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
@@ -96,8 +96,8 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 )
 @click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write stored results.")
 @click.option("--cache-dir", metavar="DIR", help="Where to store results.")
-@click.option("--add-noqa", is_flag=True, help="Silence all that is found by `# noqa` comments in the files.")
-@click.option("--ignore-noqa", is_flag=True, help="Report what `# noqa` comments silence.")
+@click.option("--add-noqa", is_flag=True, help="Suppress all findings by `# noqa` comments in the files.")
+@click.option("--ignore-noqa", is_flag=True, help="Report what `# noqa` comments suppress.")
 @click.option("--fail-on", type=click.Choice(WORST_FIRST), help="Exit with 1 for this or worse (default: warning).")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if something was fixed.")
@@ -107,7 +107,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
     "--show-settings", is_flag=True, help="Show the first file's settings as TOML, and where each comes from."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell more on the way.")
+@click.option("-v", "--verbose", is_flag=True, help="Report more on the way.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Find mistakes in TensorFlow code in PATHS (default: here; - is standard input).
 
@@ -128,13 +128,13 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         from tflint_gpu.cli.watching import refuse_other_work, watch
 
         refuse_other_work(paths, given)
-        given["jobs"] = 1  # beside threads that watch no process should be forked; what is unchanged is in the cache
+        given["jobs"] = 1  # no process should be forked while threads watch; what is unchanged is in the cache
         watch(Check(paths, given).run, paths or (".",))
     return Check(paths, given).run()
 
 
 def overrides(given: dict[str, Any]) -> Options:
-    """The options that are settings too, checked as those of a file are."""
+    """The options that are settings too, checked as a file's settings are."""
     table: dict[str, object] = {}
     for option in fields(Options):
         value = given.get(option.name)
@@ -217,8 +217,8 @@ class Check:
         to_write = self._baseline_to_write(settings, here)
         narrowing = self._narrowing(resolver, settings, files)
         # `fix = true` in the settings is not meant for a run that only shows differences or makes findings known.
-        fixes = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
-        outcome = self._measured(self._outcome(resolver, settings, files, narrowing, fixes))
+        is_fixing = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
+        outcome = self._measured(self._outcome(resolver, settings, files, narrowing, is_fixing))
         # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
         fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
         options = ReportOptions.of(given, settings)
@@ -226,7 +226,7 @@ class Check:
             return show_diffs(outcome, options)
         if given["add_noqa"]:
             return add_noqa(outcome, options, here)
-        if fixes and stdin is not None:
+        if is_fixing and stdin is not None:
             source = outcome.sources.get(stdin.name)
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
@@ -234,17 +234,17 @@ class Check:
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])
-        return report(outcome, fails, options, here, sys.stderr if fixes and stdin is not None else sys.stdout)
+        return report(outcome, fails, options, here, sys.stderr if is_fixing and stdin is not None else sys.stdout)
 
     def _tell_needs(self, settings: Settings, here: Path) -> None:
-        """Tell whoever asked for a rule by its code that a setting is missing without which it finds nothing."""
+        """Warn if a rule was selected by its code and the setting that it needs is missing."""
         if settings.gpu_memory is not None or self.given["quiet"] or not settings.selection.names_rules:
             return
         asked = settings.selection.codes_for(here / "x.py").by_full_code
         if asked:
             from tflint_gpu.rule import load
 
-            with contextlib.suppress(Exception):  # a rule that cannot be imported is told of where it would run
+            with contextlib.suppress(Exception):  # a rule that cannot be imported is reported where it would run
                 for rule in load(asked):
                     if rule.needs_gpu_memory:
                         tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
@@ -287,7 +287,7 @@ class Check:
 
         here = resolver.working_directory
         stdin = any(file.content is not None for file in files)
-        # Of what an editor has not saved nothing can be said to be gone from the project.
+        # What an editor has not saved says nothing about what is gone from the project.
         places = () if stdin else [Path(os.path.normpath(here / path)) for path in self.paths or (".",)]
         ignored = self.given["no_baseline"] or self.given["write_baseline"] is not None
         return Narrowing.prepare(
@@ -304,12 +304,12 @@ class Check:
         settings: Settings,
         files: list[FileToCheck],
         narrowing: Narrowing,
-        fixes: bool,
+        is_fixing: bool,
     ) -> Outcome:
         from tflint_gpu.cli.reporting import Outcome, each_once
 
         if _have_nothing(files):
-            return Outcome(narrowing.narrow((), {}), (), fixes, gone=narrowing.gone((), {}))
+            return Outcome(narrowing.narrow((), {}), (), is_fixing, gone=narrowing.gone((), {}))
         from tflint_gpu.checking.engine import Engine
         from tflint_gpu.checking.workers import check_files
         from tflint_gpu.cli.progress import Progress, may_show_progress
@@ -324,7 +324,7 @@ class Check:
 
         sources = _unsaved(files)
         elsewhere = _on_ray() if self.given["executor"] == "ray" else None
-        if not fixes:
+        if not is_fixing:
             with contextlib.closing(progress):
                 results = check_files(make_engine(), files, settings.jobs, show, elsewhere)
             for result in results if self.given["verbose"] else ():
@@ -363,7 +363,7 @@ class Check:
 
 
 def _on_ray() -> Elsewhere:
-    """The check on a cluster, whose errors are the user's to fix."""
+    """The check on a cluster, whose errors the user has to fix."""
     from tflint_gpu.checking.cluster import NoCluster, check_on_ray
 
     def check(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:

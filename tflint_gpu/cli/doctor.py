@@ -17,10 +17,10 @@ from tflint_gpu.settings.config import SettingsError
 @click.option("--output-format", type=click.Choice(("full", "json", "markdown")), default="full", show_default=True)
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
 def command(program: Path | None, output_format: str, python: str) -> int:
-    """Look at the driver, the cards, the installation and what hides the cards, and say what to do next.
+    """Examine the driver, the cards, the installation and what hides the cards, and say what to do next.
 
     With PROGRAM also at what that sets by itself, which is read and not run. Exits with 0 if a GPU works, 1 if
-    something is wrong, 3 if there is none and none was expected, 2 if nothing could be looked at.
+    something is wrong, 3 if there is none and none was expected, 2 if nothing could be examined.
     """
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine

@@ -30,8 +30,8 @@ class Narrowing:
     Arguments:
         resolver: gives the settings of each file.
         places: files and directories that are checked.
-        changed: tell only of lines that changed.
-        baseline: do not tell of what it knows.
+        changed: report only lines that changed.
+        baseline: do not report what it lists.
     """
 
     resolver: SettingsResolver
@@ -85,7 +85,7 @@ class Narrowing:
         return [entry for entry in unmet if self._is_gone(self.baseline, entry, unread)]
 
     def write_baseline(self, path: Path, found: Sequence[Diagnostic]) -> str:
-        """Make what was found known, and forget what is gone; returns what to tell the user.
+        """Add what was found, and drop what is gone; returns a message for the user.
 
         Raises:
             BaselineError: the file is something else than a baseline, or cannot be written.
@@ -107,7 +107,7 @@ class Narrowing:
         return {(here / one.filename).resolve() for one in found if one.code == UNREADABLE_FILE}
 
     def _is_gone(self, baseline: Baseline, entry: Entry, unread: set[Path]) -> bool:
-        """Whether a finding would have been met if it were there still."""
+        """Whether this run would have found it if it were still there."""
         path = baseline.file_of(entry).resolve()
         if not path.exists() or entry.code not in {UNREADABLE_FILE, *known_codes()}:
             return True

@@ -30,7 +30,7 @@ class Outcome:
     """What a run found and did.
 
     Arguments:
-        found: what is to be told, in order.
+        found: what is to be reported, in order.
         errors: what failed.
         fixing: whether the run was to fix.
         fixed: what was fixed, or would be.
@@ -127,7 +127,7 @@ def report_to_file(outcome: Outcome, fails: bool, options: ReportOptions, here: 
 
 
 def add_noqa(outcome: Outcome, options: ReportOptions, here: Path) -> int:
-    """Suppress what was found by comments, say how much that was, and return the exit code."""
+    """Suppress all findings by comments, say how many there were, and return the exit code."""
     from tflint_gpu.checking.added_suppressions import add_suppressions
 
     done = add_suppressions(outcome.found, here)
@@ -155,9 +155,9 @@ def tell_baseline(outcome: Outcome, options: ReportOptions, write: Callable[[], 
     if outcome.errors:
         tell("error: the baseline was not written, because what was found is not complete")
         return FAILED
-    told = write()
+    message = write()
     if not options.quiet:
-        tell(told)
+        tell(message)
     return 0
 
 

@@ -21,7 +21,7 @@ _SITE_NEEDS = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "pygments": 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules.")
-@click.option("--search", metavar="WORDS", help="The rules in whose documentation all of these words stand.")
+@click.option("--search", metavar="WORDS", help="The rules whose documentation has all of these words.")
 @click.option(
     "--output-format", type=click.Choice(("text", "json", "markdown", "site")), default="text", show_default=True
 )

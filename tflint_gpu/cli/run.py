@@ -60,7 +60,7 @@ _FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> int:
     """Run PROGRAM with its ARGUMENTS unchanged, and say where the GPU waits for it.
 
-    Exits as the program does; a signal that ends it ends this command, too. Options stand before PROGRAM.
+    Exits as the program does; a signal that ends it ends this command, too. Options come before PROGRAM.
     """
     if program is None:
         raise click.UsageError("name a program: tflint-gpu run train.py")
@@ -148,8 +148,8 @@ class Run:
         settings = read_settings(path, self.here) if not self.given["is_module"] and path.is_file() else ()
         return why_unused(known.cards, python, settings)
 
-    def _write(self, known: Recording, *, quietly: bool = False, **told: Any) -> None:
-        """Write the report, with what is told of it besides the account."""
+    def _write(self, known: Recording, *, quietly: bool = False, **extra: Any) -> None:
+        """Write the report, with what it says besides the account."""
         from tflint_gpu.reports import View
         from tflint_gpu.reports.display import use_colour
         from tflint_gpu.run import renderer
@@ -158,7 +158,7 @@ class Run:
         view = View(self.here, colour=file is None and use_colour(sys.stderr, os.environ))
         words = ["-m", self.program] if self.given["is_module"] else [self.program]
         command = shlex.join(["tflint-gpu", "run", *sys.argv[2:]])
-        report = known.report(shlex.join([*words, *self.arguments]), view, command=command, **told)
+        report = known.report(shlex.join([*words, *self.arguments]), view, command=command, **extra)
         text = renderer(self.given["output_format"])(report, view)
         if file is None:
             click.echo(f"\n{text}", nl=False, err=True)
@@ -170,13 +170,13 @@ class Run:
             print(f"error: {file}: cannot be written: {error.strerror}", file=sys.stderr)
             return
         if not quietly:
-            print(f"tflint-gpu: {file} tells where the GPU waited.", file=sys.stderr)
+            print(f"tflint-gpu: {file} says where the GPU waited.", file=sys.stderr)
 
 
-def _unless_it_fails(look: Callable[[], Found | None], what: str) -> Found | None:
+def _unless_it_fails(find: Callable[[], Found | None], what: str) -> Found | None:
     """What is found, None for a failure: the hours that the program ran are worth more than this part of the report."""
     try:
-        return look()
+        return find()
     except Exception as error:
         print(f"warning: {what} is not known: {type(error).__name__}: {error}", file=sys.stderr)
         return None

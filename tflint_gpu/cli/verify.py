@@ -65,7 +65,7 @@ _NOT_REPEATED = (
 @click.option(
     "--order",
     type=click.Choice(["file", "severity", "cost"]),
-    help="Which findings come first; by default as in the files. cost: those that were dearest in `run`.",
+    help="Which findings come first; by default as in the files. cost: the most expensive in `run` first.",
 )
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Runs of each program.")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the programs here.")
@@ -92,7 +92,7 @@ _NOT_REPEATED = (
     "--sandbox",
     default="auto",
     type=click.Choice(["auto", "bwrap", "none", "help"]),
-    help="Use bubblewrap or not; help: how it is had, and what it keeps away.",
+    help="Use bubblewrap or not; help: how to install it, and what it blocks.",
 )
 @click.option(
     "--env",
@@ -313,8 +313,8 @@ class Verify:
         interrupted = ""
         try:
             budget = self.given["budget"]
-            turns = measure(cases, setup, budget) if cluster is None else self._on_cluster(cluster, cases, setup)
-            for known in self._shown(turns, cases):
+            rounds = measure(cases, setup, budget) if cluster is None else self._on_cluster(cluster, cases, setup)
+            for known in self._shown(rounds, cases):
                 results[known.number] = known.verification
                 self._archive(known.verification, setup)
         except KeyboardInterrupt as error:
@@ -371,7 +371,7 @@ class Verify:
                 yield known
 
     def _archive(self, result: Verification, setup: Setup) -> None:
-        """Leave what is known beside the kept programs: nothing that was measured is lost."""
+        """Write the results so far next to the kept programs: nothing that was measured is lost."""
         if setup.keep is None or result.case.pair is None:
             return
         from tflint_gpu.reports import View

@@ -1,4 +1,4 @@
-"""`check --watch`: check again whenever a file changes that has a say, until Ctrl-C."""
+"""`check --watch`: check again whenever a relevant file changes, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def watch(check: Callable[[], int], paths: Iterable[str]) -> NoReturn:
             "--watch needs watchdog: run `pip install 'tflint-gpu[watch]'` in the environment of tflint-gpu"
         )
     changes = _observed([Path.cwd() / path for path in paths])
-    _tell("Starting to watch...", anew=True)
+    _tell("Starting to watch...", clears=True)
     check()
     while True:
         _tell("Watching for file changes.")
         _wait(changes)
-        _tell("File change detected...", anew=True)
+        _tell("File change detected...", clears=True)
         try:
             check()
         except click.ClickException as error:  # settings, for example, that somebody is writing just now
@@ -120,8 +120,8 @@ def _wait(changes: queue.SimpleQueue[str]) -> None:
             return
 
 
-def _tell(text: str, anew: bool = False) -> None:
-    if anew and sys.stdout.isatty():
+def _tell(text: str, clears: bool = False) -> None:
+    if clears and sys.stdout.isatty():
         sys.stdout.write(_CLEAR)
     sys.stdout.flush()
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr)

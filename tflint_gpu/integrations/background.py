@@ -1,4 +1,4 @@
-"""Long work beside an event loop."""
+"""Long work in the background of an event loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def in_background(work: Callable[[], Result]) -> Result:
             future.set_exception(error)
 
     def body() -> None:
-        with contextlib.suppress(RuntimeError):  # from a closed loop: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # from a closed loop: nothing waits any more
             try:
                 result = with_large_stack(work)
             except BaseException as error:

@@ -1,4 +1,4 @@
-"""What an editor offers at a finding: its fix, a comment that silences it, and all safe fixes at once."""
+"""What an editor offers at a finding: its fix, a comment that suppresses it, and all safe fixes at once."""
 
 from __future__ import annotations
 

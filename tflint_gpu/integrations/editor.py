@@ -64,7 +64,7 @@ class Checked:
         document: in the state that was checked.
         diagnostics: some may lie in other files.
         others: those other files by the names that diagnostics use, as they were then.
-        dependencies: the other files that were looked at.
+        dependencies: the other files that were read.
         errors: rules that failed.
         problem: what is wrong with the settings; empty if nothing.
     """
@@ -104,7 +104,7 @@ class BufferedSources(Sources):
 
     def read(self, path: Path) -> bytes:
         """The text in the editor, or on the disk."""
-        self.dependencies[path] = None  # also of a file that cannot be read it is known that it was asked for
+        self.dependencies[path] = None  # also of a file that cannot be read it is recorded that it was needed
         data = self._buffers.get(path)
         self.dependencies[path] = data = super().read(path) if data is None else data
         return data
@@ -170,7 +170,7 @@ class Checker:
             checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest)
             return replace(checked, problem=str(error))
 
-    def mend(self, checked: Checked, buffers: Mapping[Path, bytes]) -> str:
+    def fixed_text(self, checked: Checked, buffers: Mapping[Path, bytes]) -> str:
         """The text of a document after all its safe fixes. Needs a large stack.
 
         Raises:
@@ -179,8 +179,8 @@ class Checker:
         document = checked.document
 
         def recheck(source: SourceFile) -> list[Diagnostic]:
-            mended = Document.of(document.uri, document.version, source, document.folder)
-            return self.check(mended, {**buffers, source.path: mended.content}).own
+            fixed = Document.of(document.uri, document.version, source, document.folder)
+            return self.check(fixed, {**buffers, source.path: fixed.content}).own
 
         return fix_source(document.source, checked.own, recheck).source.text
 
@@ -235,7 +235,7 @@ class Checker:
         self._discovery = Discovery(resolver, self.root)
 
     def _notice_changes(self, document: Document) -> None:
-        """Forget all settings and targets if a file that may have a say in them has changed."""
+        """Forget all settings and targets if a file that may affect them has changed."""
         directory = document.source.path.parent
         root = self._discovery.project_root(directory, document.folder)
         stamp = _stamp(directory, root)

@@ -3,13 +3,12 @@
 flake8 finds it by its entry point; nothing has to be configured. `flake8 PATHS` reports the findings
 of `tflint-gpu check PATHS` at the same places, each in the file in which it lies, with these differences:
 
-- Which files are looked at is for flake8 to say (`--exclude`, `--filename`); what the settings of
-  tflint_gpu exclude stays quiet too.
+- flake8 chooses the files (`--exclude`, `--filename`); what the settings of tflint_gpu exclude is not reported either.
 - `# noqa` is flake8's: it works on the physical line on which a finding starts (and the lines that a
   string or a backslash joins to it), while `check` accepts it on any line of the statement. A comment
   on the finding's own line works for both. Comments for a whole file, `# tflint-gpu: noqa`, work for both.
-  Which comments silence nothing (an opt-in rule) is left to `check`.
-- A file that mentions neither TensorFlow nor Keras is not looked at, so that it costs nothing. `check`
+  Which comments suppress nothing (an opt-in rule) is left to `check`.
+- A file that mentions neither TensorFlow nor Keras is not read, so that it costs nothing. `check`
   may find, through another file that imports it, that such a file calls NumPy in a traced function.
 - A file that Python cannot parse is flake8's to report (E999). Notebooks are left to `check`.
 
@@ -43,7 +42,7 @@ class Plugin:
     """One file, as flake8 hands it to each of its plugins.
 
     Arguments:
-        tree: asked for because flake8 then runs the plugin once a file, and only on what Python parses.
+        tree: asked for because flake8 then runs the plugin once for each file, and only on what Python parses.
         filename: as on flake8's command line, or the name given for standard input.
         lines: the decoded text.
     """
@@ -51,7 +50,7 @@ class Plugin:
     name = "tflint-gpu"
     version = __version__
 
-    # flake8 hands options to the class and makes an instance a file: there is no other place to keep them.
+    # flake8 hands options to the class and makes an instance for each file: there is no other place to keep them.
     options: ClassVar[Namespace] = Namespace()
     opt_in: ClassVar[tuple[str, ...]] = ()
     current: ClassVar[Flake8Run | None] = None
@@ -136,7 +135,7 @@ def _chosen(options: Namespace) -> list[str]:
 
 
 def _may_report(options: Namespace) -> bool:
-    """False if flake8 is told to select other plugins' codes only, as in `--select=E9,F63`."""
+    """False if flake8's options select other plugins' codes only, as in `--select=E9,F63`."""
     selectors = _chosen(options)
     return not getattr(options, "select", None) or any(
         selector.startswith(_PREFIX) or _PREFIX.startswith(selector) for selector in selectors

@@ -115,7 +115,7 @@ class Flake8Run:
 
     @cached_property
     def _paths(self) -> list[Path]:
-        """What flake8 was told to check; what is not there it reports itself."""
+        """The paths that flake8 is to check; it reports missing ones itself."""
         here = self.discovery.working_directory
         paths = [Path(os.path.normpath(here / name)) for name in self._arguments if name != _STANDARD_INPUT]
         return [path for path in paths if path.exists()]

@@ -140,7 +140,7 @@ async def _code_action(ls: Session, params: types.CodeActionParams) -> list[type
 async def _resolve(ls: Session, action: types.CodeAction) -> types.CodeAction:
     """Only now what all fixes make of a text is computed: it takes several checks."""
     if action.kind == FIX_ALL and isinstance(action.data, dict):
-        action.edit = await ls.mended(str(action.data.get("uri")))
+        action.edit = await ls.fix_all_edit(str(action.data.get("uri")))
     return action
 
 

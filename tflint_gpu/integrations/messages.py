@@ -30,7 +30,7 @@ _SEVERITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Writes what the editor is told.
+    """Writes the messages for the editor.
 
     Arguments:
         codec: counts characters as was agreed with the editor.

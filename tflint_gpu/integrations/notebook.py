@@ -161,7 +161,7 @@ class CellRunner:
             print(text, end="")
             return
         replace_file(output, text.encode("utf-8"))
-        print(f"tflint-gpu: {output} tells where the GPU waited.")
+        print(f"tflint-gpu: {output} says where the GPU waited.")
 
     def _name_of(self, source: SourceFile, offset: int) -> str:
         cell = source.locate(offset).cell

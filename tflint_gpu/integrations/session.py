@@ -56,7 +56,7 @@ class Session(LanguageServer):
         self._unsaved: set[str] = set()
         self._problems: dict[str, str] = {}
         self._errors: set[str] = set()
-        self._turns: dict[str, int] = {}
+        self._schedules: dict[str, int] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._one_at_a_time = asyncio.Lock()
         self._sweep: asyncio.TimerHandle | None = None
@@ -97,7 +97,7 @@ class Session(LanguageServer):
             return
         gone = self._results.pop(uri, None)
         self._problems.pop(uri, None)
-        self._turns.pop(uri, None)
+        self._schedules.pop(uri, None)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
         self._publish_others(uri, gone, None)
         self.schedule(self._resting_on(document.source.path), _RIPPLE_PAUSE)
@@ -136,7 +136,7 @@ class Session(LanguageServer):
     # Settings
 
     async def configure(self, given: Mapping[str, Any]) -> None:
-        """Take the editor's settings over those of its greeting. Wrong ones are told, and the former stay."""
+        """Take the editor's settings over those of its greeting. Wrong ones are reported, and the former stay."""
         try:
             options = parse_editor_settings(self.given, given)
         except SettingsError as error:
@@ -167,11 +167,11 @@ class Session(LanguageServer):
         """Check documents after a pause, unless they are scheduled again meanwhile."""
         for uri in list(uris):
             self._outdated.add(uri)
-            turn = self._turns[uri] = self._turns.get(uri, 0) + 1
-            self.start(self._check_later(uri, pause, turn))
+            number = self._schedules[uri] = self._schedules.get(uri, 0) + 1
+            self.start(self._check_later(uri, pause, number))
 
     def start(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Do something beside what is going on."""
+        """Start work in the background."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finish)
@@ -183,14 +183,14 @@ class Session(LanguageServer):
         if error is not None and not isinstance(error, BrokenPipeError):  # the editor is gone
             self._log(f"{NAME}: {error!r}")
 
-    async def _check_later(self, uri: str, pause: float, turn: int) -> None:
+    async def _check_later(self, uri: str, pause: float, number: int) -> None:
         await asyncio.sleep(pause)
-        if self._turns.get(uri) == turn:
+        if self._schedules.get(uri) == number:
             await self._checked(uri)
 
     async def checked(self, uri: str) -> Checked | None:
         """What is found in the newest text of a document; None if it is not open, or has changed meanwhile."""
-        # Who asks may lose interest; a check under way must go on to its end before the next one starts.
+        # A request may be cancelled; a check under way must go on to its end before the next one starts.
         return await asyncio.shield(self.start(self._checked(uri)))
 
     async def _checked(self, uri: str) -> Checked | None:
@@ -212,7 +212,7 @@ class Session(LanguageServer):
         self._log_errors(checked)
         return checked
 
-    async def mended(self, uri: str) -> types.WorkspaceEdit | None:
+    async def fix_all_edit(self, uri: str) -> types.WorkspaceEdit | None:
         """The edit that makes all safe fixes in a document; None if it changes meanwhile, or they do not fit."""
         return await asyncio.shield(self.start(self._mended(uri)))
 
@@ -222,7 +222,7 @@ class Session(LanguageServer):
             return None
         try:
             async with self._one_at_a_time:
-                text = await self._with_buffers(lambda buffers: self._checker.mend(checked, buffers))
+                text = await self._with_buffers(lambda buffers: self._checker.fixed_text(checked, buffers))
         except FixError as error:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"{NAME}: {error}"))
             return None
@@ -244,7 +244,7 @@ class Session(LanguageServer):
             self._sweep.cancel()
         self._sweep = asyncio.get_running_loop().call_later(_SWEEP_PAUSE, gc.collect)
 
-    # What the editor is told
+    # Messages to the editor
 
     @property
     def messages(self) -> Messages:
@@ -282,7 +282,7 @@ class Session(LanguageServer):
         )
 
     def _publish_others(self, uri: str, before: Checked | None, after: Checked | None) -> None:
-        """Publish anew the open documents in which another one's check found something, or no longer does."""
+        """Publish again the open documents in which another one's check found something, or no longer does."""
         names = {one.filename for checked in (before, after) if checked is not None for one in checked.diagnostics}
         for other, document in list(self._documents.items()):
             known = self._results.get(other)

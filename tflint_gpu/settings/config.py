@@ -1,4 +1,4 @@
-"""Settings: where they are written, what they may say, and what holds for a given file."""
+"""Settings: where they are written, what they may say, and what applies to a given file."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Settings:
     jobs: int | None = None
 
     def link(self, code: str) -> str | None:
-        """Where the team has a rule's page, as `rule --all --output-format site` writes it; None if nowhere."""
+        """The address of a rule's page, as `rule --all --output-format site` writes it; None if nowhere."""
         return f"{self.documentation_url.rstrip('/')}/{code}.html" if self.documentation_url else None
 
 
@@ -357,7 +357,7 @@ def combine(options: Options, overrides: Options, origin: Path | None, base: Pat
 
 
 def _per_file_ignores(layers: list[tuple[Options, Path]]) -> tuple[PerFileIgnore, ...]:
-    """The command line's `--per-file-ignores` stands instead of the file's, as in ruff."""
+    """The command line's `--per-file-ignores` replaces the file's, as in ruff."""
     chosen: tuple[PerFileIgnore, ...] = ()
     for layer, directory in layers:
         if layer.per_file_ignores is not None:

@@ -187,7 +187,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def is_excluded(path: Path, resolver: SettingsResolver) -> bool:
-    """Whether the settings exclude a file or a directory above it, up to where they stand."""
+    """Whether the settings exclude a file or a directory above it, up to the folder of the settings."""
     settings = resolver.for_file(path)
     above = [path, *path.parents]
     return any(

@@ -1,4 +1,4 @@
-"""File patterns of settings, with ruff's meaning: `*` crosses slashes, `**/` may stand for nothing."""
+"""File patterns of settings, with ruff's meaning: `*` crosses slashes, `**/` may match nothing."""
 
 from __future__ import annotations
 

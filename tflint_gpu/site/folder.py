@@ -1,4 +1,4 @@
-"""Putting a site in its folder: whole or not at all, and never in the place of something else."""
+"""Putting a site in its folder: whole or not at all, and never over something else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NotOurs(Exception):
 
 
 def write_site(folder: Path, files: Mapping[str, str]) -> None:
-    """Write a site beside its folder, and put it there when it is whole.
+    """Write a site next to its folder, and move it there when it is whole.
 
     Arguments:
         folder: is made; if it is there, it must be empty or a site of ours.

@@ -67,7 +67,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisPage(Page):
-    """All that is told of something that `doctor` finds."""
+    """The documentation of something that `doctor` finds."""
 
     diagnosis: Diagnosis
 
@@ -85,7 +85,7 @@ class DiagnosisPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class RulePage(Page):
-    """All that is told of one rule."""
+    """The documentation of one rule."""
 
     rule: Rule
 
@@ -152,9 +152,9 @@ class RulePage(Page):
 
     @property
     def limits(self) -> Iterator[str]:
-        """The programs that it does not look at."""
+        """The programs that it does not check."""
         if self.rule.needs_gpu_memory:
-            yield "It speaks only where `gpu-memory` says how much memory the card has."
+            yield "It reports only where `gpu-memory` says how much memory the card has."
         if self.rule.skips_graphs:
             yield "Programs for TensorFlow 1 are not checked."
         if self.rule.skips_other_backends:

@@ -26,7 +26,7 @@ _PLAIN = ("site.css", "search.js")
 
 
 def rendered(pages: Sequence[Page]) -> dict[str, str]:
-    """The site's files by their names: an index, a page a rule, what the search needs, and the looks."""
+    """The site's files by their names: an index, a page a rule, what the search needs, and the style sheet."""
     markdown = _Markdown(frozenset(page.code for page in pages))
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -66,7 +66,7 @@ class _Markdown:
         return Markup(self._parser(code).render(text))
 
     def inline(self, text: str) -> Markup:
-        """A line, without links: it may stand in one."""
+        """A line, without links: it may be inside of one."""
         return Markup(MarkdownIt("commonmark", {"html": False}).renderInline(text))
 
     def _parser(self, code: str) -> MarkdownIt:

@@ -1,5 +1,5 @@
 "use strict";
-// Shows the rules in whose documentation all words stand, as `tflint-gpu rule --search` finds them.
+// Shows the rules whose documentation has all words, as `tflint-gpu rule --search` finds them.
 const form = document.getElementById("search");
 const box = document.getElementById("words");
 const count = document.getElementById("count");

@@ -1,4 +1,4 @@
-"""What can be told before anything is imported or parsed.
+"""What the bytes of a file say, before anything is imported or parsed.
 
 flake8 loads this at each start, so it imports nothing that a Python process does not have anyway.
 """
@@ -25,7 +25,7 @@ def mentions_tensorflow(data: bytes) -> bool:
 
 
 Marker: TypeAlias = bytes | Callable[[bytes], object]
-"""What must be in a file for a rule to find something: a byte string, or a question to the bytes as a whole."""
+"""What must be in a file for a rule to find something: a byte string, or a test of the bytes as a whole."""
 
 
 class Mentioned(dict[Marker, bool]):

@@ -1,4 +1,4 @@
-"""Where strings stand in a JSON text, character by character: one can be changed, and all else stays as it is."""
+"""Where strings are in a JSON text, character by character: one can be changed, and all else stays as it is."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WrittenText:
         return self._characters
 
     def offset(self, index: int) -> int:
-        """Where a character of the text starts in the document; for the one behind the last, the end of the text."""
+        """Where a character of the text starts in the document; for the one after the last, the end of the text."""
         if index < len(self.characters):
             return self.characters[index][0]
         return self.literals[-1][1] - 1 if self.literals else 0
@@ -80,7 +80,7 @@ class WrittenText:
 
     @property
     def _division(self) -> str:
-        """What stands between the contents of two strings of the list."""
+        """The text between the contents of two strings of the list."""
         if self.list_start is None:
             return ""
         if len(self.literals) > 1:

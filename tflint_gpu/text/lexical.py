@@ -1,4 +1,4 @@
-"""What can be told of Python text without a parser: strings, comments, brackets, logical lines.
+"""What is known of Python text without a parser: strings, comments, brackets, logical lines.
 
 Works for any Python version's syntax, for text that no parser accepts, and at the speed of `re`.
 """
@@ -39,7 +39,7 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def end_of_logical_line(text: str, start: int) -> int:
-    """The offset behind the newline that ends the logical line which starts at `start`, or the end of the text."""
+    """The offset after the newline that ends the logical line which starts at `start`, or the end of the text."""
     depth = 0
     for token in _LINE_TOKEN.finditer(text, start):
         kind = token.lastgroup
@@ -58,8 +58,7 @@ class Lines:
 
     Arguments:
         logical: the rows at which a logical line (a statement, or a compound statement's header) ends.
-        commentable: the rows that end in a place where a comment may stand: not in a string
-            that goes on, not behind a backslash.
+        commentable: the rows at whose end a comment may be: not in a string that goes on, not after a backslash.
     """
 
     logical: tuple[int, ...]

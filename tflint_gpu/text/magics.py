@@ -41,7 +41,7 @@ _AUTOMAGIC = re.compile(
 
 
 def python_start(cell: str) -> int | None:
-    """Where the Python of a cell starts: behind cell magics that run it. None if it is another language's."""
+    """Where the Python of a cell starts: after cell magics that run it. None if it is another language's."""
     position = 0
     while match := _CELL_MAGIC.match(cell, position):
         if match["name"] not in _PYTHON_BODIES:
@@ -122,11 +122,11 @@ def _asks_for_help(logical: str, only_certain: bool) -> bool:
 
 
 def _without_magic(text: str, needed: bool, assigned: bool = False) -> str:
-    """What is left of a magic: the Python that it runs, if it is one of those, else a stand-in or nothing.
+    """What is left of a magic: the Python that it runs, if it is one of those, else a stub or nothing.
 
     Arguments:
         text: of the magic.
-        needed: whether something must stand there: a block may have nothing else, and an assignment has a value.
+        needed: whether something must be there: a block may have nothing else, and an assignment has a value.
         assigned: whether its value is.
     """
     match = _ARGUMENTS.match(text)

@@ -1,6 +1,6 @@
 """Python files that have IPython's lines in them, as exported or pasted from a notebook.
 
-Python cannot run them, but what else they say can be checked. Nobody asks here before Python's parser has refused a
+Python cannot run them, but what else they say can be checked. Nothing here runs before Python's parser has refused a
 file, so that valid Python costs nothing, and a `%` that starts a line of it is never taken for a magic.
 """
 
@@ -52,7 +52,7 @@ class IPythonScript(SourceFile):
 
     @property
     def refusals(self) -> tuple[UnreadableSource, ...]:
-        """That Python cannot run the file, told at the first of IPython's lines."""
+        """That Python cannot run the file, reported at the first of IPython's lines."""
         reading = self._reading
         if reading.first is None:
             return ()

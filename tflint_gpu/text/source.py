@@ -44,7 +44,7 @@ def is_test_path(path: Path) -> bool:
 
 
 def spliced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
-    """A text in which some stretches (start, end) are something else. They are in order and do not overlap."""
+    """A text in which some ranges (start, end) are replaced. They are in order and do not overlap."""
     pieces: list[str] = []
     position = 0
     for start, end, content in changes:
@@ -62,7 +62,7 @@ def encoded(text: str) -> bytes:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data if encoding.startswith("utf-8") else text.encode(encoding, "replace")
-    except (SyntaxError, LookupError):  # who decodes them says what is wrong with the name
+    except (SyntaxError, LookupError):  # decoding them reports what is wrong with the name
         return data
 
 

@@ -1,4 +1,4 @@
-"""TOML, which Python reads itself from 3.11 on; imported by who has some to read."""
+"""TOML, which Python reads itself from 3.11 on; imported only where some is read."""
 
 import sys
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.verify.stubs.readers import VALUES
 
 
@@ -60,7 +61,6 @@ _KEYWORDS = {
     "sample_weight": _NOTHING,
     "verbose": _FALSE,
 }
-_FITTING = ("fit", "train_on_batch", "evaluate", "test_on_batch")
 _MODEL_PARTS = frozenset(
     (
         "fit compile predict evaluate summary trainable_variables trainable_weights train_on_batch predict_on_batch "
@@ -166,7 +166,7 @@ class _Uses:
             elif keyword.arg == "validation_data" and isinstance(keyword.value, ast.Tuple):
                 yield from self._of_pair(keyword.value)
         first, second = ([*call.args, None, None])[:2]
-        if called in _FITTING and isinstance(call.func, ast.Attribute):
+        if called in LABELLED_METHODS and isinstance(call.func, ast.Attribute):
             has_labels = second is not None or any(keyword.arg == "y" for keyword in call.keywords)
             if self._is(first):
                 yield _INPUTS if has_labels else _BATCHES[1]

@@ -36,7 +36,7 @@ from tflint_gpu.model.python.value_flow.passing import passed_on
 
 _DEPTH = 40  # steps one behind the other; more than any real program was seen to need
 _WIDTH = 24  # origins of one expression
-_CALLS = 5  # calls inside each other for which arguments are told apart
+_CALLS = 8  # calls inside each other for which arguments are told apart
 _LOST = cst.Ellipsis()
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 

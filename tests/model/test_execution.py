@@ -1,0 +1,204 @@
+"""Protects the one account of when code runs: which calls an iteration runs, how deep, by whom, eagerly, and on data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks import found, model_of
+
+from tflint_gpu.model import Construction, Invocation, Invocations, TrainingSteps
+from tflint_gpu.rule import Rule, load
+
+HEAD = """import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+net = keras.Sequential([keras.layers.Dense(1)])
+optimizer = keras.optimizers.SGD()
+data = tf.data.Dataset.from_tensor_slices((np.zeros((8, 2)), np.zeros((8, 1)))).batch(4)
+"""
+TAPE = """    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(net(x) - y)
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+"""
+
+
+def chain(depth: int) -> str:
+    """Functions that call each other, the last one with a step of training, and a loop that calls the first."""
+    middle = "".join(f"def f{n}(x, y):\n    f{n + 1}(x, y)\n" for n in range(1, depth))
+    return f"{HEAD}def f{depth}(x, y):\n{TAPE}{middle}for x, y in data:\n    f1(x, y)\n"
+
+
+@pytest.mark.parametrize("depth", [1, 4, 6, 8])
+def test_a_step_many_calls_deep_is_seen(depth: int, tmp_path: Path) -> None:
+    model = model_of(chain(depth), tmp_path)
+    (step,) = model.once(TrainingSteps).eager
+    assert len(step.path) == depth and not model.inference.bounds_met
+
+
+def test_what_lies_deeper_is_said_to_be_unknown(tmp_path: Path) -> None:
+    """Protects `check --verbose`, which lists every bound that was met."""
+    model = model_of(chain(9), tmp_path)
+    assert model.once(TrainingSteps).eager == []
+    assert any("calls inside each other" in bound for bound in model.inference.bounds_met)
+
+
+AGENTS = """
+class Actor:
+    def __init__(self):
+        self.net, self.optimizer = keras.Sequential([keras.layers.Dense(1)]), keras.optimizers.Adam()
+    def learn(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.net(x) - y)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.net.variables), self.net.variables))
+
+class Critic:
+    def __init__(self):
+        self.net, self.optimizer = keras.Sequential([keras.layers.Dense(1)]), keras.optimizers.Adam()
+    def learn(self, x, y):
+        with tf.GradientTape() as one, tf.GradientTape() as two:
+            loss = tf.reduce_mean(self.net(x) - y)
+        self.optimizer.apply_gradients(zip(one.gradient(loss, self.net.variables), self.net.variables))
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = Actor(), Critic()
+    def train(self):
+        for x, y in data:
+            self.actor.learn(x, y)
+            self.critic.learn(x, y)
+
+Agent().train()
+"""
+
+
+def rule(code: str) -> Rule:
+    return load([code])[0]
+
+
+def test_each_eager_step_of_a_loop_is_reported_where_it_is(tmp_path: Path) -> None:
+    """Protects who fixes the first agent from never hearing of the second; tapes of one function are one step."""
+    model = model_of(HEAD + AGENTS, tmp_path)
+    lines = [model.file.source.row(model.file.span(f.node)[0]) for f in rule("TFG202").check(model)]
+    text = (HEAD + AGENTS).splitlines()
+    assert [text[line - 1].strip() for line in sorted(lines)] == [
+        "with tf.GradientTape() as tape:",
+        "with tf.GradientTape() as one, tf.GradientTape() as two:",
+    ]
+
+
+def test_the_experiment_repairs_all_steps_of_the_loop(tmp_path: Path) -> None:
+    """Protects a true finding from being refuted by the other step, which takes as long (Amdahl's law)."""
+    model = model_of(HEAD + AGENTS, tmp_path)
+    for finding in rule("TFG202").check(model):
+        (experiment,) = rule("TFG202").experiments(finding, model)
+        repaired = [model.file.tree.class_of(change.node).name.value for change in experiment.repair]  # type: ignore
+        assert sorted(repaired) == ["Actor", "Critic"]
+        assert [change.node for change in experiment.user_edits] == [experiment.repair[0].node]
+
+
+PENALTY = """
+def penalty(x):
+    with tf.GradientTape() as inner:
+        inner.watch(x)
+        score = net(x)
+    gradients = inner.gradient(score, x)
+    return tf.reduce_mean(tf.norm(gradients, axis=1))
+
+for x, y in data:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(net(x) - y) + penalty(x)
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.variables), net.variables))
+"""
+
+
+def test_a_tape_within_a_tape_is_no_step_of_its_own(tmp_path: Path) -> None:
+    """Protects gradient penalties: their gradients go into the loss, and are traced with its step."""
+    (step,) = model_of(HEAD + PENALTY, tmp_path).once(TrainingSteps).eager
+    assert step.path == ()
+
+
+BLOCKS = """
+class Attention(keras.layers.Layer):
+    def __init__(self, dim):
+        super().__init__()
+        self.project = keras.layers.Dense(dim)
+    def call(self, x):
+        return self.project(x)
+
+def block(x, dim, shared=None):
+    x = shared(x) if shared is not None else Attention(dim)(x)
+    return keras.layers.LayerNormalization()(x)
+"""
+BUILDER = """
+def network(dims=(32, 64, 128), depths=[1, 2, 2], inputs=None, **options):
+    shared = Attention(8)
+    x = keras.Input((16,)) if inputs is None else inputs
+    for index, (depth, dim) in enumerate(zip(depths, dims)):
+        for _ in range(depth):
+            x = block(x, dim, shared=shared)
+    return keras.Model(inputs, x)
+"""
+
+
+def test_a_loop_that_builds_a_network_is_no_loop_over_data(tmp_path: Path) -> None:
+    assert found(HEAD + BLOCKS + BUILDER, tmp_path) == set()
+
+
+def test_a_network_built_by_helpers_of_another_file(tmp_path: Path) -> None:
+    (tmp_path / "blocks.py").write_text(f"from tensorflow import keras\n{BLOCKS}")
+    code = f"from tensorflow import keras\nfrom blocks import Attention, block\n{BUILDER}\nnetwork(num_layers=3)\n"
+    assert {one for one in found(code, tmp_path) if "TFG207" in one[0] or "TFG214" in one[0]} == set()
+
+
+def test_a_layer_on_a_symbol_computes_nothing(tmp_path: Path) -> None:
+    """Protects networks whose loop only calls what was made before it."""
+    code = (
+        HEAD
+        + BLOCKS
+        + (
+            "def head(x, scales):\n    layer = Attention(4)\n    outs = []\n"
+            "    for scale in scales:\n        outs.append(layer(x))\n    return outs\n"
+            "entry = keras.Input((16,))\nkeras.Model(entry, head(entry, load()))\n"
+        )
+    )
+    assert not {one for one in found(code, tmp_path) if one[0] in ("TFG207", "TFG214")}
+
+
+def test_a_loop_over_batches_that_runs_a_network_still_counts(tmp_path: Path) -> None:
+    """Protects the finding itself: a network that was built before is run by the loop, which builds nothing."""
+    code = (
+        HEAD
+        + BLOCKS
+        + "entry = keras.Input((2,))\nwhole = keras.Model(entry, Attention(4)(entry))\n"
+        + ("for x, y in data:\n    print(tf.reduce_mean(whole(x)))\n")
+    )
+    assert "TFG207" in {one for one, _ in found(code, tmp_path)}
+    loop = model_of(code, tmp_path).file.tree.loops[-1]
+    model = model_of(code, tmp_path)
+    assert not model.once(Construction).builds(model.file, model.file.tree.loops[-1]) and loop is not None
+
+
+def runs(code: str, folder: Path) -> list[Invocation]:
+    model = model_of(code, folder)
+    return list(model.once(Invocations).eager(model.file, model.file.tree.loops[-1]))
+
+
+def test_what_is_evaluated_once_is_no_part_of_an_iteration(tmp_path: Path) -> None:
+    """Protects the head of a loop, and its `else`."""
+    code = f"{HEAD}def load():\n    return data\nfor x, y in load():\n    print(x)\nelse:\n    print(y)\n"
+    assert [one.file.code(one.call) for one in runs(code, tmp_path)] == ["print(x)"]
+
+
+def test_each_call_knows_how_it_is_reached(tmp_path: Path) -> None:
+    code = "def inner(z):\n    return abs(z)\ndef outer(z):\n    return inner(z)\nfor x in range(99):\n    outer(x)\n"
+    last = runs(code, tmp_path)[-1]
+    assert last.file.code(last.call) == "abs(z)"
+    assert [frame.text for frame in last.path] == ["calls `outer`", "calls `inner`"]
+    assert last.file.code(last.entry) == "outer(x)" and [one.name for one in last.functions] == ["outer", "inner"]
+
+
+def test_functions_that_call_each_other_end(tmp_path: Path) -> None:
+    code = "def ping(n):\n    pong(n)\ndef pong(n):\n    ping(n)\nfor x in range(99):\n    ping(x)\n"
+    assert [one.file.code(one.call) for one in runs(code, tmp_path)] == ["ping(x)", "pong(n)", "ping(n)"]
