@@ -44,7 +44,7 @@ def commands() -> Iterator[Warm]:
     """What `python -m tflint_gpu` imports to check, in one process for all tests."""
     modules = ("check", "fixing", "narrowing", "reporting", "rule")
     running = Warm(
-        "from tflint_gpu.checking import cache, engine, fixes, silencing, workers\n"
+        "from tflint_gpu.checking import added_suppressions, cache, engine, fixes, workers\n"
         f"from tflint_gpu.cli import {', '.join(modules)}\n"
         f"{WITH_ALL_RULES}"
     )

@@ -13,7 +13,7 @@ from tflint_gpu.reports import View
 SCHEMAS = Path(__file__).parent / "reports" / "schemas"
 ODD_NAME = "dir with space/50%, é:#?.py"
 ODD_TEXT = "import tf\n\nx = '\U0001f600é' + f(\n    BAD,\n) + '\U00010400' + WORSE\nlast\n"
-ODD_MENDED = "import new\nimport tf\n\nx = '\U0001f600é' + f(\n    GOOD,\n) + '\U00010400' + BETTER\nlast\n"
+ODD_FIXED = "import new\nimport tf\n\nx = '\U0001f600é' + f(\n    GOOD,\n) + '\U00010400' + BETTER\nlast\n"
 
 
 def place(text: str, offset: int) -> Location:

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tflint_gpu.checking.added_suppressions import add_suppressions
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.fixes import FixError, fix_source, wanted
-from tflint_gpu.checking.silencing import silence
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, Edit, Location
 from tflint_gpu.narrowing.baselines import Baseline
@@ -287,7 +287,7 @@ class _Run:
         """Comments silence what they were written for, and none of them is useless."""
         found = list({one.sort_key: one for result in results for one in result.diagnostics}.values())
         written = any("noqa" in text for text in self._texts())
-        done = silence(found, self.folder)
+        done = add_suppressions(found, self.folder)
         for failure in done.failures:
             if "not fixed" not in failure.detail:
                 self.tell("silencing: error", failure.detail)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.syntax.syntax import LoopNode
 
 HARNESS = "tflint_measure"
-BESIDE = "tflint_"
+HARNESS_PREFIX = "tflint_"
 """The names of all modules that are put next to programs start with this."""
 Requirement = Literal["any device", "no GPU", "a GPU", "two GPUs"]
 

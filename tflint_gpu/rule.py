@@ -80,12 +80,12 @@ class Rule:
         code, name: what users write in settings and suppressions.
         severity: of its findings, unless a finding says otherwise.
         least_tensorflow: the oldest release that it is about; code meant for an older one is not parsed for it.
-        markers: groups of byte strings; a file in which some group has no member cannot
+        required_substrings: groups of byte strings; a file in which some group has no member cannot
             hold a finding of this rule and is not parsed for it. Where the words alone say too little, a member
             may be a function of the file's bytes instead: whether what the rule looks for can be in them.
-        near_markers: one more group, of which a member may also be in a file of the project
+        nearby_substrings: one more group, of which a member may also be in a file of the project
             that the file imports: `train.py` consumes what `data.py` builds.
-        questions: prefilters of the file; where one of them says "no", the rule finds nothing
+        prefilters: asked of the file summary; where one of them says "no", the rule finds nothing
             there, and the file is not parsed for it.
         skips_tests: tiny batches and untraced steps are meant in tests, so test files are not checked.
         skips_graphs: is about code that runs eagerly, so programs for TensorFlow 1 are not checked.
@@ -100,9 +100,9 @@ class Rule:
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
     least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
-    markers: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
-    near_markers: ClassVar[tuple[Marker, ...]] = ()
-    questions: ClassVar[tuple[Question, ...]] = ()
+    required_substrings: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
+    nearby_substrings: ClassVar[tuple[Marker, ...]] = ()
+    prefilters: ClassVar[tuple[Question, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

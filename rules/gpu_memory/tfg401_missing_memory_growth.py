@@ -48,8 +48,16 @@ class MissingMemoryGrowth(Rule):
     name = "missing-memory-growth"
     severity = "advice"
     least_tensorflow = (2, 0)
-    near_markers = (b".fit", b".predict", b".evaluate", b"apply_gradients", b"_on_batch", b".minimize(", b"assign_sub")
-    questions = (trains_when_run,)
+    nearby_substrings = (
+        b".fit",
+        b".predict",
+        b".evaluate",
+        b"apply_gradients",
+        b"_on_batch",
+        b".minimize(",
+        b"assign_sub",
+    )
+    prefilters = (trains_when_run,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

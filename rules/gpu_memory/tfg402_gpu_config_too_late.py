@@ -53,8 +53,8 @@ class GpuConfigTooLate(Rule):
     code = "TFG402"
     name = "gpu-config-too-late"
     severity = "error"
-    markers = ((*_SETTINGS, b"tensorflow", b"keras"),)
-    near_markers = _SETTINGS
+    required_substrings = ((*_SETTINGS, b"tensorflow", b"keras"),)
+    nearby_substrings = _SETTINGS
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ class PartialMemoryGrowth(Rule):
     code = "TFG403"
     name = "partial-memory-growth"
     severity = "error"
-    near_markers = (b"set_memory_growth",)
+    nearby_substrings = (b"set_memory_growth",)
     fixable = "safe"
 
     def check(self, model: Model) -> Iterator[Finding]:

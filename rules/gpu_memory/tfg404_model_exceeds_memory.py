@@ -67,8 +67,8 @@ class ModelExceedsMemory(Rule):
 
     code = "TFG404"
     name = "model-exceeds-memory"
-    markers = ((b"tensorflow", b"keras"),)
-    near_markers = (b".fit(", b".train_on_batch(")
+    required_substrings = ((b"tensorflow", b"keras"),)
+    nearby_substrings = (b".fit(", b".train_on_batch(")
     skips_graphs = True
     skips_other_backends = True
     needs_gpu_memory = True

@@ -69,8 +69,8 @@ class TensorAccumulation(Rule):
     name = "tensor-accumulation"
     severity = "advice"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "), (b".append(", b"+= ["))
-    near_markers = (b"GradientTape", b"apply_gradients", b"minimize")
+    required_substrings = ((b"for ", b"while "), (b".append(", b"+= ["))
+    nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
     skips_graphs = True
     opt_in = True

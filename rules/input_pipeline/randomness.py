@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import (
+    GENERATOR_DRAWS,
+    GENERATORS,
     UNKNOWN,
     Analysis,
     Context,
@@ -23,8 +25,6 @@ _DEPTH_LIMIT = 4
 _DRAWS = ("tf.random.", "tf.compat.v1.random.", "tf.image.random_")
 _OLD_DRAWS = frozenset("tf.random_uniform tf.random_normal tf.random_crop tf.random_shuffle".split())
 _NO_DRAW = ("stateless_", "set_seed", "Generator", "get_global_generator", "fold_in", "split", "create_rng_state")
-_GENERATORS = ("tf.random.Generator.", "tf.random.get_global_generator", "tf.random.Generator")
-_GENERATOR_METHODS = frozenset("uniform normal truncated_normal binomial uniform_full_int".split())
 _LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random", "keras.layers.preprocessing.Random")
 _GLOBAL_SEEDS = (
     "tf.random.set_seed",
@@ -81,7 +81,7 @@ class Randomness(Analysis):
         name = file.name(call.func)
         if name is not None and (name.startswith(_DRAWS) or name in _OLD_DRAWS):
             return not name.rpartition(".")[2].startswith(_NO_DRAW)
-        if method_name(call) in _GENERATOR_METHODS and isinstance(call.func, cst.Attribute):
+        if method_name(call) in GENERATOR_DRAWS and isinstance(call.func, cst.Attribute):
             return self.inference.surely(file, call.func.value, _is_generator, context)
         is_off = self.constants.of(file, argument(call, -1, "training"), context) is False
         return not is_off and self.inference.surely(file, call.func, self._is_random_layer, context)
@@ -119,7 +119,7 @@ class Randomness(Analysis):
 
 
 def _is_generator(origin: Origin) -> bool:
-    return (origin.made_by or "").startswith(_GENERATORS)
+    return origin.made_by in GENERATORS
 
 
 def _calls(file: File, function: FunctionNode) -> list[cst.Call]:

@@ -48,9 +48,9 @@ class MissingPrefetch(Rule):
 
     code = "TFG301"
     name = "missing-prefetch"
-    markers = ((b".fit", b"for ", b"next("),)
-    near_markers = (b"apply_default_optimizations", b"inject_prefetch", b".map(")
-    questions = (has_datasets,)
+    required_substrings = ((b".fit", b"for ", b"next("),)
+    nearby_substrings = (b"apply_default_optimizations", b"inject_prefetch", b".map(")
+    prefilters = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -55,9 +55,9 @@ class MisplacedPrefetch(Rule):
 
     code = "TFG302"
     name = "misplaced-prefetch"
-    markers = ((b".fit", b".evaluate", b".predict", b"for ", b"next(", b".prefetch"),)
-    near_markers = (b".prefetch",)
-    questions = (has_datasets,)
+    required_substrings = ((b".fit", b".evaluate", b".predict", b"for ", b"next(", b".prefetch"),)
+    nearby_substrings = (b".prefetch",)
+    prefilters = (has_datasets,)
     fixable = "safe"
     skips_tests = True
 

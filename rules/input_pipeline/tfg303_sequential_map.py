@@ -72,9 +72,9 @@ class SequentialMap(Rule):
 
     code = "TFG303"
     name = "sequential-map"
-    markers = ((b".fit", b"for ", b"next(", b"batch("),)
-    near_markers = (b".map(",)
-    questions = (has_datasets,)
+    required_substrings = ((b".fit", b"for ", b"next(", b"batch("),)
+    nearby_substrings = (b".map(",)
+    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -71,9 +71,9 @@ class MapBeforeBatch(Rule):
 
     code = "TFG304"
     name = "map-before-batch"
-    markers = ((b".batch(",),)
-    near_markers = (b".map(",)
-    questions = (has_datasets,)
+    required_substrings = ((b".batch(",),)
+    nearby_substrings = (b".map(",)
+    prefilters = (has_datasets,)
     fixable = "unsafe"
     skips_tests = True
 

@@ -59,9 +59,9 @@ class PythonFunctionInPipeline(Rule):
 
     code = "TFG305"
     name = "python-function-in-pipeline"
-    markers = ((b".fit", b"for ", b"next(", b"batch("),)
-    near_markers = (b"py_func", b"numpy_function")
-    questions = (
+    required_substrings = ((b".fit", b"for ", b"next(", b"batch("),)
+    nearby_substrings = (b"py_func", b"numpy_function")
+    prefilters = (
         calls_python_functions,
         has_datasets,
     )

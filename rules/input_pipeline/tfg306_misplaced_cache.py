@@ -46,9 +46,9 @@ class MisplacedCache(Rule):
 
     code = "TFG306"
     name = "misplaced-cache"
-    markers = ((b".fit", b"for ", b"next("),)
-    near_markers = (b".cache(",)
-    questions = (has_datasets,)
+    required_substrings = ((b".fit", b"for ", b"next("),)
+    nearby_substrings = (b".cache(",)
+    prefilters = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -44,9 +44,9 @@ class ShuffleAfterBatch(Rule):
 
     code = "TFG307"
     name = "shuffle-after-batch"
-    markers = ((b".fit", b"for ", b"next("),)
-    near_markers = (shuffles,)
-    questions = (has_datasets,)
+    required_substrings = ((b".fit", b"for ", b"next("),)
+    nearby_substrings = (shuffles,)
+    prefilters = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -50,9 +50,9 @@ class DiscardedDataset(Rule):
 
     code = "TFG308"
     name = "discarded-dataset"
-    markers = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
-    near_markers = DATASET_SUBSTRINGS
-    questions = (has_datasets,)
+    required_substrings = (tuple(f".{name}(".encode() for name in sorted(TRANSFORMATIONS)),)
+    nearby_substrings = DATASET_SUBSTRINGS
+    prefilters = (has_datasets,)
     skips_tests = True
     fixable = "unsafe"
 

@@ -52,9 +52,11 @@ class TracedPythonInMap(Rule):
     code = "TFG309"
     name = "traced-python-in-map"
     severity = "error"
-    markers = ((b".map(", b".filter(", b".interleave(", b".flat_map(", b".reduce(", b".scan(", b".take_while("),)
-    near_markers = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
-    questions = (has_datasets,)
+    required_substrings = (
+        (b".map(", b".filter(", b".interleave(", b".flat_map(", b".reduce(", b".scan(", b".take_while("),
+    )
+    nearby_substrings = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
+    prefilters = (has_datasets,)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls, in functions given to datasets, that run once or need values."""

@@ -51,8 +51,8 @@ class PythonLoopPreprocessing(Rule):
     code = "TFG310"
     name = "python-loop-preprocessing"
     least_tensorflow = (2, 0)
-    near_markers = (b"train_on_batch", b"GradientTape", b"from_generator", b"fit(", b"fit_generator", b"Sequence)")
-    questions = (prepares_elements,)
+    nearby_substrings = (b"train_on_batch", b"GradientTape", b"from_generator", b"fit(", b"fit_generator", b"Sequence)")
+    prefilters = (prepares_elements,)
     skips_tests = True
     skips_graphs = True
 

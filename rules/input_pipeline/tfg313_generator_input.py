@@ -52,8 +52,8 @@ class GeneratorOfRows(Rule):
 
     code = "TFG313"
     name = "generator-input"
-    markers = ((b"from_generator(",),)
-    near_markers = (b"numpy", b"keras")
+    required_substrings = ((b"from_generator(",),)
+    nearby_substrings = (b"numpy", b"keras")
     skips_tests = True
     skips_graphs = True
 

@@ -50,9 +50,9 @@ class EmbeddedArrayInGraph(Rule):
 
     code = "TFG314"
     name = "embedded-array"
-    markers = ((*TRACING_SUBSTRINGS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
-    near_markers = (b"load_data", b".zeros(", b".ones(", b".full(", b".empty(", b".arange(", b"random", b"rng.")
-    questions = (makes_arrays,)
+    required_substrings = ((*TRACING_SUBSTRINGS, b".map(", b".filter(", b".interleave(", b".flat_map("),)
+    nearby_substrings = (b"load_data", b".zeros(", b".ones(", b".full(", b".empty(", b".arange(", b"random", b"rng.")
+    prefilters = (makes_arrays,)
     skips_tests = True
     skips_graphs = True
 

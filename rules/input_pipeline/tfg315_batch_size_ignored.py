@@ -47,9 +47,9 @@ class BatchSizeIgnored(Rule):
 
     code = "TFG315"
     name = "batch-size-ignored"
-    markers = ((b"ataset", b"tfds", b".fit(", b".evaluate(", b".predict("),)
-    near_markers = (b".fit(", b".evaluate(", b".predict(")
-    questions = (
+    required_substrings = ((b"ataset", b"tfds", b".fit(", b".evaluate(", b".predict("),)
+    nearby_substrings = (b".fit(", b".evaluate(", b".predict(")
+    prefilters = (
         gives_batch_size,
         has_datasets,
     )

@@ -47,9 +47,9 @@ class UnbatchedDataset(Rule):
     code = "TFG316"
     name = "unbatched-dataset"
     severity = "error"
-    markers = ((b"ataset", b"tfds", b".fit("),)
-    near_markers = (b".fit(",)
-    questions = (has_datasets,)
+    required_substrings = ((b"ataset", b"tfds", b".fit("),)
+    nearby_substrings = (b".fit(",)
+    prefilters = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -35,9 +35,9 @@ class NoopShuffle(Rule):
 
     code = "TFG317"
     name = "noop-shuffle"
-    markers = ((b".shuffle(",),)
-    near_markers = DATASET_SUBSTRINGS
-    questions = (has_datasets,)
+    required_substrings = ((b".shuffle(",),)
+    nearby_substrings = DATASET_SUBSTRINGS
+    prefilters = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

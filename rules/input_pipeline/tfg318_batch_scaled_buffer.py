@@ -41,9 +41,9 @@ class BatchScaledBuffer(Rule):
     code = "TFG318"
     name = "batch-scaled-buffer"
     severity = "advice"
-    markers = ((b".prefetch(",),)
-    near_markers = DATASET_SUBSTRINGS
-    questions = (has_datasets,)
+    required_substrings = ((b".prefetch(",),)
+    nearby_substrings = DATASET_SUBSTRINGS
+    prefilters = (has_datasets,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

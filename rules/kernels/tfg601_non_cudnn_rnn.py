@@ -44,7 +44,7 @@ class NonCudnnRnn(Rule):
     code = "TFG601"
     name = "non-cudnn-rnn"
     least_tensorflow = (2, 0)
-    markers = ((b"LSTM", b"GRU"),)
+    required_substrings = ((b"LSTM", b"GRU"),)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

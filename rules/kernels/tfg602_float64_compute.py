@@ -40,9 +40,9 @@ class Float64Compute(Rule):
 
     code = "TFG602"
     name = "float64-compute"
-    markers = ((b"layers", b"floatx", b"olicy", b"cast(", b"call("),)
-    near_markers = (b"float64", b"double")
-    questions = (chooses_doubles,)
+    required_substrings = ((b"layers", b"floatx", b"olicy", b"cast(", b"call("),)
+    nearby_substrings = (b"float64", b"double")
+    prefilters = (chooses_doubles,)
     skips_tests = True
     skips_other_backends = True
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Program, Runtime, method_name
+from tflint_gpu.model import FORWARD_METHODS, Program, Runtime, method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
 
-_ONLY_FORWARD = ("predict", "evaluate", "predict_on_batch", "test_on_batch")
 # Any of these in a program's files chooses a precision.
 _CHOICES = tuple(
     b"mixed_float16 mixed_bfloat16 mixed_precision dtype_policy bfloat16 float16 float64 tensor_float_32".split()
@@ -58,8 +57,8 @@ class NoMixedPrecision(Rule):
     code = "TFG603"
     name = "no-mixed-precision"
     severity = "advice"
-    markers = ((b"fit", b"train", b"Train", b"main", b"run", b"GradientTape"),)
-    near_markers = (b".fit(", b"train_on_batch", b"apply_gradients", b"GradientTape")
+    required_substrings = ((b"fit", b"train", b"Train", b"main", b"run", b"GradientTape"),)
+    nearby_substrings = (b".fit(", b"train_on_batch", b"apply_gradients", b"GradientTape")
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -79,7 +78,7 @@ class NoMixedPrecision(Rule):
             return
         first = model.once(Program).first_training
         call = first.file.call_at(first.node) if first is not None else None
-        if first is None or call is None or method_name(call) in _ONLY_FORWARD:
+        if first is None or call is None or method_name(call) in FORWARD_METHODS:
             return
         yield Finding(
             model.file,

@@ -47,8 +47,8 @@ class HalfPrecisionOutput(Rule):
 
     code = "TFG604"
     name = "half-precision-output"
-    markers = ((b"fit", b"train", b"compile"),)
-    near_markers = (b"mixed_float16",)
+    required_substrings = ((b"fit", b"train", b"compile"),)
+    nearby_substrings = (b"mixed_float16",)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -45,8 +45,8 @@ class PythonFunctionUnderJit(Rule):
     code = "TFG605"
     name = "python-function-under-jit"
     severity = "error"
-    markers = ((b"jit_compile", b"experimental_compile"),)
-    near_markers = (b"py_func", b"numpy_function")
+    required_substrings = ((b"jit_compile", b"experimental_compile"),)
+    nearby_substrings = (b"py_func", b"numpy_function")
     skips_graphs = True
     skips_other_backends = True
 

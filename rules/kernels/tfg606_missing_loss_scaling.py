@@ -63,8 +63,8 @@ class MissingLossScaling(Rule):
 
     code = "TFG606"
     name = "missing-loss-scaling"
-    markers = ((b"GradientTape", b"mixed_float16"),)
-    near_markers = (b"GradientTape",)
+    required_substrings = ((b"GradientTape", b"mixed_float16"),)
+    nearby_substrings = (b"GradientTape",)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -240,8 +240,10 @@ def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
             "code": code,
             "name": row["name"],
             "severity": "error" if removed else "warning" if deprecated else "advice",
-            "markers": tuple(tuple(word.encode() for word in group) for group in row["markers"]),
-            "questions": (uses_contrib,) if row["name"] == "contrib" else (),
+            "required_substrings": tuple(
+                tuple(word.encode() for word in group) for group in row["required_substrings"]
+            ),
+            "prefilters": (uses_contrib,) if row["name"] == "contrib" else (),
             "fixable": "safe" if "safe" in fixes else "unsafe" if "unsafe" in fixes else None,
             "row": row,
             "renames": renames,

@@ -77,9 +77,9 @@ class NumpyInCall(Rule):
     code = "TFG101"
     name = "numpy-in-call"
     severity = "error"
-    markers = ((*TRACING_SUBSTRINGS, b"Input("),)
-    near_markers = (b"numpy",)
-    questions = (gives_numpy_tensors,)
+    required_substrings = ((*TRACING_SUBSTRINGS, b"Input("),)
+    nearby_substrings = (b"numpy",)
+    prefilters = (gives_numpy_tensors,)
     fixable = "safe"
     skips_other_backends = True
 

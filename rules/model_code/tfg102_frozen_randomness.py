@@ -58,9 +58,9 @@ class FrozenRandomness(Rule):
     code = "TFG102"
     name = "frozen-randomness"
     severity = "error"
-    markers = (TRACING_SUBSTRINGS,)
-    near_markers = (b"random", b"time", b"uuid")
-    questions = (draws_while_traced,)
+    required_substrings = (TRACING_SUBSTRINGS,)
+    nearby_substrings = (b"random", b"time", b"uuid")
+    prefilters = (draws_while_traced,)
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:

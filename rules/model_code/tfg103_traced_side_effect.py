@@ -58,12 +58,12 @@ class TracedSideEffect(Rule):
     name = "traced-side-effect"
     severity = "warning"
     least_tensorflow = (2, 0)
-    markers = (TRACING_SUBSTRINGS,)
-    near_markers = (
+    required_substrings = (TRACING_SUBSTRINGS,)
+    nearby_substrings = (
         *(b"print(", b"open(", b"global ", b"nonlocal ", b"] = ", b"]=", b"] += ", b"del ", b".pop(", b".append("),
         *(b".extend(", b".add(", b".update(", b".insert(", b".clear(", b".remove("),
     )
-    questions = (has_effects_while_traced,)
+    prefilters = (has_effects_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

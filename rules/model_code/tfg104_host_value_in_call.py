@@ -49,9 +49,9 @@ class HostValueInCall(Rule):
     code = "TFG104"
     name = "host-value-in-call"
     severity = "error"
-    markers = (TRACING_SUBSTRINGS,)
-    near_markers = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b"tf.function")
-    questions = (asks_values_while_traced,)
+    required_substrings = (TRACING_SUBSTRINGS,)
+    nearby_substrings = (b".numpy()", b".item()", b".fit(", b".evaluate(", b".predict(", b"_on_batch(", b"tf.function")
+    prefilters = (asks_values_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -46,8 +46,8 @@ class PythonFunctionInCall(Rule):
 
     code = "TFG105"
     name = "python-function-in-call"
-    markers = ((*TRACING_SUBSTRINGS, b"GradientTape"),)
-    near_markers = (b"py_func", b"numpy_function")
+    required_substrings = ((*TRACING_SUBSTRINGS, b"GradientTape"),)
+    nearby_substrings = (b"py_func", b"numpy_function")
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

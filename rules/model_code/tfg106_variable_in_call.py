@@ -53,9 +53,17 @@ class VariableInCall(Rule):
     name = "variable-in-call"
     severity = "error"
     least_tensorflow = (2, 0)
-    markers = (TRACING_SUBSTRINGS,)
-    near_markers = (b"Variable(", b"layers", b"optimizers", b"metrics", b"Generator", b"add_weight", b"applications")
-    questions = (creates_while_traced,)
+    required_substrings = (TRACING_SUBSTRINGS,)
+    nearby_substrings = (
+        b"Variable(",
+        b"layers",
+        b"optimizers",
+        b"metrics",
+        b"Generator",
+        b"add_weight",
+        b"applications",
+    )
+    prefilters = (creates_while_traced,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -52,9 +52,9 @@ class ListInGraphLoop(Rule):
     code = "TFG107"
     name = "list-in-graph-loop"
     severity = "error"
-    markers = ((b"function",),)
-    near_markers = (b".append(",)
-    questions = (grows_list_while_traced,)
+    required_substrings = ((b"function",),)
+    nearby_substrings = (b".append(",)
+    prefilters = (grows_list_while_traced,)
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -54,8 +54,8 @@ class RecursiveTfFunction(Rule):
     code = "TFG108"
     name = "recursive-tf-function"
     severity = "warning"
-    markers = ((b"tensorflow", b"tf.function"),)
-    near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b".function")
+    required_substrings = ((b"tensorflow", b"tf.function"),)
+    nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b".function")
     opt_in = True
 
     def check(self, model: Model) -> Iterator[Finding]:

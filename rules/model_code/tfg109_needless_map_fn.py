@@ -45,8 +45,8 @@ class NeedlessMapFn(Rule):
 
     code = "TFG109"
     name = "needless-map-fn"
-    markers = ((b"map_fn",),)
-    questions = (maps_rows,)
+    required_substrings = ((b"map_fn",),)
+    prefilters = (maps_rows,)
     skips_tests = True
     skips_graphs = True
 

@@ -44,8 +44,8 @@ class UnguardedDevice(Rule):
     name = "unguarded-device"
     severity = "warning"
     least_tensorflow = (2, 0)
-    markers = ((b".device(", b" device(", b"OneDeviceStrategy("),)
-    near_markers = (b"gpu", b"GPU", b"Gpu")
+    required_substrings = ((b".device(", b" device(", b"OneDeviceStrategy("),)
+    nearby_substrings = (b"gpu", b"GPU", b"Gpu")
     skips_tests = True
     skips_graphs = True
 

@@ -38,8 +38,8 @@ class InvalidDevice(Rule):
     code = "TFG502"
     name = "invalid-device"
     severity = "error"
-    markers = ((b".device(", b" device(", b"OneDeviceStrategy("),)
-    questions = (names_bad_device,)
+    required_substrings = ((b".device(", b" device(", b"OneDeviceStrategy("),)
+    prefilters = (names_bad_device,)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the device strings that do not parse."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Program, Runtime, Visibility, method_name
+from tflint_gpu.model import FORWARD_METHODS, Program, Runtime, Visibility, method_name
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-
-_ONLY_FORWARD = ("predict", "evaluate", "predict_on_batch", "test_on_batch")
 
 
 class CpuPinnedTraining(Rule):
@@ -51,7 +49,7 @@ class CpuPinnedTraining(Rule):
 
     code = "TFG503"
     name = "cpu-pinned-training"
-    markers = (
+    required_substrings = (
         (b"CUDA_VISIBLE_DEVICES", b"set_visible_devices"),
         (b"set_memory_growth", b"device_configuration", b"PU:"),
     )
@@ -65,7 +63,7 @@ class CpuPinnedTraining(Rule):
         if hidden is None or first is None:
             return
         call = first.file.call_at(first.node)
-        if call is not None and method_name(call) in _ONLY_FORWARD:
+        if call is not None and method_name(call) in FORWARD_METHODS:
             return
         yield Finding(
             model.file,

@@ -43,7 +43,7 @@ class LateVisibleDevices(Rule):
 
     code = "TFG504"
     name = "late-visible-devices"
-    near_markers = (b"CUDA_VISIBLE_DEVICES",)
+    nearby_substrings = (b"CUDA_VISIBLE_DEVICES",)
     skips_tests = True
     skips_graphs = True
 

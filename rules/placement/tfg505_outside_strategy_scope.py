@@ -50,8 +50,8 @@ class OutsideStrategyScope(Rule):
     code = "TFG505"
     name = "outside-strategy-scope"
     severity = "error"
-    markers = ((b"fit", b"train", b"compile"),)
-    near_markers = (b".scope(",)
+    required_substrings = ((b"fit", b"train", b"compile"),)
+    nearby_substrings = (b".scope(",)
     skips_tests = True
     skips_graphs = True
 

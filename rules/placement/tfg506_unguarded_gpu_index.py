@@ -40,7 +40,7 @@ class UnguardedGpuIndex(Rule):
     code = "TFG506"
     name = "unguarded-gpu-index"
     severity = "warning"
-    markers = ((b"list_physical_devices", b"list_logical_devices", b"get_visible_devices"), (b"GPU",))
+    required_substrings = ((b"list_physical_devices", b"list_logical_devices", b"get_visible_devices"), (b"GPU",))
     fixable = "safe"
     skips_tests = True
 

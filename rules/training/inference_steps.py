@@ -11,6 +11,7 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model import (
+    TIMERS,
     Analysis,
     Batches,
     Class,
@@ -54,7 +55,6 @@ _VALUES = (
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _READERS = ("float", "int", "bool", "print")
 _RESIZING = re.compile(r"resiz|resampl|rescale")
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class InferenceSteps(Analysis):
             return True
         if self._changes(file, loop, run):
             return False
-        return any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
+        return any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
 
 
 def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:

@@ -75,8 +75,8 @@ class BatchSizeOne(Rule):
 
     code = "TFG201"
     name = "batch-size-one"
-    markers = ((b"fit", b"for ", b"while ", b"rain"), (b"batch", b"BATCH", b".fit"))
-    near_markers = (b"fit", b"GradientTape", b"train_on_batch", b"apply_gradients")
+    required_substrings = ((b"fit", b"for ", b"while ", b"rain"), (b"batch", b"BATCH", b".fit"))
+    nearby_substrings = (b"fit", b"GradientTape", b"train_on_batch", b"apply_gradients")
     skips_tests = True
     skips_other_backends = True
 

@@ -88,9 +88,9 @@ class EagerTrainStep(Rule):
     code = "TFG202"
     name = "eager-train-step"
     least_tensorflow = (2, 0)
-    markers = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
-    near_markers = (b"GradientTape",)
-    questions = (takes_gradients_again,)
+    required_substrings = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
+    nearby_substrings = (b"GradientTape",)
+    prefilters = (takes_gradients_again,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

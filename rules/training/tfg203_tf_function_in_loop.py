@@ -56,9 +56,11 @@ class TfFunctionInLoop(Rule):
     code = "TFG203"
     name = "tf-function-in-loop"
     least_tensorflow = (2, 0)
-    markers = ((b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b"for ", b"while "),)
-    near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
-    questions = (makes_functions_again,)
+    required_substrings = (
+        (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function", b"for ", b"while "),
+    )
+    nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    prefilters = (makes_functions_again,)
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:

@@ -74,9 +74,9 @@ class PythonArgumentRetrace(Rule):
     code = "TFG204"
     name = "python-argument-retrace"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "),)
-    near_markers = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
-    questions = (hands_values_to_functions,)
+    required_substrings = ((b"for ", b"while "),)
+    nearby_substrings = (b"tf.function", b"tf2.function", b"tensorflow.function", b"import function")
+    prefilters = (hands_values_to_functions,)
     fixable = "unsafe"
     skips_tests = True
     skips_graphs = True

@@ -47,7 +47,7 @@ class EagerModeLeftOn(Rule):
     code = "TFG205"
     name = "eager-mode-left-on"
     least_tensorflow = (2, 0)
-    near_markers = MARKERS
+    nearby_substrings = MARKERS
     skips_tests = True
     skips_graphs = True
 

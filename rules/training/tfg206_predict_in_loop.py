@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tflint_gpu.model import (
+    TIMERS,
     Guards,
     Invocation,
     Kinds,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Invocation, Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer")
 _PREDICTION = Prediction(
     "slowdown",
     ("inference",),
@@ -79,8 +79,8 @@ class PredictInLoop(Rule):
     code = "TFG206"
     name = "predict-in-loop"
     least_tensorflow = (2, 0)
-    near_markers = (b".predict(",)
-    questions = (predicts_again,)
+    nearby_substrings = (b".predict(",)
+    prefilters = (predicts_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -161,7 +161,7 @@ def _is_meant(model: Model, one: Invocation) -> bool:
         return True
     if not model.once(Repetitions).varies(one, [arg.value for arg in one.entry.args]):
         return model.once(Training).runs_training(file, loop) or any(
-            file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ())
+            file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ())
         )
     if any("epoch" in name for name in names_of(loop)):
         return model.once(Training).runs_training(file, loop)

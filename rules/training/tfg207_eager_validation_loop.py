@@ -45,9 +45,17 @@ class EagerValidationLoop(Rule):
     code = "TFG207"
     name = "eager-validation-loop"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while ", *DATASET_SUBSTRINGS),)
-    near_markers = (*DATASET_SUBSTRINGS, b"__iter__", b"__next__", b"__getitem__", b"yield", b"next(", b"training=")
-    questions = (runs_models_again,)
+    required_substrings = ((b"for ", b"while ", *DATASET_SUBSTRINGS),)
+    nearby_substrings = (
+        *DATASET_SUBSTRINGS,
+        b"__iter__",
+        b"__next__",
+        b"__getitem__",
+        b"yield",
+        b"next(",
+        b"training=",
+    )
+    prefilters = (runs_models_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

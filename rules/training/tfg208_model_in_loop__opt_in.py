@@ -55,8 +55,8 @@ class ModelInLoop(Rule):
     name = "model-in-loop"
     severity = "advice"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "),)
-    near_markers = (b".fit(",)
+    required_substrings = ((b"for ", b"while "),)
+    nearby_substrings = (b".fit(",)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Guards, HostReads, Runtime
+from tflint_gpu.model import TIMERS, Guards, HostReads, Runtime
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
     from tflint_gpu.rule import Experiment
-
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 
 
 class SyncEveryStep(Rule):
@@ -72,8 +70,11 @@ class SyncEveryStep(Rule):
     name = "sync-every-step"
     severity = "advice"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "), (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("))
-    near_markers = (b"GradientTape", b"apply_gradients", b"minimize")
+    required_substrings = (
+        (b"for ", b"while "),
+        (b".numpy()", b"float(", b"print(", b".item()", b'f"', b"f'", b".format("),
+    )
+    nearby_substrings = (b"GradientTape", b"apply_gradients", b"minimize")
     skips_tests = True
     skips_graphs = True
     opt_in = True
@@ -110,7 +111,7 @@ def _is_meant(model: Model, loop: cst.For | cst.While) -> bool:
     """Whether the loop measures the time of each step, runs on the CPU, or is there for debugging."""
     file = model.file
     return (
-        any(file.name(call.func) in _CLOCKS for call in file.calls_below.get(loop, ()))
+        any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
         or model.once(Runtime).is_on_cpu(file, loop)
         or model.once(Runtime).is_graph_code(file, loop)
         or model.once(Guards).is_for_debugging(file, loop)

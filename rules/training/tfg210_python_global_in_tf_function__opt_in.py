@@ -60,8 +60,8 @@ class PythonGlobalInTfFunction(Rule):
     code = "TFG210"
     name = "python-global-in-tf-function"
     severity = "warning"
-    markers = ((b"tf.function", b"tf2.function", b"tensorflow.function", b"import function"),)
-    near_markers = (b"global ", b"for ", b"while ", b" = ")
+    required_substrings = ((b"tf.function", b"tf2.function", b"tensorflow.function", b"import function"),)
+    nearby_substrings = (b"global ", b"for ", b"while ", b" = ")
     skips_tests = True
     opt_in = True
 

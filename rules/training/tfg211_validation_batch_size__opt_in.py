@@ -46,7 +46,7 @@ class ValidationBatchSize(Rule):
     code = "TFG211"
     name = "validation-batch-size"
     severity = "advice"
-    markers = ((b"validation_data",), (b".fit(",))
+    required_substrings = ((b"validation_data",), (b".fit(",))
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

@@ -51,8 +51,8 @@ class GrowingConcat(Rule):
     code = "TFG212"
     name = "growing-concat"
     least_tensorflow = (2, 0)
-    near_markers = (may_grow,)
-    questions = (joins_again,)
+    nearby_substrings = (may_grow,)
+    prefilters = (joins_again,)
     skips_tests = True
     skips_graphs = True
 

@@ -56,8 +56,8 @@ class HostWeightCopy(Rule):
     name = "host-weight-copy"
     severity = "advice"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "),)
-    near_markers = (b".set_weights(",)
+    required_substrings = ((b"for ", b"while "),)
+    nearby_substrings = (b".set_weights(",)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

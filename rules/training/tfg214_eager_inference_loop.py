@@ -57,11 +57,11 @@ class EagerInferenceLoop(Rule):
     code = "TFG214"
     name = "eager-inference-loop"
     least_tensorflow = (2, 0)
-    markers = ((b"for ", b"while "),)
-    near_markers = tuple(
+    required_substrings = ((b"for ", b"while "),)
+    nearby_substrings = tuple(
         b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
     )
-    questions = (runs_models_again,)
+    prefilters = (runs_models_again,)
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

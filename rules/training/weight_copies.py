@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tflint_gpu.model import (
+    WEIGHT_ATTRIBUTES,
     Analysis,
     File,
     FunctionNode,
@@ -25,8 +26,6 @@ from tflint_gpu.model import (
     names_of,
     walk,
 )
-
-_VARIABLES = frozenset(["variables", "weights", "trainable_variables", "trainable_weights"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,8 @@ def _reads_weights(file: File, call: cst.Call) -> bool:
         return False
     comprehension = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.BaseComp)), None)
     return comprehension is not None and any(
-        isinstance(node, cst.Attribute) and node.attr.value in _VARIABLES for node in walk(comprehension.for_in.iter)
+        isinstance(node, cst.Attribute) and node.attr.value in WEIGHT_ATTRIBUTES
+        for node in walk(comprehension.for_in.iter)
     )
 
 

@@ -31,7 +31,7 @@ with atheris.instrument_imports(include=["tflint_gpu"]):
     import tflint_gpu.model
     from tflint_gpu.checking.cache import Cache, Kept
     from tflint_gpu.checking.engine import Engine
-    from tflint_gpu.consulted import Consulted, state_of
+    from tflint_gpu.dependencies import Dependencies, state_of
     from tflint_gpu.diagnostics import Diagnostic, Location
     from tflint_gpu.narrowing.baselines import Baseline, BaselineError
     from tflint_gpu.rule import UNREADABLE_FILE, entries, load
@@ -107,7 +107,7 @@ def cache(data: bytes) -> None:
     place = Location(1, 2)
     stored = Kept((Diagnostic("TFG101", "n", "m é", "x.py", place, place, 1, "warning"),))
     kept = Cache(FOLDER / "cache", base)
-    kept.learn(Consulted({path: []}, {path: state_of(path)}))
+    kept.learn(Dependencies({path: []}, {path: state_of(path)}))
     kept.store(path, "ab", stored)
     kept.write()
     [entry] = (FOLDER / "cache").rglob("*.json")

@@ -39,7 +39,7 @@ from tflint_gpu.gpu.watch import Watch
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, choose_sandbox
 from tflint_gpu.verify.execution.worker import Place, run_program
-from tflint_gpu.verify.slicing.extract import HARNESS, Program, beside
+from tflint_gpu.verify.slicing.extract import HARNESS, Program, harness_modules
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = Path(__file__).with_name("evidence")
@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(choice.note)
     results.mkdir(parents=True, exist_ok=True)
     python = interpreter(results)
-    bench = Bench(choice.gpu, python, given.device, given.budget, choose_sandbox("auto"), beside())
+    bench = Bench(choice.gpu, python, given.device, given.budget, choose_sandbox("auto"), harness_modules())
     try:
         day.work(60 * given.minutes, bench.do)
     finally:

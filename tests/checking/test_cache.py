@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.checking.cache import Cache, Kept
-from tflint_gpu.consulted import Consulted, state_of
+from tflint_gpu.dependencies import Dependencies, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 
 PLACE, END = Location(1, 2), Location(1, 5)
@@ -46,7 +46,7 @@ class Folder:
         for name in reached:
             reached += [one for one in self.asked.get(name, ()) if one not in reached]
         paths = {self.at(name): [self.at(other) for other in self.asked.get(name, ())] for name in reached}
-        cache.learn(Consulted(paths, {path: state_of(path) for path in paths}))
+        cache.learn(Dependencies(paths, {path: state_of(path) for path in paths}))
         for name in names:
             cache.store(self.at(name), key, kept)
         cache.write()
@@ -103,7 +103,7 @@ def test_an_import_that_is_gone_counts_no_more(tmp_path: Path) -> None:
     folder.asked["a"] = []
     cache = folder.opened()
     assert cache.load(folder.at("a"), "k") is None
-    cache.learn(Consulted({}, {folder.at("a"): state_of(folder.at("a"))}))
+    cache.learn(Dependencies({}, {folder.at("a"): state_of(folder.at("a"))}))
     cache.store(folder.at("a"), "k", KEPT)
     cache.write()
     (tmp_path / "b").write_text("else")
@@ -114,10 +114,10 @@ def test_a_file_that_changes_during_the_run_takes_down_what_was_stored_before(tm
     folder = Folder(tmp_path, a="b", b="")
     cache = folder.opened()
     a, b = folder.at("a"), folder.at("b")
-    cache.learn(Consulted({a: [b]}, {a: state_of(a), b: state_of(b)}))
+    cache.learn(Dependencies({a: [b]}, {a: state_of(a), b: state_of(b)}))
     cache.store(a, "k", KEPT)
     (tmp_path / "b").write_text("another process found this")
-    cache.learn(Consulted({}, {b: state_of(b)}))
+    cache.learn(Dependencies({}, {b: state_of(b)}))
     cache.store(b, "k", KEPT)
     cache.write()
     assert folder.known() == {"b"}
@@ -141,7 +141,7 @@ def test_files_long_unchanged_are_not_read(tmp_path: Path, monkeypatch: pytest.M
 def test_that_there_is_nothing_in_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
     folder = Folder(tmp_path, a="")
     cache = folder.opened()
-    cache.learn(Consulted({}, {folder.at("a"): state_of(folder.at("a"))}))
+    cache.learn(Dependencies({}, {folder.at("a"): state_of(folder.at("a"))}))
     cache.store_nothing(folder.at("a"))
     cache.write()
     assert folder.opened().has_nothing(folder.at("a"))

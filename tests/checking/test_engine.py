@@ -65,7 +65,7 @@ def test_what_was_found_out_dies_with_the_check(broken: bool, tmp_path: Path, ma
     program = "def make(n=1):\n    return tf.data.Dataset.range(n)\n\nfor i in range(9):\n    model.fit(make(n=i))\n"
     (tmp_path / "a.py").write_text(TF + program, encoding="utf-8")
     resolver = SettingsResolver(working_directory=tmp_path)
-    engine = Engine(resolver, tmp_path, [make_rule(markers=((b"fit",),), check=ask)])
+    engine = Engine(resolver, tmp_path, [make_rule(required_substrings=((b"fit",),), check=ask)])
     files = list(Discovery(resolver, tmp_path).find(["."]))
     engine.check(files[0])  # what is made once for all files is there now
     engine.forget_files()
@@ -115,14 +115,14 @@ def test_a_project_makes_room_for_the_next(
     program = TF + "from other import BAD\nBAD\n"
     write_files({f"{name}/{file}": text for name in "ab" for file, text in PROJECT.items()} | {"a/c.py": program})
     resolver = SettingsResolver(working_directory=tmp_path)
-    engine = Engine(resolver, tmp_path, [make_rule(near_markers=(b"here",))], use_cache=True)
+    engine = Engine(resolver, tmp_path, [make_rule(nearby_substrings=(b"here",))], use_cache=True)
     files = {file.name: file for file in Discovery(resolver, tmp_path).find(["."])}
     gc.collect()
     before = _alive(Project)
     for name in ("a/program.py", "b/program.py", "a/c.py"):
         assert len(engine.check(files[name]).diagnostics) == name.count("c.py") + 1
         assert _alive(Project) == before + 1
-    told = {Path(name).relative_to(tmp_path).as_posix() for name in engine.newly_consulted().states}
+    told = {Path(name).relative_to(tmp_path).as_posix() for name in engine.new_dependencies().states}
     assert {"a/other.py", "b/other.py"} <= told
 
 
@@ -143,8 +143,8 @@ def _alive(*kinds: type) -> int:
 
 def test_markers_spare_the_parser(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
     write_files({"a.py": TF + "x = (  # BAD", "b.py": "x = ( # BAD"})
-    assert found(check(tmp_path, make_rule(markers=((b"fit", b"BAD"), (b"absent",))))) == []
-    parsed = found(check(tmp_path, make_rule(markers=((b"fit", b"BAD"), (b"tf",)))))
+    assert found(check(tmp_path, make_rule(required_substrings=((b"fit", b"BAD"), (b"absent",))))) == []
+    parsed = found(check(tmp_path, make_rule(required_substrings=((b"fit", b"BAD"), (b"tf",)))))
     assert [(name, code) for name, code, _, _ in parsed] == [("a.py", "TFG000")]
 
 
@@ -300,7 +300,7 @@ def test_a_file_in_which_libcst_cannot_place_a_finding(
         raise cst.ParserSyntaxError("no", lines=[code], raw_line=1, raw_column=0)
 
     monkeypatch.setattr("tflint_gpu.model.python.syntax.spans.parse_whole", refuse)
-    first, second = check(tmp_path, make_rule(markers=(), check=find))
+    first, second = check(tmp_path, make_rule(required_substrings=(), check=find))
     assert (first.errors, first.is_whole, second.diagnostics) == ((), False, ())
     assert [(one.code, one.message) for one in first.diagnostics] == [
         ("TFG000", "Python parses this file, but libcst does not, so it was not checked")

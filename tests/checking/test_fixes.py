@@ -83,8 +83,8 @@ def test_passes_until_nothing_changes() -> None:
     def recheck(changed: SourceFile) -> list[Diagnostic]:
         return each(changed, "AA", "A")[:1]
 
-    mended = fix_source(file, recheck(file), recheck)
-    assert (mended.source.text, len(mended.fixed), mended.remaining) == ("x = 1  # A\n", 2, ())
+    result = fix_source(file, recheck(file), recheck)
+    assert (result.source.text, len(result.fixed), result.remaining) == ("x = 1  # A\n", 2, ())
 
 
 def test_at_most_ten_passes_and_no_endless_swapping() -> None:

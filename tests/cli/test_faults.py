@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mending import mend
+from fixing import fix
 
+from tflint_gpu.checking.added_suppressions import add_suppressions
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.checking.silencing import silence
 from tflint_gpu.checking.workers import check_files
 from tflint_gpu.cli.fixing import Fixing
 from tflint_gpu.reports import View, renderer
@@ -151,9 +151,9 @@ def test_a_file_that_somebody_changes_meanwhile_keeps_the_change(
                 one.write_text(TF + "BAD  # saved by the user\n")
             yield from super().check(model)
 
-    mending = mend(tmp_path, Saves())
+    fixing = fix(tmp_path, Saves())
     assert [path.read_text() for path in (one, two)] == [TF + "BAD  # saved by the user\n", TF + "GOOD\n"]
-    assert [failure.detail for failure in mending.failures] == ["not fixed: the file was changed meanwhile; run again"]
+    assert [failure.detail for failure in fixing.failures] == ["not fixed: the file was changed meanwhile; run again"]
     assert names_in(tmp_path) == ["a.py", "b.py"]
 
 
@@ -172,7 +172,7 @@ def test_a_file_that_vanishes_stays_gone(moment: str, tmp_path: Path, write_file
     found = [one for result in check_files(engine, files, 1) for one in result.diagnostics]
     gone.unlink()
     if moment == "mended":
-        assert [failure.filename for failure in silence(found, tmp_path).failures] == ["a.py"]
+        assert [failure.filename for failure in add_suppressions(found, tmp_path).failures] == ["a.py"]
         assert (gone.exists(), left.read_text()) == (False, TF + "BAD  # noqa: TFG901\n")
         return
     for output_format in OUTPUT_FORMATS:
@@ -349,7 +349,7 @@ def test_a_clock_that_goes_back_hides_no_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_ten_thousand_findings_of_one_file_are_told_mended_and_silenced(
+def test_ten_thousand_findings_of_one_file_are_reported_fixed_and_suppressed(
     tmp_path: Path, write_files: Any, make_rule: Any
 ) -> None:
     """Protects from work that grows with the square: each of these took minutes, or would."""
@@ -362,9 +362,9 @@ def test_ten_thousand_findings_of_one_file_are_told_mended_and_silenced(
     assert len(found) == 10_000
     for output_format in OUTPUT_FORMATS:
         assert renderer(output_format)(found, View(tmp_path, show_advice=True))
-    assert len(silence(found, tmp_path).silenced) == 10_000
+    assert len(add_suppressions(found, tmp_path).suppressed) == 10_000
     assert path.read_text() == TF + "BAD  # noqa: TFG901\n" * 10_000
     path.write_text(text)
-    mending: Fixing = mend(tmp_path, rule)
-    assert len(mending.fixed) == 10_000
+    fixing: Fixing = fix(tmp_path, rule)
+    assert len(fixing.fixed) == 10_000
     assert path.read_text() == TF + "GOOD\n" * 10_000

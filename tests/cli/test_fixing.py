@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mending import mend
+from fixing import fix
 
 from tflint_gpu.text.source import SourceFile
 
@@ -15,33 +15,33 @@ TF = "import tensorflow as tf\n"
 
 def test_each_file_is_mended_and_counted(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
     paths = write_files({"a.py": TF + "BAD\nBAD\n", "b.py": TF + "x = BAD # noqa\n", "c.py": TF + "x = BAD\n"})
-    mending = mend(tmp_path, make_rule())
+    fixing = fix(tmp_path, make_rule())
     assert [path.read_text() for path in paths] == [TF + "GOOD\nGOOD\n", TF + "x = BAD # noqa\n", TF + "x = GOOD\n"]
-    assert (len(mending.fixed), len(mending.diffs), mending.failures) == (3, 2, [])
-    assert not any(result.diagnostics for result in mending.results)
+    assert (len(fixing.fixed), len(fixing.diffs), fixing.failures) == (3, 2, [])
+    assert not any(result.diagnostics for result in fixing.results)
 
 
 def test_dry_changes_nothing(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
     [path] = write_files({"a.py": TF + "BAD\n"})
-    mending = mend(tmp_path, make_rule(), dry=True)
+    fixing = fix(tmp_path, make_rule(), dry=True)
     assert path.read_text() == TF + "BAD\n"
-    assert "-BAD\n+GOOD\n" in mending.diffs[0]
+    assert "-BAD\n+GOOD\n" in fixing.diffs[0]
 
 
 def test_code_that_would_not_parse_is_never_written(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
     [path] = write_files({"a.py": TF + "BAD\n"})
-    mending = mend(tmp_path, make_rule(replacement="("))
+    fixing = fix(tmp_path, make_rule(replacement="("))
     assert path.read_text() == TF + "BAD\n"
-    [failure] = mending.failures
+    [failure] = fixing.failures
     assert (failure.filename, failure.rule) == ("a.py", "TFG901")
     assert "does not parse" in failure.detail
-    assert [one.code for one in mending.results[0].diagnostics] == ["TFG901"], "it is still reported"
+    assert [one.code for one in fixing.results[0].diagnostics] == ["TFG901"], "it is still reported"
 
 
 def test_unsafe_fixes_wait_to_be_asked_for(tmp_path: Path, write_files: Any, make_rule: Any) -> None:
     [path] = write_files({"a.py": TF + "BAD\n"})
-    assert mend(tmp_path, make_rule(applicability="unsafe")).fixed == []
-    assert len(mend(tmp_path, make_rule(applicability="unsafe"), unsafe=True).fixed) == 1
+    assert fix(tmp_path, make_rule(applicability="unsafe")).fixed == []
+    assert len(fix(tmp_path, make_rule(applicability="unsafe"), unsafe=True).fixed) == 1
     assert path.read_text() == TF + "GOOD\n"
 
 
@@ -54,8 +54,8 @@ def test_only_files_that_are_checked_are_changed(tmp_path: Path, write_files: An
                 fake = type("Fake", (), {"source": SourceFile.decode(library.read_bytes(), library)})
                 yield from super().check(fake)
 
-    mending = mend(tmp_path, InLibrary(), "train.py")
-    assert (library.read_text(), mending.fixed) == ("BAD\n", [])
-    mending = mend(tmp_path, InLibrary())
-    assert (library.read_text(), len(mending.fixed)) == ("GOOD\n", 1)
-    assert not any(result.diagnostics for result in mending.results)
+    fixing = fix(tmp_path, InLibrary(), "train.py")
+    assert (library.read_text(), fixing.fixed) == ("BAD\n", [])
+    fixing = fix(tmp_path, InLibrary())
+    assert (library.read_text(), len(fixing.fixed)) == ("GOOD\n", 1)
+    assert not any(result.diagnostics for result in fixing.results)

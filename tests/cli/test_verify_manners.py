@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from verified import EAGER_STEP, MODEL_AND_DATA
 
 from tflint_gpu.cli.verify import command as verify_command
-from tflint_gpu.verify.slicing.extract import beside
+from tflint_gpu.verify.slicing.extract import harness_modules
 
 STEP = MODEL_AND_DATA + EAGER_STEP
 DRIVER = """
@@ -161,7 +161,7 @@ def test_a_kept_experiment_has_all_that_is_needed_to_repeat_it(train: Path) -> N
     (folder,) = (train.parent / "kept" / "train.py").iterdir()
     assert folder.name == "9_14_TFG202"
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    programs = {f"{variant}/{file}" for variant in ("before", "after") for file in ("train.py", *beside())}
+    programs = {f"{variant}/{file}" for variant in ("before", "after") for file in ("train.py", *harness_modules())}
     assert names == {*programs, "README.txt", "result.json", "environment.json"}
     assert len(json.loads((folder / "result.json").read_text())["samples"]["before"]) == 3
     environment = json.loads((folder / "environment.json").read_text())

@@ -146,7 +146,7 @@ def test_files_that_cannot_be_opened_are_found(tmp_path: Path) -> None:
     assert forbidden(tmp_path) == ["/dev/nvidia0"]
 
 
-def test_surroundings_of_a_container_below_windows(tmp_path: Path) -> None:
+def test_environment_of_a_container_below_windows(tmp_path: Path) -> None:
     """Protects what is read of files, with a root of our own."""
     for name, text in {
         "proc/version": "Linux version 5.15.90.1-microsoft-standard-WSL2",

@@ -396,7 +396,7 @@ def test_the_verdict_names_what_ran_where() -> None:
 
 
 def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> None:
-    """Protects who installs TensorFlow, or mends the program, and then looks for the GPU again."""
+    """Protects who installs TensorFlow, or fixes the program, and then looks for the GPU again."""
     absent = TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")
     without = Facts(NO_LIBRARY, NO_CARD, replace(PYTHON, packages={}), absent)
     hidden = Facts(

@@ -224,7 +224,7 @@ def test_a_text_that_is_not_on_the_disk(tmp_path: Path, git: Git, write_files: A
     assert rows(tmp_path, "new.py", text="one\n", count=1) == [1]
 
 
-def test_a_file_mended_on_the_disk_has_its_changes_where_they_have_moved_to(
+def test_a_file_fixed_on_the_disk_has_its_changes_where_they_have_moved_to(
     tmp_path: Path, git: Git, write_files: Any
 ) -> None:
     write_files({"a.py": numbered()})

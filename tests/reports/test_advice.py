@@ -82,7 +82,7 @@ def test_a_measurement_is_never_folded_away() -> None:
 
 def test_the_mark_says_that_some_can_be_mended() -> None:
     """Protects `[*] 2 fixable`: a reader looks for the marks that are meant."""
-    safe, unsafe = Fix("mend", "safe", (EDIT,)), Fix("mend", "unsafe", (EDIT,))
+    safe, unsafe = Fix("a fix", "safe", (EDIT,)), Fix("a fix", "unsafe", (EDIT,))
     for render in (full.render, concise.render):
         assert "[*] share it" in render([advice(1), advice(2, fix=safe)], VIEW)
         assert "[*]" not in render([advice(1), advice(2, fix=unsafe)], VIEW)

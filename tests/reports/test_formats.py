@@ -16,7 +16,7 @@ DIAGNOSTIC = Diagnostic(
     "TFG101", "some-name", "50% slower:\nréally", "dir,1/x:y.py", START, END, 3, "warning",
     Prediction("memory", ("gpu",)), "help, too",
     (Related("b.py", START, END, "there"),),
-    Fix("mend", "safe", (Edit(7, 11, START, END, "new"),)),
+    Fix("a fix", "safe", (Edit(7, 11, START, END, "new"),)),
 )  # fmt: skip
 VIEW = View(Path("/p"))
 
@@ -35,7 +35,7 @@ def test_json() -> None:
         **place,
         "prediction": {"kind": "memory", "applies": ["gpu"], "low": None, "high": None, "basis": ""},
         "related": [{"filename": "/p/b.py", "cell": None, **place, "message": "there"}],
-        "fix": {"applicability": "safe", "message": "mend", "edits": [{"content": "new", **place}]},
+        "fix": {"applicability": "safe", "message": "a fix", "edits": [{"content": "new", **place}]},
         "noqa_row": 3,
         "measured": None,
         "url": None,

@@ -1,4 +1,4 @@
-"""Protects reviewdog's comments: its schema, columns in bytes, suggestions that mend the file when accepted."""
+"""Protects reviewdog's comments: its schema, columns in bytes, suggestions that fix the file when accepted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from findings import ODD_MENDED, ODD_NAME, ODD_TEXT, Hard, edit, finding, schema
+from findings import ODD_FIXED, ODD_NAME, ODD_TEXT, Hard, edit, finding, schema
 
 from tflint_gpu.diagnostics import Diagnostic, Fix, Location
 from tflint_gpu.reports import View
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_read_has_no_columns(hard: Hard) -> None:
 
 def test_accepting_the_suggestion_is_the_whole_fix(hard: Hard) -> None:
     [suggestion] = result_of(hard.diagnostics, hard.view)[0]["suggestions"]
-    assert accepted(ODD_TEXT, suggestion) == ODD_MENDED
+    assert accepted(ODD_TEXT, suggestion) == ODD_FIXED
 
 
 @pytest.mark.parametrize(

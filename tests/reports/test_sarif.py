@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urljoin
 
 import jsonschema
-from findings import ODD_MENDED, ODD_NAME, ODD_TEXT, Hard, finding, schema
+from findings import ODD_FIXED, ODD_NAME, ODD_TEXT, Hard, finding, schema
 
 from tflint_gpu.diagnostics import Diagnostic, Location
 from tflint_gpu.reports import View
@@ -36,7 +36,7 @@ def resolved(artifact: dict[str, Any], run: dict[str, Any]) -> str:
     return urljoin(base, artifact["uri"])
 
 
-def mended(text: str, fix: dict[str, Any]) -> str:
+def fixed(text: str, fix: dict[str, Any]) -> str:
     """Apply a fix as the standard says: regions of the unmodified text, in code points, the end excluded."""
     lines = text.splitlines(keepends=True)
 
@@ -102,9 +102,9 @@ def test_the_region_is_the_code_that_is_meant(hard: Hard) -> None:
     assert lines[region["endLine"] - 1][: region["endColumn"] - 1] == ") + '\U00010400' + "
 
 
-def test_applying_the_fix_mends_the_file(hard: Hard) -> None:
+def test_applying_the_fix_changes_the_file(hard: Hard) -> None:
     [result, *_] = run_of(hard.diagnostics, hard.view)["results"]
-    assert mended(ODD_TEXT, result["fixes"][0]) == ODD_MENDED
+    assert fixed(ODD_TEXT, result["fixes"][0]) == ODD_FIXED
     [artifact] = [change["artifactLocation"] for change in result["fixes"][0]["artifactChanges"]]
     assert artifact == result["locations"][0]["physicalLocation"]["artifactLocation"]
 

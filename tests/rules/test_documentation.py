@@ -56,7 +56,7 @@ def test_documentation_has_its_sections(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.code)
 def test_markers_choose(rule: Rule) -> None:
     """Protects the prefilter from a marker that stands in nearly every file."""
-    groups = [group for group in (*rule.markers, rule.near_markers) if group]
+    groups = [group for group in (*rule.required_substrings, rule.nearby_substrings) if group]
     assert groups
     ordinary = b"import tensorflow as tf\n\n\ndef area(width, height):\n    return width * height\n"
     assert not all(Mentioned(ordinary).any_of(group) for group in groups)
@@ -66,4 +66,4 @@ def test_markers_choose(rule: Rule) -> None:
 def test_markers_hold_for_the_example(rule: Rule) -> None:
     """Protects the prefilter from leaving out a file in which the rule finds something."""
     example = Mentioned(rule.example("Example").encode())
-    assert all(example.any_of(group) for group in (*rule.markers, rule.near_markers) if group)
+    assert all(example.any_of(group) for group in (*rule.required_substrings, rule.nearby_substrings) if group)

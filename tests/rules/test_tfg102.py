@@ -24,6 +24,9 @@ FROZEN = {
     "choice in train_step": "class M(keras.Model):\n    def train_step(self, data):\n"
     "        k = np.random.choice(4)\n        return self.run(data, k)",
     "time in a tf.function": STEP + "    now = time.time()\n    return x + now",
+    "timeit's clock in a tf.function": "import timeit\n"
+    + STEP
+    + "    now = timeit.default_timer()\n    return x + now",
     "date in a tf.function": STEP + "    tf.print(datetime.datetime.now().second)\n    return x",
     "imported function": "from random import randint\n" + STEP + "    return x * randint(0, 3)",
     "passed to tf.function": "def step(x):\n    return x + np.random.uniform()\nfast = tf.function(step)",

@@ -39,6 +39,7 @@ CHANGED = {  # the row of the call, below HEAD
     "a random number": ("for x in data:\n    step(x, random.uniform(0, 1))\n", 2),
     "one of NumPy": ("for x in data:\n    step(x, np.random.uniform())\n", 2),
     "a clock": ("start = time.time()\nfor x in data:\n    step(x, time.time() - start)\n", 3),
+    "a clock of whole numbers": ("for x in data:\n    step(x, time.perf_counter_ns())\n", 2),
     "an item of a list": ("rates = [1, 2, 3, 4, 5, 6]\nfor i in range(6):\n    step(x, rates[i])\n", 3),
     "a list of numbers": ("for rate in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]:\n    step(x, rate)\n", 2),
     "a comprehension": ("out = [step(x, i) for i, x in enumerate(data)]\n", 1),

@@ -113,6 +113,8 @@ SILENT = {
     "        last = loss.numpy()\n    print(last)",
     "few steps": "for i in range(3):\n    print(step(features, labels).numpy())",
     "timed steps": "import time\nfor x, y in dataset:\n    start = time.time()\n    step(x, y).numpy()\n    print(time.time() - start)",
+    "steps timed by the process's clock": "import time\nfor x, y in dataset:\n    start = time.process_time()\n"
+    "    step(x, y).numpy()\n    print(time.process_time() - start)",
     "a traced loop": "@tf.function\ndef epoch():\n    for x, y in dataset:\n        loss = step(x, y)\n        print(loss)\nepoch()",
     "tf.print": LOOP + "    tf.print(loss)",
     "a callback that is only defined": LOOP + "    def show():\n        print(loss.numpy())",

@@ -20,6 +20,11 @@ GROWING = {  # the row of the concatenation, below HEAD
         "scores = tf.zeros([0, 1])\nfor x in data:\n    scores = tf.concat([scores, model.predict_on_batch(x)], 0)\n",
         3,
     ),
+    "in a function that evaluates": (
+        "def collect(batches, y):\n    out = tf.zeros([0, 4])\n    for x in batches:\n        out = tf.concat([out, x], 0)\n"
+        "        model.test_on_batch(x, y)\n    return out\n",
+        4,
+    ),
     "the first batch apart": (
         "out = None\nfor x in data:\n    if out is None:\n        out = x\n    else:\n        out = tf.concat([out, x], axis=0)\n",
         6,

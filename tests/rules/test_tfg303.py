@@ -47,6 +47,8 @@ SEQUENTIAL = {
     "Sequential of random layers": "augment = keras.Sequential([keras.layers.RandomFlip(), keras.layers.RandomZoom(0.1)])\n"
     "model.fit(source.map(lambda x, y: (augment(x, training=True), y)).batch(8))",
     "table beside decoding": "def prep(p):\n    return read(p), table.lookup(p)\nmodel.fit(rows.map(prep).batch(8))",
+    "generator of a key and a counter": "rng = tf.random.Generator.from_key_counter(key=1, counter=0, alg='philox')\n"
+    "model.fit(rows.map(lambda x: tf.image.adjust_hue(x, rng.uniform([])) ).batch(8))",
     "generator object": "rng = tf.random.Generator.from_seed(1)\n"
     "model.fit(rows.map(lambda x: tf.image.adjust_hue(x, rng.uniform([])) ).batch(8))",
     "OpenCV": "def load(p):\n    return cv2.imread(p.decode())\n"

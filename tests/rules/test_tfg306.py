@@ -43,6 +43,8 @@ FOUND = {
     "model.fit(source.batch(8).map(lambda a, b: (both(a), b)).cache(), epochs=9)",
     "random generator": "g = tf.random.Generator.from_non_deterministic_state()\n"
     "model.fit(source.map(lambda a, b: (a * g.uniform([]), b)).cache().batch(8), epochs=9)",
+    "seeds of a random generator": "g = tf.random.Generator.from_seed(1)\n"
+    "model.fit(source.map(lambda a, b: (a + tf.random.stateless_normal([], g.make_seeds()[:, 0]), b)).cache().batch(8), epochs=9)",
     "helper of the map": "def load(a, b):\n    return augment(tf.cast(a, tf.float32), b)\n"
     "model.fit(source.map(load).cache().batch(8), epochs=9)",
     "branch that is on": "def load(a, b, train):\n    if train:\n        a, b = augment(a, b)\n    return a, b\n"

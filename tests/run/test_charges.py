@@ -120,7 +120,7 @@ def test_no_other_line_costs_more_than_a_planted_wait(training: dict[str, Any]) 
 @pytest.mark.campaign
 @pytest.mark.timed
 def test_a_planted_mistake_comes_first(alone: dict[str, Any]) -> None:
-    """Protects who mends the first line that the report names; five trainings, one for each wait."""
+    """Protects who fixes the first line that the report names; five trainings, one for each wait."""
     report, name = alone["report"], alone["name"]
     assert report["idle"]["measured_by"] == "NVML"
     assert alone["truth"].keys() <= {name, "sync"}  # one step waits for its result in any case

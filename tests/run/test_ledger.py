@@ -76,10 +76,10 @@ def test_what_the_card_told_is_summed_up() -> None:
     assert ledger.idle == pytest.approx(2.0)
 
 
-def test_what_feeds_beside_operations_is_told_apart() -> None:
+def test_what_feeds_while_operations_run_is_listed_apart() -> None:
     ledger = account(sample(1, 1, "execute", 1, FEED), sample(2, 1, "execute", 1))
-    assert [(doing.stack, spent.seconds) for doing, spent in ledger.beside.items()] == [(FEED[0], 1.0)]
-    assert not account(sample(1, 1, "feed", 1, FEED)).beside
+    assert [(doing.stack, spent.seconds) for doing, spent in ledger.feeding.items()] == [(FEED[0], 1.0)]
+    assert not account(sample(1, 1, "feed", 1, FEED)).feeding
 
 
 def test_an_account_of_hours_stays_small() -> None:

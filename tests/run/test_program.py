@@ -56,7 +56,7 @@ def measured(folder: Path, *arguments: str) -> dict[str, Any]:
     return report
 
 
-SURROUNDINGS = """
+ENVIRONMENT = """
     import sys, os, pickle
     import beside
     from multiprocessing import current_process
@@ -72,7 +72,7 @@ SURROUNDINGS = """
 
 
 def test_a_file_sees_what_it_would_see_without(tmp_path: Path, write: Write) -> None:
-    write(SURROUNDINGS, "folder/program.py")
+    write(ENVIRONMENT, "folder/program.py")
     write("", "folder/beside.py")
     arguments = ["folder/program.py", "--epochs", "3", "-m", "--", "-h"]
     alone, watched = plainly(tmp_path, *arguments, text="abc"), run(tmp_path, *arguments, text="abc")
@@ -113,9 +113,9 @@ def test_signals_reach_the_programs_own_handlers(
     write(f"""
         import itertools, signal, sys, time
         signal.signal({int(number)}, lambda *_: sys.exit({code}))
-        for turn in itertools.count():
+        for iteration in itertools.count():
             time.sleep(0.05)
-            turn == 20 and print("ready", flush=True)
+            iteration == 20 and print("ready", flush=True)
     """)
     done = signalled(tmp_path, number)
     assert done.returncode == code
@@ -126,9 +126,9 @@ def test_signals_reach_the_programs_own_handlers(
 def test_a_signal_that_ends_the_program_ends_the_command(tmp_path: Path, write: Write, number: signal.Signals) -> None:
     write("""
         import itertools, time
-        for turn in itertools.count():
+        for iteration in itertools.count():
             time.sleep(0.05)
-            turn == 20 and print("ready", flush=True)
+            iteration == 20 and print("ready", flush=True)
     """)
     done = signalled(tmp_path, number)
     assert done.returncode == -number

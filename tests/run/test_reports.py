@@ -194,8 +194,8 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
     command = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--no-cache", "--select", "TFG207"]
 
     def check(*options: str) -> subprocess.CompletedProcess[str]:
-        surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        return subprocess.run([*command, *options], cwd=project, capture_output=True, text=True, env=surroundings)
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        return subprocess.run([*command, *options], cwd=project, capture_output=True, text=True, env=environment)
 
     done = check("--measured", "run.json", "--output-format", "json")
     assert "a GPU would have waited here for 25% of a run of 40 s on the CPU" in done.stdout, done.stderr

@@ -180,7 +180,7 @@ def test_bytes_that_are_not_utf_8(tmp_path: Path, make_rule: Make) -> None:
 
 def test_a_cell_that_does_not_parse_is_told_of_and_the_others_are_checked(tmp_path: Path, make_rule: Make) -> None:
     save(tmp_path, "import tensorflow", "print 'BAD'", "BAD", "if x:\n    y = (\n", "  z = = 1", "BAD")
-    diagnostics = check(tmp_path, make_rule(markers=((b"BAD",),)))
+    diagnostics = check(tmp_path, make_rule(required_substrings=((b"BAD",),)))
     assert [one.message.partition(":")[0] for one in diagnostics if one.code == "TFG000"] == ["does not parse"] * 3
     assert places(diagnostics) == [
         "TFG000 cell 2:1:1",
@@ -252,7 +252,7 @@ def test_per_file_ignores_and_exclusion(tmp_path: Path, tflint: Command) -> None
 def test_words_that_the_json_spells_with_escapes(tmp_path: Path, make_rule: Make) -> None:
     path = save(tmp_path, 'import tensorflow\nx = "GPU"', "BAD")
     path.write_text(path.read_text().replace("tensorflow", r"\u0074ensorflow"))
-    rule = make_rule(markers=((b'"GPU"',), (b"import tensorflow\nx",)))
+    rule = make_rule(required_substrings=((b'"GPU"',), (b"import tensorflow\nx",)))
     assert places(check(tmp_path, rule)) == ["TFG901 cell 2:1:1"]
 
 
@@ -260,7 +260,7 @@ def test_outputs_are_not_searched(tmp_path: Path, make_rule: Make) -> None:
     made = notebook("import tensorflow\nBAD")
     made.cells[0].outputs = [v4.new_output("stream", text="model.fit(x)")]
     (tmp_path / "a.ipynb").write_text(nbformat.writes(made))
-    assert check(tmp_path, make_rule(markers=((b".fit(",),))) == []
+    assert check(tmp_path, make_rule(required_substrings=((b".fit(",),))) == []
 
 
 def test_the_cache_knows_the_cells(tmp_path: Path, tflint: Command) -> None:

@@ -141,14 +141,18 @@ def test_what_silences_a_finding() -> None:
     place = Location(1, 1)
     diagnostic = Diagnostic("TFG101", "n", "m", "x.py", place, place, 1, "warning")
 
-    def silencing(text: str) -> list[str]:
+    def suppressing(text: str) -> list[str]:
         comments = Suppressions(SourceFile(Path("x.py"), "x.py", text))
-        return [text[at : at + 6].rstrip(", E") for at in comments.silencers(diagnostic)]
+        return [text[at : at + 6].rstrip(", E") for at in comments.suppressing_codes(diagnostic)]
 
-    assert [source.text[at : at + 4] for at in Suppressions(source).silencers(diagnostic)] == ["TFG1", "TFG1", "TFG1"]
-    assert silencing(text) == ["TFG1, ".rstrip(", "), "TFG101", "TFG101"]
-    assert silencing(text + "# tflint-gpu: noqa: TFG10\n") == ["TFG10\n"]
-    assert silencing(text + "# tflint-gpu: noqa\n") == []
+    assert [source.text[at : at + 4] for at in Suppressions(source).suppressing_codes(diagnostic)] == [
+        "TFG1",
+        "TFG1",
+        "TFG1",
+    ]
+    assert suppressing(text) == ["TFG1, ".rstrip(", "), "TFG101", "TFG101"]
+    assert suppressing(text + "# tflint-gpu: noqa: TFG10\n") == ["TFG10\n"]
+    assert suppressing(text + "# tflint-gpu: noqa\n") == []
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def test_packages_stay_packages(tmp_path: Path) -> None:
 
 
 def test_repair_goes_inside_of_the_probe(tmp_path: Path) -> None:
-    """Protects the measurement: a repair behind or before the same expression is part of what is measured."""
+    """Protects the measurement: a repair after or before the same expression is part of what is measured."""
     project = Files(tmp_path, main="x = 'a'\nplace(x)")
     model, call = project.call("place(")
     value = call.args[0].value
@@ -265,7 +265,7 @@ def test_edit_within_a_replaced_stretch_is_left_out(tmp_path: Path) -> None:
 
 
 def test_repair_below_an_import_that_is_not_needed(tmp_path: Path) -> None:
-    """Protects fixes that add a statement behind the imports, and what the statement reads."""
+    """Protects fixes that add a statement after the imports, and what the statement reads."""
     project = Files(tmp_path, main="import os as system\nimport json\nimport sys\nx = 7\nplace(x)")
     model, _ = project.call("place(")
     statement = model.tree.module.body[1].body[0]  # type: ignore[union-attr]
@@ -344,7 +344,7 @@ def test_arguments_that_nobody_gives(given: str, tmp_path: Path) -> None:
         f"import argparse\np = argparse.ArgumentParser()\np.add_argument({given})\nargs = p.parse_args()\nplace(args)"
     )
     assert (
-        "args = tflint_surroundings.arguments(p.parse_args)()"
+        "args = tflint_environment.arguments(p.parse_args)()"
         in Files(tmp_path, main=code).extract().before.files["main.py"]
     )
     assert Files(tmp_path / "other", main=code.replace("args)", "7)")).shown() == "7"

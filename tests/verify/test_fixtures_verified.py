@@ -19,7 +19,7 @@ from verified import cases_of, verified
 
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.verify.execution.results import read_result
-from tflint_gpu.verify.experiments.verification import Case, Setup, obstacle
+from tflint_gpu.verify.experiments.verification import Case, Setup, blocker
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TIMED = ("slowdown", "no-effect")
@@ -84,7 +84,7 @@ def test_a_program_gets_a_verdict(path: Path, code: str | None, tmp_path: Path, 
     once = _name(path) not in TO_THE_END or code not in (None, TO_THE_END[_name(path)])
     cases = cases_of(path)
     assert cases, "a flagged fixture has findings"
-    ready = [case for case in cases if not obstacle(case, Setup())]
+    ready = [case for case in cases if not blocker(case, Setup())]
     of_code = [case for case in ready if case.diagnostic.code == code]
     ready = of_code or ready
     if once and _has_only_a_workload(ready):

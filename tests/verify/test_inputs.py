@@ -40,7 +40,7 @@ COMMENTS = {
 
 @pytest.mark.parametrize(("code", "expected"), COMMENTS.items())
 def test_comments(code: str, expected: str, tmp_path: Path) -> None:
-    """Protects the comment as it is documented: on the assignment, above it, or behind its last row."""
+    """Protects the comment as it is documented: on the assignment, above it, or after its last row."""
     text = replaced(code, tmp_path)
     assert f"= {expected}" in text and text.count("t.synthetic") == 1 and "load(" not in text
 

@@ -14,17 +14,17 @@ import pytest
 
 from tflint_gpu.verify.execution.worker import run_program
 from tflint_gpu.verify.slicing.extract import Program
-from tflint_gpu.verify.slicing.extract import beside as modules_beside
-from tflint_gpu.verify.standins.readers import MODULES
+from tflint_gpu.verify.slicing.extract import harness_modules as modules_beside
+from tflint_gpu.verify.stubs.readers import MODULES
 
-BESIDE = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
+HARNESS_FOLDER = Path(__file__).parents[2] / "tflint_gpu" / "verify" / "harness"
 
 
 class Beside:
     """The modules as a program sees them."""
 
-    def __init__(self, files: Any, surroundings: Any, told: list[str]) -> None:
-        self.files, self.surroundings, self.told = files, surroundings, told
+    def __init__(self, files: Any, environment: Any, told: list[str]) -> None:
+        self.files, self.environment, self.told = files, environment, told
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     """The modules that make something up, imported in an empty folder."""
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(BESIDE)
+    monkeypatch.syspath_prepend(HARNESS_FOLDER)
     measure = types.SimpleNamespace(note_early=lambda made_up: told.__setitem__(slice(None), made_up))
     unconverted = types.SimpleNamespace(do_not_convert=lambda function: function)
     png = types.SimpleNamespace(numpy=lambda: b"an image")
@@ -45,7 +45,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
-    yield Beside(importlib.import_module("tflint_files"), importlib.import_module("tflint_surroundings"), told)
+    yield Beside(importlib.import_module("tflint_files"), importlib.import_module("tflint_environment"), told)
     for name in MODULES:
         sys.modules.pop(name, None)
 
@@ -115,22 +115,22 @@ class Pair:
 
 def test_an_environment_of_today_for_old_code(beside: Beside) -> None:
     """Protects code for gym before 0.26: `reset` gives the observation, `step` four values."""
-    old = beside.surroundings.old_environment(lambda name: Pair())("A")
+    old = beside.environment.old_environment(lambda name: Pair())("A")
     assert old.reset() == [1, 2] and old.step(0) == ([3, 4], 1.0, True, {})
-    assert beside.surroundings.environment(lambda name: Pair())("A").reset() == ([1, 2], {})
+    assert beside.environment.environment(lambda name: Pair())("A").reset() == ([1, 2], {})
 
 
 def test_an_environment_that_is_not_installed(beside: Beside) -> None:
     """Protects experiments on games: what the network takes is what is observed, and episodes end."""
     beside.files.CLASSES = 6
-    made = beside.surroundings.environment(fail)("BreakoutDeterministic-v4")
+    made = beside.environment.environment(fail)("BreakoutDeterministic-v4")
     observation, _ = made.reset()
     assert observation.shape == (210, 160, 3) and observation.dtype == "uint8" and made.action_space.n == 6
     assert 0 <= made.action_space.sample() < 6
     steps = [made.step(0) for _ in range(200)]
     assert [step[2] for step in steps].index(True) == 199
     beside.files.INPUT = (9,)
-    old = beside.surroundings.old_environment(fail)("Own-v0")
+    old = beside.environment.old_environment(fail)("Own-v0")
     assert old.reset().shape == (9,) and len(old.step(1)) == 4
     assert any("BreakoutDeterministic-v4, with observations of 210x160x3" in one for one in beside.told)
 
@@ -145,9 +145,9 @@ def test_optimizers_that_heed_the_names_of_old(beside: Beside) -> None:
     legacy = types.SimpleNamespace(Adam=old)
     keras = types.SimpleNamespace(optimizers=types.SimpleNamespace(legacy=legacy))
     sys.modules["tensorflow"].keras = keras  # type: ignore[attr-defined]
-    assert beside.surroundings.old_optimizer(Adam) is old
+    assert beside.environment.old_optimizer(Adam) is old
     legacy.Adam = gone
-    assert beside.surroundings.old_optimizer(Adam) is Adam
+    assert beside.environment.old_optimizer(Adam) is Adam
 
 
 def test_flags_that_must_be_given(beside: Beside) -> None:
@@ -161,7 +161,7 @@ def test_flags_that_must_be_given(beside: Beside) -> None:
     flags.mark_flag_as_required("made_count", flag_values=values)
     known, flags.FLAGS = flags.FLAGS, values
     try:
-        run = beside.surroundings.flags(lambda main, argv: main(values(argv)))
+        run = beside.environment.flags(lambda main, argv: main(values(argv)))
         run(lambda rest: None, ["program"])
     finally:
         flags.FLAGS = known
@@ -176,7 +176,7 @@ def test_arguments_that_must_be_given(beside: Beside) -> None:
     parser.add_argument("path")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--optional")
-    given = beside.surroundings.arguments(parser.parse_args)()
+    given = beside.environment.arguments(parser.parse_args)()
     assert (given.path, given.count, given.optional) == ("made_up", 1, None)
 
 
@@ -219,7 +219,7 @@ def test_nothing_is_fetched(beside: Beside) -> None:
     assert Path(beside.files.fetched(fail)("words.txt", "https://a.b/words.txt")).is_file()
     path, _ = beside.files.retrieved(fail)("https://a.b/c.txt")
     assert Path(path).is_file()
-    assert beside.surroundings.weights(fail)("best.h5") is None and beside.surroundings.left_out(fail)("wget x") == 0
+    assert beside.environment.weights(fail)("best.h5") is None and beside.environment.left_out(fail)("wget x") == 0
     assert "trained weights: the model has its first ones" in beside.told
 
 
@@ -260,7 +260,7 @@ tflint_measure.finish()
 
 
 def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
-    """Protects programs from stand-ins that do not fit together: with TensorFlow itself, all in one process."""
+    """Protects programs from stubs that do not fit together: with TensorFlow itself, all in one process."""
     program = Program("program.py", {"program.py": VALUES, **modules_beside(*MODULES)})
     outcome = run_program(program.write(tmp_path))
     assert outcome.status == "finished", outcome.stderr

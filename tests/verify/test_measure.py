@@ -12,7 +12,7 @@ import pytest
 from forked import ForkedPrograms
 
 from tflint_gpu.verify.execution.worker import Outcome
-from tflint_gpu.verify.slicing.extract import Program, beside
+from tflint_gpu.verify.slicing.extract import Program, harness_modules
 from tflint_gpu.verify.statistics.outcomes import Crash, Run
 from tflint_gpu.verify.statistics.ratios import round_ratio
 
@@ -25,7 +25,7 @@ def measure(tmp_path: Path, forks: ForkedPrograms) -> Measure:
 
     def run(code: str) -> Outcome:
         head = "import tflint_measure\nimport time\nimport numpy as np\nimport tensorflow as tf\n"
-        return forks.outcome(Program("program.py", {"program.py": head + code, **beside()}).write(tmp_path))
+        return forks.outcome(Program("program.py", {"program.py": head + code, **harness_modules()}).write(tmp_path))
 
     return run
 
@@ -110,7 +110,7 @@ def test_a_block_is_judged_and_not_a_step(measure: Measure) -> None:
     assert sorted(outcome.steps)[len(outcome.steps) // 2] < 0.02
 
 
-def test_empty_data_is_called_that_and_weights_are_kept_after_three_turns(measure: Measure) -> None:
+def test_empty_data_is_called_that_and_weights_are_kept_after_three_iterations(measure: Measure) -> None:
     """Protects from an endless loop over nothing, and from a repair that trains something else unseen."""
     outcome = measure(
         "empty = tf.data.Dataset.range(0)\n"
@@ -231,7 +231,7 @@ def test_a_repaired_layer_computes_the_same(measure: Measure) -> None:
 
 
 def test_a_function_that_is_called_by_its_parameters_names_is_examined(measure: Measure) -> None:
-    """Protects what nothing calls, and is called with stand-ins by name."""
+    """Protects what nothing calls, and is called with stubs by name."""
     by_name = measure("@tflint_measure.examine\ndef wave(x):\n    return np.sin(x)\nwave(x=tf.ones((2, 3)))\n")
     assert (by_name.status, told(by_name).get("raised_in")) == ("raised", "tf.function"), by_name.stderr
 
@@ -252,7 +252,7 @@ def test_a_dataset_that_is_thrown_away_is_noticed(measure: Measure) -> None:
     assert "wrong" not in measure(code.replace("STATEMENT", "ds = ds.batch(2)")).result.notes
 
 
-def test_stand_ins_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
+def test_stubs_have_the_shapes_that_were_asked_for(measure: Measure) -> None:
     outcome = measure(
         "x, y = tflint_measure.synthetic(((32, 8), 'float32'), ((32,), 'int64'))\n"
         "(train, labels), _ = tflint_measure.keras_dataset('cifar10')\n"

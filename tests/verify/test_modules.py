@@ -41,4 +41,4 @@ def test_only_findings_that_need_a_missing_module_are_not_run() -> None:
     cases = [Case(diagnostic, prediction, experiment, pair=pair) for pair in pairs]
     first, second = without_missing_modules(cases, sys.executable)
     assert first.pair is pairs[0] and second.pair is None
-    assert f"the module `{MISSING}`" in second.reason and "install it beside TensorFlow" in second.reason
+    assert f"the module `{MISSING}`" in second.reason and "install it next to TensorFlow" in second.reason

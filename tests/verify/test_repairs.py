@@ -149,7 +149,7 @@ def test_the_new_function_stands_above_the_comments_with_two_empty_lines(tmp_pat
     assert f"\n\n\n{made}\n\n# After each epoch.\ndef validate(" in text
 
 
-def test_a_function_made_of_a_step_is_not_traced_anew_in_each_epoch(tmp_path: Path) -> None:
+def test_a_function_made_of_a_step_is_not_traced_again_in_each_epoch(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(MODEL_AND_DATA + EAGER_STEP)
     text = patched(path, "TFG202")
@@ -232,7 +232,7 @@ def test_only_checked_files_are_changed(tmp_path: Path) -> None:
 
 
 def test_a_step_in_a_function_that_a_loop_calls_is_not_made_a_function_there(tmp_path: Path) -> None:
-    """It would be traced anew by each call, which the measured loop does not show."""
+    """It would be traced again by each call, which the measured loop does not show."""
     path = tmp_path / "train.py"
     inner = EAGER_STEP.split("range(3):\n", 1)[1].replace("\n    ", "\n")
     body = "def run(data):\n    " + inner.strip().replace("\n", "\n    ") + "\n"
@@ -283,7 +283,7 @@ def test_patches_follow_each_other_and_add_up_to_the_file(tmp_path: Path) -> Non
     assert "train_step(x, y)" in path.read_text() and "tf.constant(step)" in path.read_text()
 
 
-def test_a_notebooks_cell_is_mended_and_its_json_stays(tmp_path: Path) -> None:
+def test_a_notebooks_cell_is_fixed_and_its_json_stays(tmp_path: Path) -> None:
     path = tmp_path / "train.ipynb"
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},

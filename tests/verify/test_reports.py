@@ -183,7 +183,7 @@ def test_a_card_that_no_program_used_is_not_what_was_measured_on(output_format: 
         assert "no program used it" in text and "(CPU)" in text
 
 
-def test_what_the_cpu_did_beside_a_card_is_not_told_as_the_card_s(tmp_path: Path) -> None:
+def test_what_the_cpu_did_besides_a_card_is_not_reported_as_the_card_s(tmp_path: Path) -> None:
     """Protects `check --verified` from the card's name at a time that only the CPU took."""
     (tmp_path / "r.json").write_text(rendered("json", slow(watched(40)), gpu=CARD))
     (on_card,) = read_measurements(tmp_path / "r.json").values()

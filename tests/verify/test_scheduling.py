@@ -26,12 +26,12 @@ def test_each_finding_is_looked_at_before_one_gets_all_its_rounds() -> None:
 
 
 def fake_verify(monkeypatch: pytest.MonkeyPatch, verdicts: dict[int, Verdict], cases: list[Case]) -> list[int]:
-    """Take the place of running: a round gives these verdicts; returns the cases in the order of their turns."""
-    turns: list[int] = []
+    """Take the place of running: a round gives these verdicts; returns the cases in the order in which they are run."""
+    order: list[int] = []
 
     def verify(one: Case, setup: Setup, seconds: float, **given: object) -> list[Verification]:
         number = next(index for index, other in enumerate(cases) if other is one)
-        turns.append(number)
+        order.append(number)
         known = given.get("known")
         had = len(known.before) if isinstance(known, Verification) else 0
         sample: object = object()
@@ -48,7 +48,7 @@ def fake_verify(monkeypatch: pytest.MonkeyPatch, verdicts: dict[int, Verdict], c
         ]  # type: ignore[arg-type]
 
     monkeypatch.setattr(scheduling, "verify", verify)
-    return turns
+    return order
 
 
 def test_more_rounds_go_first_to_what_is_nearest_to_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,16 +58,16 @@ def test_more_rounds_go_first_to_what_is_nearest_to_a_decision(monkeypatch: pyte
         1: Verdict("inconclusive", "", 2.0, 0.2, 9.0),
         2: Verdict("inconclusive", "", 1.2, 1.0, 1.4),
     }
-    turns = fake_verify(monkeypatch, verdicts, cases)
+    order = fake_verify(monkeypatch, verdicts, cases)
     list(measure(cases, Setup(runs=LOOK + 2), 600.0))
-    assert turns == [0, 1, 2, 2, 1, 0]
+    assert order == [0, 1, 2, 2, 1, 0]
 
 
-def test_a_finding_that_got_no_turn_says_so() -> None:
+def test_a_finding_that_was_not_started_says_so() -> None:
     cases = [case(program(), program()), case(program(), program(), requires="a GPU")]
     results = last_of(list(measure(cases, Setup(), 0.0)))
     assert results[0].verdict.verdict == "not run"
-    assert "no turn" in results[0].verdict.reason and "budget of 0 s" in results[0].verdict.reason
+    assert "not started" in results[0].verdict.reason and "budget of 0 s" in results[0].verdict.reason
     assert "GPU" in results[1].verdict.reason, "no budget would have helped that one"
 
 
@@ -95,6 +95,6 @@ def test_what_is_decided_gets_no_more_rounds(monkeypatch: pytest.MonkeyPatch) ->
     """Protects the budget of those that are not: without --runs, rounds go on only until the verdict is there."""
     cases = [case(program(), program()) for _ in range(2)]
     verdicts = {0: Verdict("confirmed", "", 9.0, 8.0, 10.0), 1: Verdict("inconclusive", "", 1.2, 1.0, 1.4)}
-    turns = fake_verify(monkeypatch, verdicts, cases)
+    order = fake_verify(monkeypatch, verdicts, cases)
     list(measure(cases, Setup(), 600.0))
-    assert turns == [0, 1, 1]
+    assert order == [0, 1, 1]

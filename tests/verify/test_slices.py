@@ -273,7 +273,7 @@ def test_what_uses_a_made_object_is_wanted_too() -> None:
 
 
 def test_condition_in_a_loop_may_be_false_at_first() -> None:
-    """Protects loops that come to the place in a later turn: what the turns before it need stays."""
+    """Protects loops that come to the place in a later iteration: what the iterations before it need stays."""
     left = sliced(
         """
         best = None

@@ -45,7 +45,7 @@ def test_rounds_go_on_until_they_decide(tmp_path: Path) -> None:
 
 def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
     """Protects verdicts on a machine with little memory: what died beside the other is run alone."""
-    line = "('TFLINT_GPU_TURNS' in os.environ) and os.kill(os.getpid(), 9)"
+    line = "('TFLINT_GPU_QUESTIONS' in os.environ) and os.kill(os.getpid(), 9)"
     alone = verdict(case(program(step=0.1, line=line), program(step=0.01)), Setup(runs=3))
     assert (alone.verdict.verdict, len(alone.before)) == ("confirmed", 3)
 
@@ -55,7 +55,7 @@ def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
     [
         ("sys.exit(3)", "exit code 3"),
         ("raise RuntimeError('no data')", "RuntimeError: no data"),
-        ("import a_module_that_nobody_has", "install it beside TensorFlow"),
+        ("import a_module_that_nobody_has", "install it next to TensorFlow"),
         ("open('rows.csv')", "tflint-gpu: input=(32, 128) float32"),
         ("os.kill(os.getpid(), 9)", "SIGKILL"),
         ("os._exit(0)", "without reaching what was flagged"),
@@ -293,7 +293,7 @@ def test_what_was_made_up_is_told_and_refutes_nothing() -> None:
 
 
 def test_a_crash_with_made_up_input_is_no_verdict() -> None:
-    """Protects from stand-ins that do not fit: neither the flagged code nor the repair is to blame."""
+    """Protects from stubs that do not fit: neither the flagged code nor the repair is to blame."""
     early = "open(os.environ['TFLINT_GPU_RESULT'], 'w').write(json.dumps({'steps': [], 'notes': {'made_up': ['x'], 'unfinished': True}}));"
     fails = program(line=f"{early} raise ValueError('shape')")
     one = case(fails, fails, Prediction("crash"), exceptions=("NotImplementedError",))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tflint_gpu
-from tflint_gpu.consulted import Consulted, Stamp, State, digest_of, stamp_from, stamp_of, state_of
+from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_from, stamp_of, state_of
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 from tflint_gpu.plugins import installed_rules
 
@@ -74,7 +74,7 @@ class Kept:
     """What is kept of a result, as `FileResult` has it."""
 
     diagnostics: tuple[Diagnostic, ...]
-    silencers: tuple[tuple[str, int], ...] = ()
+    used_suppressions: tuple[tuple[str, int], ...] = ()
     is_whole: bool = True
     bounds: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ class Cache:
 
     @classmethod
     def below(cls, configured: Path | None, base: Path) -> Cache:
-        """The cache that the settings name, or the usual one beside the settings file."""
+        """The cache that the settings name, or the usual one next to the settings file."""
         return cls(configured or base / DIRECTORY, base)
 
     def load(self, path: str, key: str) -> Kept | None:
@@ -125,21 +125,21 @@ class Cache:
         return known is not None and known[0] == _NOTHING and self._is_sound(path)
 
     def store(self, path: str, key: str, kept: Kept) -> None:
-        """Keep a result, after `learn` was told of the file and of what the result rests on."""
+        """Keep a result, after `learn` got the file and what the result rests on."""
         self._put(path, (key, kept))
 
     def store_nothing(self, path: str) -> None:
         """Keep that a file has nothing to do with TensorFlow, after `learn` as before."""
         self._put(path, (_NOTHING, None))
 
-    def learn(self, consulted: Consulted) -> None:
+    def learn(self, dependencies: Dependencies) -> None:
         """Take in what the results rest on that are stored next."""
-        for path, state in consulted.states.items():
+        for path, state in dependencies.states.items():
             known = self._states.get(path)
             if known is not None and known.digest != state.digest:
                 self._mark_changed(path)
             self._states[path] = state
-        for path, asked in consulted.asked.items():
+        for path, asked in dependencies.asked.items():
             # What the file asked for earlier stays: results that are not checked again may rest on it.
             new = {*asked} - self._asked.setdefault(path, set())
             self._asked[path] |= new
@@ -279,7 +279,7 @@ def _plain(one: object) -> dict[str, Any]:
 def _kept(item: dict[str, Any]) -> Kept:
     return Kept(
         tuple(_diagnostic(one) for one in item["diagnostics"]),
-        tuple((name, offset) for name, offset in item["silencers"]),
+        tuple((name, offset) for name, offset in item["used_suppressions"]),
         item["is_whole"],
         tuple(item["bounds"]),
     )

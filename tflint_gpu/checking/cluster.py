@@ -28,7 +28,7 @@ class NoCluster(Exception):
 def check_on_ray(engine: Engine, files: Sequence[FileToCheck]) -> Iterator[Batch]:
     """Check files on the cluster that RAY_ADDRESS names, else on one of this machine's own; results in any order.
 
-    What a worker had that is lost is done again. A file that ends a worker by itself is told of.
+    What a worker had that is lost is done again. A file that ends a worker by itself is reported.
 
     Raises:
         NoCluster: Ray cannot be used.

@@ -18,7 +18,7 @@ from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.projects import Projects
-from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of
+from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project, Sources
     from tflint_gpu.rule import Finding, Rule
 
-Silencer = tuple[str, int]
-"""A code in a comment that silenced a finding: the name of its file, and where it starts in the text."""
+UsedSuppression = tuple[str, int]
+"""A code in a comment that suppressed a finding: the name of its file, and where it starts in the text."""
 
 _NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _SWEEP_AFTER = 64 << 20
@@ -46,8 +46,8 @@ class FileResult:
     """What came of one file. A diagnostic may lie in another file that the check led to.
 
     Arguments:
-        bounds: of the inference, those that were met; behind them nothing is known.
-        silencers: the codes in comments that silenced a finding.
+        bounds: of the inference, those that were met; beyond them nothing is known.
+        used_suppressions: the codes in comments that suppressed a finding.
         is_whole: whether all of the file was checked by all rules that it selects.
     """
 
@@ -55,7 +55,7 @@ class FileResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     errors: tuple[InternalError, ...] = ()
     bounds: tuple[str, ...] = ()
-    silencers: tuple[Silencer, ...] = ()
+    used_suppressions: tuple[UsedSuppression, ...] = ()
     is_whole: bool = True
 
 
@@ -68,7 +68,7 @@ class Engine:
         working_directory: what names in reports are relative to.
         rules: instances to run instead of the catalogue's.
         use_cache: note what results rest on, so that they can be kept.
-        ignore_noqa: report what comments silence, too.
+        ignore_noqa: report what comments suppress, too.
         sources: gives the bytes and trees of the projects' files, if not the disk and the parser.
         keeps_files: no file's tree is let go: what `findings` gives is used when other files have been checked.
     """
@@ -99,7 +99,7 @@ class Engine:
         return self.wanted(self.examine(file))
 
     def examine(self, file: FileToCheck) -> FileResult:
-        """Check one file; what other files' settings do not want to hear is still told."""
+        """Check one file; what other files' settings do not want is still reported."""
         stamp = stamp_of(str(file.path)) if self.use_cache else None
         try:
             data = file.read()
@@ -122,17 +122,17 @@ class Engine:
         """A result with those diagnostics that the settings of their files want."""
         return replace(result, diagnostics=self.reported(result.diagnostics)) if result.diagnostics else result
 
-    def newly_consulted(self) -> Consulted:
-        """What the results rest on, as far as that was not told before."""
+    def new_dependencies(self) -> Dependencies:
+        """What the results rest on, as far as that was not reported before."""
         asked: dict[str, set[str]] = {}
         states: dict[str, State] = {}
-        for found in self._projects.newly_consulted():
+        for found in self._projects.new_dependencies():
             states.update(found.states)
             for asker, paths in found.asked.items():
                 asked.setdefault(asker, set()).update(paths)
         states.update(self._states)
         self._states = {}
-        return Consulted(asked, states)
+        return Dependencies(asked, states)
 
     def _check_fresh(self, file: FileToCheck, data: bytes) -> FileResult:
         errors: list[InternalError] = []
@@ -182,24 +182,24 @@ class Engine:
     ) -> FileResult:
         """What the rules have to say of one file."""
         try:
-            found, silencers = self._run(rules, model, file.name, errors)
+            found, used_suppressions = self._run(rules, model, file.name, errors)
         except UnreadableSource as error:  # libcst, which knows the places of findings, reads it otherwise than Python
             return FileResult(file, self._refused(file, model.source, [error]), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
         diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
         bounds, is_whole = tuple(sorted(model.inference.bounds_met)), not errors and not model.source.refusals
-        return FileResult(file, diagnostics, tuple(errors), bounds, silencers, is_whole)
+        return FileResult(file, diagnostics, tuple(errors), bounds, used_suppressions, is_whole)
 
     def _refused(
         self, file: FileToCheck, source: SourceFile | None, reasons: Iterable[UnreadableSource]
     ) -> tuple[Diagnostic, ...]:
-        """Why a file, or parts of it, could not be analysed, unless a comment silences that."""
+        """Why a file, or parts of it, could not be analysed, unless a comment suppresses that."""
         comments = None if source is None or self.ignore_noqa else Suppressions(source)
         found = (unreadable(file.name, reason) for reason in reasons)
         return tuple(one for one in found if comments is None or not comments.hides(one))
 
     def findings(self, file: FileToCheck) -> list[tuple[Rule, Finding, Diagnostic, Model]]:
-        """What the rules find in one file, with the syntax nodes that `check` leaves behind; nothing is cached.
+        """What the rules find in one file, with the syntax nodes that `check` drops; nothing is cached.
 
         Raises:
             UnreadableSource: the file does not parse.
@@ -236,10 +236,10 @@ class Engine:
 
     def _run(
         self, rules: Iterable[Rule], model: Model, name: str, errors: list[InternalError]
-    ) -> tuple[tuple[Diagnostic, ...], tuple[Silencer, ...]]:
-        """What all rules find in one model, and what silenced the rest. One that fails is told of; the others go on."""
+    ) -> tuple[tuple[Diagnostic, ...], tuple[UsedSuppression, ...]]:
+        """What all rules find in one model, and what suppressed the rest. One that fails is reported."""
         found: dict[tuple[str, Location, str, str], Diagnostic] = {}
-        silencers: set[Silencer] = set()
+        used_suppressions: set[UsedSuppression] = set()
         suppressions: dict[Path, Suppressions] = {}
         for rule in rules_that_apply(rules, model):
             try:
@@ -250,12 +250,14 @@ class Engine:
                     if self.ignore_noqa or not comments.hides(diagnostic):
                         found.setdefault(diagnostic.sort_key, diagnostic)
                     else:
-                        silencers.update((diagnostic.filename, at) for at in comments.silencers(diagnostic))
+                        used_suppressions.update(
+                            (diagnostic.filename, at) for at in comments.suppressing_codes(diagnostic)
+                        )
             except BaseException as error:
                 if isinstance(error, (*_NOT_OURS, UnreadableSource)):
                     raise
                 errors.append(InternalError(name, rule.code, _trace()))
-        return tuple(found[key] for key in sorted(found)), tuple(sorted(silencers))
+        return tuple(found[key] for key in sorted(found)), tuple(sorted(used_suppressions))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
         """A finding with positions instead of nodes."""
@@ -314,7 +316,7 @@ class Engine:
             if rule is None:
                 rule = self._loaded[code] = self._load(code, name)
             if isinstance(rule, InternalError):
-                errors.append(rule)  # the same for each file; told once, and no result is cached
+                errors.append(rule)  # the same for each file; reported once, and no result is cached
             elif not rule.opt_in or code in selected.by_full_code:
                 rules.append(rule)
         return rules
@@ -359,13 +361,13 @@ class Batch:
     """What came of some files, and what is new of that on which it rests."""
 
     results: tuple[FileResult, ...]
-    consulted: Consulted = field(default_factory=Consulted)
+    dependencies: Dependencies = field(default_factory=Dependencies)
 
     @classmethod
     def of(cls, engine: Engine, files: Iterable[FileToCheck]) -> Batch:
         """Check files; their results are not yet what other files' settings want."""
         results = tuple(engine.examine(file) for file in files)
-        return cls(results, engine.newly_consulted() if engine.use_cache else Consulted())
+        return cls(results, engine.new_dependencies() if engine.use_cache else Dependencies())
 
 
 def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:

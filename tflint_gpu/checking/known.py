@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflint_gpu.checking.cache import Cache, Kept
 from tflint_gpu.checking.engine import Engine, FileResult
-from tflint_gpu.consulted import Consulted, State, digest_of, stamp_of, state_of
+from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of, state_of
 from tflint_gpu.settings.files import FileToCheck
 
 
@@ -35,22 +35,22 @@ class Known:
                 continue
             kept = None if cache is None else cache.load(path, self._key(file))
             if kept is not None:
-                result = FileResult(file, kept.diagnostics, (), kept.bounds, kept.silencers, kept.is_whole)
+                result = FileResult(file, kept.diagnostics, (), kept.bounds, kept.used_suppressions, kept.is_whole)
                 results.append(self.engine.wanted(result))
             elif _matters(file, cache):
                 rest.append(file)
         return results, rest
 
-    def keep(self, results: Sequence[FileResult], consulted: Consulted) -> None:
+    def keep(self, results: Sequence[FileResult], dependencies: Dependencies) -> None:
         """Remember what came of a check, and what that rests on."""
         for known in self._caches.values():
-            known.learn(consulted)
+            known.learn(dependencies)
         for result in results:
             cache = self._cache_for(result.file)
             # Without a state the result is not of the file's bytes: they could not be read, or the parser crashed.
-            is_of_bytes = str(result.file.path) in consulted.states
+            is_of_bytes = str(result.file.path) in dependencies.states
             if cache is not None and is_of_bytes and not result.errors:
-                kept = Kept(result.diagnostics, result.silencers, result.is_whole, result.bounds)
+                kept = Kept(result.diagnostics, result.used_suppressions, result.is_whole, result.bounds)
                 cache.store(str(result.file.path), self._key(result.file), kept)
 
     def write(self) -> None:
@@ -90,7 +90,7 @@ def _matters(file: FileToCheck, cache: Cache | None) -> bool:
     matters = file.may_matter(data, asked)
     if cache is not None:
         states = {one: state_of(one) for one in asked} | {path: State(digest_of(data), stamp)}
-        cache.learn(Consulted({path: asked}, states))
+        cache.learn(Dependencies({path: asked}, states))
         if not matters:
             cache.store_nothing(path)
     return matters

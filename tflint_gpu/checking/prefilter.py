@@ -1,4 +1,4 @@
-"""Which rules a file is worth: told from its bytes, then from its sketch, before libcst parses anything."""
+"""Which rules a file is worth: read from its bytes, then from its sketch, before libcst parses anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflint_gpu.rule import Rule
 
 
-# What a file does when it is run, and not only imported: a program's classes may lie behind several imports.
+# What a file does when it is run, and not only imported: a program's classes may be several imports away.
 _RUNS = re.compile(rb"__main__|^[A-Za-z]\w*(?:\.\w+)*\(", re.MULTILINE)
 _STEPS = 3
 
@@ -38,7 +38,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     ]
     is_in_doubt = not source.refusals and perhaps_runs_in_graphs(source.code)
     # A sketch pays where it may spare the parse: not where a rule without a question needs it anyway.
-    if not found or not (is_in_doubt or all(rule.questions for rule in found)):
+    if not found or not (is_in_doubt or all(rule.prefilters for rule in found)):
         return found
     look = project.look(source)
     if look is None:
@@ -65,7 +65,7 @@ def _asked(rules: list[Rule], look: Look) -> list[Rule]:
     answers: dict[Question, bool] = {}
     found = []
     for rule in rules:
-        for question in rule.questions:
+        for question in rule.prefilters:
             if question not in answers:
                 answers[question] = question(look)
             if not answers[question]:
@@ -85,10 +85,10 @@ def _may_fire(rule: Rule, mentions: Mentioned, path: Path, project: Project, ste
         return False
     if rule.needs_gpu_memory and project.target.gpu_memory is None:
         return False
-    for group in rule.markers:
+    for group in rule.required_substrings:
         if not mentions.any_of(group):
             return False
-    wanted = rule.near_markers
+    wanted = rule.nearby_substrings
     if not wanted or mentions.any_of(wanted):
         return True
     return project.mentions_nearby(path, mentions.data, wanted, steps)

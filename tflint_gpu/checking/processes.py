@@ -2,7 +2,7 @@
 
 What lies together imports the same files, and a process parses each file once. So each process has a stretch of the
 files in their order and takes from its front; one that has nothing left takes from the end of the longest stretch.
-The parser can end its process: then a file that does so is found out and told of.
+The parser can end its process: then a file that does so is found and reported.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _answer(connection: _Connection, engine: Engine) -> None:
 
 
 def crashed(file: FileToCheck) -> FileResult:
-    """What is told of a file that ends each process that parses it."""
+    """What is reported of a file that ends each process that parses it."""
     reason = UnreadableSource("the parser crashed on this file")
     return FileResult(file, (unreadable(file.name, reason),), is_whole=False)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.consulted import Consulted
+from tflint_gpu.dependencies import Dependencies
 from tflint_gpu.targets import Target
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Projects:
     keeps_files: bool = False
     use_cache: bool = False
     _known: dict[tuple[Path, Target], Project] = field(default_factory=dict)
-    _left: list[Consulted] = field(default_factory=list)
+    _left: list[Dependencies] = field(default_factory=list)
 
     def of(self, root: Path, target: Target) -> Project:
         """The project below a root, meant for one TensorFlow."""
@@ -44,11 +44,11 @@ class Projects:
         self._known[root, target] = project
         return project
 
-    def newly_consulted(self) -> Iterator[Consulted]:
-        """What results rest on, as far as that was not told before."""
+    def new_dependencies(self) -> Iterator[Dependencies]:
+        """What results rest on, as far as that was not reported before."""
         left, self._left = self._left, []
         yield from left
-        yield from (project.newly_consulted() for project in self._known.values())
+        yield from (project.new_dependencies() for project in self._known.values())
 
     def forget(self) -> None:
         """Drop what is known of the files, which may have changed."""
@@ -61,5 +61,5 @@ class Projects:
         while not self.keeps_files and sum(one.held_characters for one in self._known.values()) > MOST_HELD:
             project = self._known.pop(next(iter(self._known)))
             if self.use_cache:
-                self._left.append(project.newly_consulted())
+                self._left.append(project.new_dependencies())
             project.let_go()

@@ -1,8 +1,8 @@
-"""Comments that silence nothing, told when everything that they could silence has been looked for.
+"""Comments that suppress nothing, reported when everything that they could suppress has been looked for.
 
-What a comment silences may show only while another file is checked, which uses what its file defines. So nothing is
+What a comment suppresses may show only while another file is checked, which uses what its file defines. So nothing is
 said before the files that import it have been checked too, and nothing while one of them, or what it imports, cannot
-be read: then it is not known what there is to silence.
+be read: then it is not known what there is to suppress.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class UnusedSuppressions:
         return [known[file.path] for file in self.files if file.path in known]
 
     def found_in(self, file: FileToCheck) -> list[Diagnostic]:
-        """The comments of one file that silence nothing."""
+        """The comments of one file that suppress nothing."""
         try:
             source = decode_source(file.read(), file.path, file.name)
         except (OSError, UnreadableSource):
@@ -100,11 +100,11 @@ class UnusedSuppressions:
         return [one for one in self.engine.reported(found) if not comments.hides(one)]
 
     def _unused(self, directives: Sequence[Directive], file: FileToCheck) -> Iterator[_Unused]:
-        used = {place for result in self._all_results for place in result.silencers}
+        used = {place for result in self._all_results for place in result.used_suppressions}
         asked = self._asked(file)
         for directive in directives:
             if any(UNUSED_SUPPRESSION.startswith(code.text) for code in directive.codes):
-                continue  # it silences what would be said of it
+                continue  # it suppresses what would be said of it
             names = [code.text for code in directive.codes]
             ours = [(place, code) for place, code in enumerate(directive.codes) if _OURS.fullmatch(code.text)]
             repeated = tuple(code for place, code in ours if code.text in names[:place])
@@ -184,7 +184,7 @@ class UnusedSuppressions:
                 self._broken[path] = True
         return self._broken[path]
 
-    # What is told
+    # What is reported
 
     @staticmethod
     def _has_comment(file: FileToCheck) -> bool:

@@ -44,7 +44,7 @@ def check_files(
 
     def take(batches: Iterable[Batch]) -> None:
         for batch in batches:
-            known.keep(batch.results, batch.consulted)
+            known.keep(batch.results, batch.dependencies)
             for result in batch.results:
                 results.append(engine.wanted(result))
                 tell(len(results), total)

@@ -207,7 +207,7 @@ class Check:
 
     def _check(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> int:
         # Only now: `--help` and wrong options should not wait for these.
-        from tflint_gpu.cli.reporting import Manner, add_noqa, report, report_to_file, show_diffs, tell_baseline
+        from tflint_gpu.cli.reporting import ReportOptions, add_noqa, report, report_to_file, show_diffs, tell_baseline
 
         given, here = self.given, resolver.working_directory
         stdin = files[0] if files and files[0].content is not None else None
@@ -221,20 +221,20 @@ class Check:
         outcome = self._measured(self._outcome(resolver, settings, files, narrowing, is_fixing))
         # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
         fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
-        manner = Manner.of(given, settings)
+        options = ReportOptions.of(given, settings)
         if given["diff"]:
-            return show_diffs(outcome, manner)
+            return show_diffs(outcome, options)
         if given["add_noqa"]:
-            return add_noqa(outcome, manner, here)
+            return add_noqa(outcome, options, here)
         if is_fixing and stdin is not None:
             source = outcome.sources.get(stdin.name)
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
-            return tell_baseline(outcome, manner, lambda: narrowing.write_baseline(to_write, outcome.found))
+            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
-            return report_to_file(outcome, fails, manner, here, here / given["output_file"])
-        return report(outcome, fails, manner, here, sys.stderr if is_fixing and stdin is not None else sys.stdout)
+            return report_to_file(outcome, fails, options, here, here / given["output_file"])
+        return report(outcome, fails, options, here, sys.stderr if is_fixing and stdin is not None else sys.stdout)
 
     def _tell_needs(self, settings: Settings, here: Path) -> None:
         """Warn if a rule was selected by its code and the setting that it needs is missing."""

@@ -31,9 +31,9 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
         click.ClickException: nobody agreed.
     """
     from tflint_gpu.verify.execution.sandbox import protection_of
-    from tflint_gpu.verify.experiments.verification import obstacle
+    from tflint_gpu.verify.experiments.verification import blocker
 
-    ready = [case for case in cases if not obstacle(case, setup)]
+    ready = [case for case in cases if not blocker(case, setup)]
     if not ready:
         return
     what = "the rules' own workloads" if setup.synthetic else "code cut out of the checked files"

@@ -30,7 +30,7 @@ class Fixing:
         tell: as `check_files` has it.
         texts: of the files that are not (or differently) on the disk; fixed, afterwards.
         results: what the last round found.
-        fixed: the problems that were fixed.
+        fixed: what was fixed.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
         elsewhere: as `check_files` has it.
@@ -51,7 +51,7 @@ class Fixing:
     elsewhere: Elsewhere | None = None
 
     def run(self) -> None:
-        """Run rounds: each fixes every file by itself; then other files may be affected, so again."""
+        """Do it: a round fixes each file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
             self.results = check_files(engine, self.files, self.jobs, self.tell, self.elsewhere)
@@ -69,9 +69,9 @@ class Fixing:
         work = [file for file in self.files if file.name in found and file.name not in failed]
         if not work:
             return False
-        return with_large_stack(lambda: [self._mend(engine, file, found[file.name]) for file in work].count(True) > 0)
+        return with_large_stack(lambda: [self._fix(engine, file, found[file.name]) for file in work].count(True) > 0)
 
-    def _mend(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
+    def _fix(self, engine: Engine, file: FileToCheck, diagnostics: list[Diagnostic]) -> bool:
         def recheck(source: SourceFile) -> list[Diagnostic]:
             again = engine.check(replace(file, content=source.encode()))
             own = [one for one in again.diagnostics if one.filename == file.name]

@@ -49,7 +49,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ReportOptions:
     """How the user wants the report: `check`'s options of the same names, and the settings."""
 
     output_format: str
@@ -64,7 +64,7 @@ class Manner:
     verbose: bool
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], settings: Settings) -> Manner:
+    def of(cls, given: Mapping[str, Any], settings: Settings) -> ReportOptions:
         """From the options as click has them."""
         names = ("statistics", "fix_only", "exit_zero", "exit_non_zero_on_fix", "quiet", "verbose")
         shown = (settings.output_format, settings.show_advice, settings.show_fixes, settings.unsafe_fixes)
@@ -77,39 +77,39 @@ def each_once(results: Iterable[FileResult]) -> list[Diagnostic]:
     return [found[key] for key in sorted(found)]
 
 
-def report(outcome: Outcome, fails: bool, manner: Manner, here: Path, stream: TextIO) -> int:
+def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, stream: TextIO) -> int:
     """Print the findings and return the exit code.
 
     Arguments:
         fails: whether one of the findings is as bad as `fail-on` has it.
     """
-    view = View(here, use_colour(stream, os.environ), manner.unsafe_fixes, outcome.sources, manner.show_advice)
+    view = View(here, use_colour(stream, os.environ), options.unsafe_fixes, outcome.sources, options.show_advice)
     found, fixed = outcome.found, outcome.fixed
-    is_for_people = manner.output_format in ("full", "concise")
-    lines = list(fixed_problems(fixed, view)) if manner.show_fixes and is_for_people else []
-    if manner.fix_only:
+    is_for_people = options.output_format in ("full", "concise")
+    lines = list(fixed_problems(fixed, view)) if options.show_fixes and is_for_people else []
+    if options.fix_only:
         lines.append(fix_summary(len(fixed), dry=False))
     else:
-        if manner.statistics:
-            stream.write(statistics(found, view, manner.output_format))
+        if options.statistics:
+            stream.write(statistics(found, view, options.output_format))
         else:
-            stream.write(renderer(manner.output_format)(found, view))
+            stream.write(renderer(options.output_format)(found, view))
         if is_for_people:
-            lines += summary(found, len(fixed), outcome.fixing, manner.unsafe_fixes)
-    if not manner.quiet and not (outcome.errors and not found and not fixed):
+            lines += summary(found, len(fixed), outcome.fixing, options.unsafe_fixes)
+    if not options.quiet and not (outcome.errors and not found and not fixed):
         stream.write("".join(f"{line}\n" for line in lines))
     stream.flush()
     if not outcome.errors:  # else what is missing may be there still
-        _tell_gone(outcome.gone, manner)
-    _tell_errors(outcome.errors, manner.verbose)
+        _tell_gone(outcome.gone, options)
+    _tell_errors(outcome.errors, options.verbose)
     if outcome.errors:
         return FAILED
-    if fixed and manner.exit_non_zero_on_fix:
+    if fixed and options.exit_non_zero_on_fix:
         return FOUND
-    return FOUND if fails and not manner.fix_only and not manner.exit_zero else 0
+    return FOUND if fails and not options.fix_only and not options.exit_zero else 0
 
 
-def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, path: Path) -> int:
+def report_to_file(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, path: Path) -> int:
     """Write the report to a file, whole or not at all, and return the exit code.
 
     Raises:
@@ -118,7 +118,7 @@ def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, pa
     from tflint_gpu.text.replacement import replace_file
 
     text = io.StringIO()
-    code = report(outcome, fails, manner, here, text)
+    code = report(outcome, fails, options, here, text)
     try:
         replace_file(path, text.getvalue().encode("utf-8", "backslashreplace"))
     except OSError as error:
@@ -126,37 +126,37 @@ def report_to_file(outcome: Outcome, fails: bool, manner: Manner, here: Path, pa
     return code
 
 
-def add_noqa(outcome: Outcome, manner: Manner, here: Path) -> int:
+def add_noqa(outcome: Outcome, options: ReportOptions, here: Path) -> int:
     """Suppress all findings by comments, say how many there were, and return the exit code."""
-    from tflint_gpu.checking.silencing import silence
+    from tflint_gpu.checking.added_suppressions import add_suppressions
 
-    done = silence(outcome.found, here)
-    _tell_errors([*outcome.errors, *done.failures], manner.verbose)
+    done = add_suppressions(outcome.found, here)
+    _tell_errors([*outcome.errors, *done.failures], options.verbose)
     for one in done.left:
         tell(f"warning: {one.filename}:{one.location.row}: {one.code} cannot be suppressed by a comment there")
-    if not manner.quiet:
-        tell(f"Suppressed {plural(len(done.silenced), 'problem')}.")
+    if not options.quiet:
+        tell(f"Suppressed {plural(len(done.suppressed), 'problem')}.")
     return FAILED if outcome.errors or done.failures else FOUND if done.left else 0
 
 
-def show_diffs(outcome: Outcome, manner: Manner) -> int:
+def show_diffs(outcome: Outcome, options: ReportOptions) -> int:
     """Print what fixes would change and return the exit code."""
     text = "".join(outcome.diffs)
     sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)  # a patch keeps every character
-    _tell_errors(outcome.errors, manner.verbose)
-    if not manner.quiet:
+    _tell_errors(outcome.errors, options.verbose)
+    if not options.quiet:
         tell(fix_summary(len(outcome.fixed), dry=True))
     return FAILED if outcome.errors else FOUND if outcome.diffs else 0
 
 
-def tell_baseline(outcome: Outcome, manner: Manner, write: Callable[[], str]) -> int:
+def tell_baseline(outcome: Outcome, options: ReportOptions, write: Callable[[], str]) -> int:
     """Write a baseline, unless a part of the work failed, and return the exit code."""
-    _tell_errors(outcome.errors, manner.verbose)
+    _tell_errors(outcome.errors, options.verbose)
     if outcome.errors:
         tell("error: the baseline was not written, because what was found is not complete")
         return FAILED
     message = write()
-    if not manner.quiet:
+    if not options.quiet:
         tell(message)
     return 0
 
@@ -175,11 +175,11 @@ def _tell_errors(errors: Sequence[InternalError], verbose: bool) -> None:
             tell("  (please report this with the output of --verbose; the other results are complete)")
 
 
-def _tell_gone(gone: Sequence[Entry], manner: Manner) -> None:
-    if not gone or manner.quiet:
+def _tell_gone(gone: Sequence[Entry], options: ReportOptions) -> None:
+    if not gone or options.quiet:
         return
     are = "is" if len(gone) == 1 else "are"
     tell(f"warning: {plural(len(gone), 'known problem')} {are} gone; run with --write-baseline to prune the baseline")
-    if manner.verbose:
+    if options.verbose:
         for entry in gone:
             tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")

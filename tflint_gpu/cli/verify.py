@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tflint_gpu.verify.reports import Render, Report
 
 NOTHING_RUN = 3
+_NOT_STARTED = "it was not started"
 RUN_REPORT = "tflint-gpu-run.json"
 _MOST_PLACES = 10
 _NOT_REPEATED = (
@@ -308,7 +309,7 @@ class Verify:
         from tflint_gpu.verify.reports import Report
 
         began, load_before = time.monotonic(), load()
-        results = [unmeasured(case, "it got no turn") for case in cases]
+        results = [unmeasured(case, _NOT_STARTED) for case in cases]
         interrupted = ""
         try:
             budget = self.given["budget"]
@@ -319,7 +320,7 @@ class Verify:
         except KeyboardInterrupt as error:
             interrupted = interruption(error)
             results = [
-                unmeasured(one.case, interrupted) if one.verdict.reason == "it got no turn" else one for one in results
+                unmeasured(one.case, interrupted) if one.verdict.reason == _NOT_STARTED else one for one in results
             ]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"

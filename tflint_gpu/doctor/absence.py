@@ -21,7 +21,7 @@ def why_unused(survey: Survey, python: str | Path, settings: Sequence[Setting] =
     import of TensorFlow.
 
     Arguments:
-        survey: the cards, as NVML told them.
+        survey: the cards, as NVML reported them.
         python: the interpreter that ran TensorFlow.
         settings: what the program sets by itself.
     """

@@ -96,7 +96,7 @@ class Choice:
     """The card to run on, None for the CPU, and why where that is not what one would expect, or what burdens the card.
 
     Arguments:
-        others: the other cards that may be used beside it.
+        others: the other cards that may be used in addition to it.
     """
 
     gpu: Gpu | None
@@ -206,8 +206,8 @@ def _look_at(nvml: Nvml, index: int, driver: str) -> Gpu | None:
         found = _facts(nvml, handle, index, driver)
     except nvml.NVMLError:
         return None
-    told = answer_of(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
-    mig = None if told is None else bool(told[0])
+    modes = answer_of(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    mig = None if modes is None else bool(modes[0])
     most = answer_of(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if mig else None
     parts = tuple(_parts_of(nvml, handle, found, most or 0))
     return replace(

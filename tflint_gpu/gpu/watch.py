@@ -20,13 +20,13 @@ from tflint_gpu.gpu.processes import descendants, is_known, numbers
 Value = TypeVar("Value")
 
 _SM_CLOCK = 1
-# A call into a card that is gone may never return; the thread is a daemon and is left behind then.
+# A call into a card that is gone may never return; the thread is a daemon and is abandoned then.
 _PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a card told at one moment; None is what it did not tell.
+    """What a card reported at one moment; None is what it did not report.
 
     Arguments:
         seconds: since the watch began.
@@ -37,7 +37,7 @@ class Sample:
         clock: of the streaming multiprocessors, in MHz.
         slowed: why the clocks are held down, in words.
         others: how many other processes are on the card; 0 also where none can be seen.
-        others_memory: bytes that those hold, as far as they are told.
+        others_memory: bytes that those hold, as far as they are reported.
     """
 
     seconds: float
@@ -88,7 +88,7 @@ class Recording:
 
     @property
     def utilisation(self) -> float | None:
-        """The mean utilisation in percent while the program measured, None if the card never told it."""
+        """The mean utilisation in percent while the program measured, None if the card never reported it."""
         known = [sample.utilisation for sample in self.measured if sample.utilisation is not None]
         return sum(known) / len(known) if known else None
 
@@ -99,8 +99,8 @@ class Recording:
         Where a container hides the list, by how many bytes the use of the whole card rose above the first sample: that
         is right only if nobody else uses the card.
         """
-        told = max((sample.memory for sample in self.samples if sample.memory is not None), default=None)
-        return (self.card_growth or None) if told is None and self.is_hidden else told
+        reported = max((sample.memory for sample in self.samples if sample.memory is not None), default=None)
+        return (self.card_growth or None) if reported is None and self.is_hidden else reported
 
     @property
     def card_growth(self) -> int | None:
@@ -124,8 +124,8 @@ class Recording:
             share = f" with {most.others_memory / (1 << 30):.1f} GiB of its memory" if most.others_memory else ""
             found.append(f"{who} on the card{share}")
         if self.slowed:
-            told = ", ".join(f"{reason} ({share:.0%} of the samples)" for reason, share in self.slowed.items())
-            found.append(f"the clocks were held down: {told}")
+            reasons = ", ".join(f"{reason} ({share:.0%} of the samples)" for reason, share in self.slowed.items())
+            found.append(f"the clocks were held down: {reasons}")
         return tuple(found)
 
 
@@ -179,11 +179,11 @@ class Watch:
     def recording(self) -> Recording:
         """What was seen so far."""
         notes = list(self._notes)
-        if self._own.leaders and self._taken and not self._own.told:
+        if self._own.leaders and self._taken and not self._own.is_reported:
             hidden = (
                 "the card's list of processes shows none of those here: its memory is by how much the card's use rose"
             )
-            none = "NVML never told the memory of the process: it is not on the card's list, as it held none"
+            none = "NVML never reported the memory of the process: it is not on the card's list, as it held none"
             notes.append(hidden if self._own.is_hidden else none)
         return Recording(
             self._state, tuple(self._samples), tuple(notes), began=self._began, is_hidden=self._own.is_hidden
@@ -297,7 +297,7 @@ class _Own:
 
     def __init__(self) -> None:
         self.leaders: frozenset[int] = frozenset()
-        self.told = False
+        self.is_reported = False
         self._at_rest: frozenset[int] | None = None
         self._asked: tuple[frozenset[int], frozenset[int]] | None = None
         self._known: frozenset[int] = frozenset()
@@ -306,7 +306,7 @@ class _Own:
     @property
     def is_hidden(self) -> bool:
         """Whether the list was given, and none of it was ever a process that can be seen from here."""
-        return bool(self.leaders) and self._at_rest is not None and not self.told and not self._is_any_seen
+        return bool(self.leaders) and self._at_rest is not None and not self.is_reported and not self._is_any_seen
 
     def split(self, processes: Sequence[Any] | None) -> tuple[list[Any], list[Any]]:
         """The entries of a card's list that are watched processes, and the others; None: there was no answer."""
@@ -321,7 +321,7 @@ class _Own:
             self._asked = leaders, listed
         own = [item for item in processes if item.pid in self._known]
         # In a container some drivers know the process and tell 0 bytes of it (open-gpu-kernel-modules, pull 614).
-        self.told = self.told or any(item.usedGpuMemory for item in own)
+        self.is_reported = self.is_reported or any(item.usedGpuMemory for item in own)
         return own, [item for item in processes if item.pid not in self._known]
 
     def _among(self, leaders: frozenset[int], listed: frozenset[int]) -> frozenset[int]:

@@ -64,7 +64,7 @@ class Checked:
         document: in the state that was checked.
         diagnostics: some may lie in other files.
         others: those other files by the names that diagnostics use, as they were then.
-        consulted: the other files that were read.
+        dependencies: the other files that were looked at.
         errors: rules that failed.
         problem: what is wrong with the settings; empty if nothing.
     """
@@ -72,7 +72,7 @@ class Checked:
     document: Document
     diagnostics: tuple[Diagnostic, ...] = ()
     others: Mapping[str, SourceFile] = field(default_factory=dict)
-    consulted: frozenset[Path] = frozenset()
+    dependencies: frozenset[Path] = frozenset()
     errors: tuple[InternalError, ...] = ()
     problem: str = ""
 
@@ -95,18 +95,18 @@ class BufferedSources(Sources):
     def __init__(self) -> None:
         self._buffers: Mapping[Path, bytes] = {}
         self._trees: dict[Path, tuple[str, cst.Module]] = {}
-        self.consulted: dict[Path, bytes | None] = {}
+        self.dependencies: dict[Path, bytes | None] = {}
 
     def begin(self, buffers: Mapping[Path, bytes]) -> None:
         """Start a check with these texts."""
         self._buffers = buffers
-        self.consulted = {}
+        self.dependencies = {}
 
     def read(self, path: Path) -> bytes:
         """The text in the editor, or on the disk."""
-        self.consulted[path] = None  # also of a file that cannot be read it is recorded that it was needed
+        self.dependencies[path] = None  # also of a file that cannot be read it is known that it was asked for
         data = self._buffers.get(path)
-        self.consulted[path] = data = super().read(path) if data is None else data
+        self.dependencies[path] = data = super().read(path) if data is None else data
         return data
 
     def parse(self, path: Path, text: str, python: PythonTrees) -> cst.Module:
@@ -203,10 +203,10 @@ class Checker:
                 [result] = comments.added()
         finally:
             engine.forget_files()
-        consulted = frozenset(self._sources.consulted) - {file.path}
+        dependencies = frozenset(self._sources.dependencies) - {file.path}
         others = self._others(result.diagnostics, document)
         diagnostics = self._with_measurements(result.diagnostics, {document.source.name: document.source, **others})
-        return Checked(document, diagnostics, others, consulted, result.errors)
+        return Checked(document, diagnostics, others, dependencies, result.errors)
 
     def _with_measurements(
         self, diagnostics: tuple[Diagnostic, ...], texts: Mapping[str, SourceFile]
@@ -221,7 +221,7 @@ class Checker:
         found: dict[str, SourceFile] = {}
         for name in names - {document.source.name}:
             path = self.root / name
-            data = self._sources.consulted.get(path)
+            data = self._sources.dependencies.get(path)
             if data is not None:
                 try:
                     found[name] = SourceFile.decode(data, path, name)

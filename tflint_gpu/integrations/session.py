@@ -131,7 +131,7 @@ class Session(LanguageServer):
         return [Path(name) for name in named if name is not None]
 
     def _resting_on(self, path: Path) -> set[str]:
-        return {uri for uri, checked in self._results.items() if path in checked.consulted}
+        return {uri for uri, checked in self._results.items() if path in checked.dependencies}
 
     # Settings
 

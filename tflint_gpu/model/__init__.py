@@ -51,14 +51,16 @@ if TYPE_CHECKING:
         TRANSFORMATIONS,
     )
     from tflint_gpu.model.tensorflow.api.devices import device_problem, parse_device
+    from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS
     from tflint_gpu.model.tensorflow.api.marks import CONCATENATIONS, may_grow, shuffles
+    from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
     from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
-    from tflint_gpu.model.tensorflow.api.tapes import taken
+    from tflint_gpu.model.tensorflow.api.tapes import WEIGHT_ATTRIBUTES, taken
     from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
     from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
     from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
-    from tflint_gpu.model.tensorflow.effects.frozen_values import CLOCKS, FrozenValues, drawn_in_graph
+    from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
@@ -161,14 +163,16 @@ _NAMES = {
         "BATCHING BATCH_NEUTRAL DATASET_SUBSTRINGS MAPPING_METHODS SHUFFLING_LOADERS TRANSFORMATIONS"
     ),
     "tensorflow.api.devices": "device_problem parse_device",
+    "tensorflow.api.keras_methods": "FORWARD_METHODS",
     "tensorflow.api.marks": "CONCATENATIONS may_grow shuffles",
+    "tensorflow.api.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
     "tensorflow.api.passing": "TF_FUNCTIONS",
-    "tensorflow.api.tapes": "taken",
+    "tensorflow.api.tapes": "WEIGHT_ATTRIBUTES taken",
     "tensorflow.api.tensor_functions": "STATIC_ATTRIBUTES",
     "tensorflow.dtypes.mixed_precision": "MixedPrecision",
     "tensorflow.dtypes.precision": "Double DoubleKind Precision",
     "tensorflow.effects.created_state": "Created CreatedState",
-    "tensorflow.effects.frozen_values": "CLOCKS FrozenValues drawn_in_graph",
+    "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Obstacle",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",

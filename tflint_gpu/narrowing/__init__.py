@@ -1,1 +1,1 @@
-"""What need not be told: unchanged lines, known findings; and what verify measured of the others."""
+"""What need not be reported: unchanged lines, known findings; and what verify measured of the others."""

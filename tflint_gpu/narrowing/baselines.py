@@ -1,4 +1,4 @@
-"""Known findings, kept in a file, so that an old project is told of new ones only.
+"""Known findings, kept in a file, so that an old project gets new ones only.
 
 They are matched by what they are about and not by their rows: `tflint_gpu.narrowing.fingerprints` says how.
 """
@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Findings beside a baseline: those that it does not know, and the entries that no finding met."""
+    """Findings compared with a baseline: those that it does not know, and the entries that no finding met."""
 
     new: tuple[Diagnostic, ...]
     unmet: tuple[Entry, ...]
@@ -95,7 +95,7 @@ class Baseline:
         except FileNotFoundError:
             return cls(path)
         except IsADirectoryError:
-            # The word behind `--write-baseline` is its file, even where a path to check was meant.
+            # The word after `--write-baseline` is its file, even where a path to check was meant.
             raise BaselineError(f"{path}: a directory, not a baseline; write --write-baseline=FILE") from None
         except OSError as error:
             raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from None

@@ -44,7 +44,7 @@ def run(
 
 
 def resolve(directory: Path, revision: str) -> str:
-    """The hash of the commit that a revision names; with three dots behind it, of where HEAD departed from it.
+    """The hash of the commit that a revision names; with three dots after it, of where HEAD departed from it.
 
     Raises:
         GitError: there is no such commit.
@@ -95,7 +95,7 @@ def parse_patch(patch: bytes) -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
 
 
 def _unquoted(name: bytes) -> bytes:
-    """A file's name as git writes it in a patch: in quotes like a C string, or with a tab behind it."""
+    """A file's name as git writes it in a patch: in quotes like a C string, or with a tab after it."""
     if not name.startswith(b'"'):
         return name.removesuffix(b"\t")
 

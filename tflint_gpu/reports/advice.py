@@ -1,4 +1,4 @@
-"""Advice in reports for people: behind what is worse, and told once where it is the same many times."""
+"""Advice in reports for people: after what is worse, and reported once where it is the same many times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Two or more pieces of advice of one rule, told in one line.
+    """Two or more pieces of advice of one rule, reported in one line.
 
     Arguments:
         members: in the order of the report.
@@ -41,14 +41,14 @@ class Fold:
         """`[*] ` if `--fix` would fix any of it, as the table of `--statistics` has it."""
         return next(filter(None, map(view.fix_mark, self.members)), "")
 
-    def places(self, told: int = 0) -> str:
+    def places(self, listed: int = 0) -> str:
         """The first places, without those that the line tells already, and dots if there are more."""
-        shown = [place(one.filename, one.location) for one in self.members[told:_PLACES]]
+        shown = [place(one.filename, one.location) for one in self.members[listed:_PLACES]]
         return ", ".join(shown + ["..."] * (len(self.members) > _PLACES))
 
 
 def fold(diagnostics: Sequence[Diagnostic], view: View) -> tuple[list[Diagnostic], list[Fold]]:
-    """What is told one by one, advice last, and what is told in one line, by rule.
+    """What is reported one by one, advice last, and what is reported in one line, by rule.
 
     A measurement belongs to one place, so advice with one is not folded.
     """

@@ -16,7 +16,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     single, folds = fold(diagnostics, view)
     lines = [_line(one, view.fix_mark(one) + printable(one.text), view) for one in single]
     for one in folds:
-        often = f" ({len(one.members)} times, also {one.places(told=1)}; --show-advice lists all)"
+        often = f" ({len(one.members)} times, also {one.places(listed=1)}; --show-advice lists all)"
         lines.append(_line(one.first, one.mark(view) + one.message + often, view))
     return "".join(lines)
 

@@ -1,4 +1,4 @@
-"""`github`: workflow commands, which GitHub shows beside the lines of a pull request.
+"""`github`: workflow commands, which GitHub shows next to the lines of a pull request.
 
 Escaping and limits are those of GitHub's runner (actions/runner: `ActionCommand.cs`,
 `IssueCommandExtension.ValidateLinesAndColumns`, `ExecutionContext._maxCountPerIssueType`).

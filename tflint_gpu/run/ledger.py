@@ -65,7 +65,7 @@ class Ledger:
 
     Attributes:
         workers: what the processes that the program started did.
-        beside: what fed input pipelines while operations ran.
+        feeding: what fed input pipelines while operations ran.
         gpus: how many TensorFlow started with; None where it did not start.
     """
 
@@ -73,7 +73,7 @@ class Ledger:
     began: float
     entries: dict[Doing, Spent] = field(default_factory=dict)
     workers: dict[Doing, Spent] = field(default_factory=dict)
-    beside: dict[Doing, Spent] = field(default_factory=dict)
+    feeding: dict[Doing, Spent] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     watched: float = 0.0
     busy: float = 0.0
@@ -173,8 +173,8 @@ class Ledger:
             self.busy += total - idle
             self.low += total if use < LOW else 0.0
         for sample, doing, keeps in blamed:
-            if sample.feeding and not keeps:  # beside operations, as far as can be seen
-                _add(self.beside, Doing(sample.feeding[0], "data", "feed"), sample.span, 0.0)
+            if sample.feeding and not keeps:  # while operations run, as far as can be seen
+                _add(self.feeding, Doing(sample.feeding[0], "data", "feed"), sample.span, 0.0)
             charged = sample.span * (rate if keeps else rest)
             _add(self.entries, doing, sample.span, charged)
             self.timeline.add(sample.seconds - self.began, sample.span, charged, doing, card)

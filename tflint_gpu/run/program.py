@@ -94,12 +94,12 @@ def end_as(code: int) -> int:
 def _wait(process: subprocess.Popen[bytes]) -> int:
     """Pass signals on until the program has ended."""
     while (code := process.poll()) is None:
-        told = signal.sigtimedwait(_PASSED_ON, _PATIENCE)
-        if told is None or told.si_signo == signal.SIGCHLD:
+        received = signal.sigtimedwait(_PASSED_ON, _PATIENCE)
+        if received is None or received.si_signo == signal.SIGCHLD:
             continue
         # From the kernel it is a key of the terminal (or its end), which the program gets by itself.
-        if told.si_code <= 0:
-            process.send_signal(told.si_signo)
+        if received.si_code <= 0:
+            process.send_signal(received.si_signo)
     return code
 
 

@@ -24,7 +24,7 @@ class Recording:
     """The card that is watched, and the account.
 
     Arguments:
-        cards: as NVML told them before.
+        cards: as NVML reported them before.
         choice: the one on which TensorFlow puts things by itself.
     """
 

@@ -69,7 +69,7 @@ class Report:
 
     @property
     def knows_use(self) -> bool:
-        """Whether a card told how much it was used."""
+        """Whether a card reported how much it was used."""
         return self.ledger.watched > 0
 
     @property

@@ -1,4 +1,4 @@
-"""Runs your program as Python would, with the sampler beside it: `tflint-gpu run` starts it.
+"""Runs your program as Python would, with the sampler next to it: `tflint-gpu run` starts it.
 
     python tflint_program.py PIPE INTERVAL MEMORY KIND TARGET ARGUMENTS...
 
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _sampler(interval: float, asks_memory: bool) -> Sampler:
-    """The sampler of the file beside this one, wherever Python looks for modules."""
+    """The sampler of the file next to this one, wherever Python looks for modules."""
     sys.path.insert(0, os.path.dirname(HERE))
     made: Sampler = importlib.import_module("tflint_sample").Sampler(interval, asks_memory)
     del sys.path[0]
@@ -138,7 +138,7 @@ def _is_program(name: str, folder: Any) -> bool:
 
 
 def _looks_in(folder: str) -> None:
-    """Let Python look for modules in the program's folder first, unless it is told not to."""
+    """Let Python look for modules in the program's folder first, unless it is forbidden."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
 

@@ -31,7 +31,7 @@ from typing import Any
 HERE = os.getcwd()  # a program may go elsewhere
 DEEPEST = 8  # lines of the user's on one stack
 MOST_KNOWN = 20000  # places, stacks, code objects that are remembered
-PIPE_WIDTH = 4000  # what is written at once stays together, also beside forked processes: less than PIPE_BUF
+PIPE_WIDTH = 4000  # what is written at once stays together, also with forked processes: less than PIPE_BUF
 MEMORY_EVERY = 1.0
 STATES_EVERY = 0.1
 
@@ -106,11 +106,11 @@ def _stacks() -> dict[int, list[tuple[types.CodeType, int]]]:
         list(end)
         raise
     found: dict[int, list[tuple[types.CodeType, int]]] = {thread: [] for thread in threads}
-    this_round, told = list(threads), iter(seen)
+    this_round, reported = list(threads), iter(seen)
     threads.clear()
     while this_round:
         next_round = []
-        for thread, (back, code, at) in zip(this_round, told):
+        for thread, (back, code, at) in zip(this_round, reported):
             found[thread].append((code, at))
             if back is not None:
                 next_round.append(thread)

@@ -50,7 +50,7 @@ class Directive:
 
 
 class Suppressions:
-    """What the comments of one file suppress. Nothing is read before it is needed."""
+    """What the comments of one file suppress. Nothing is read before it is asked for."""
 
     def __init__(self, source: SourceFile) -> None:
         self._source = source
@@ -58,24 +58,25 @@ class Suppressions:
     def hides(self, diagnostic: Diagnostic) -> bool:
         """Whether a comment suppresses the finding.
 
-        As in flake8, a listed code also suppresses the codes that start with it. The comment may be on any row of the
-        logical line (the statement, or the header of a block) that the finding begins on.
+        As in flake8, a listed code also suppresses the codes that start with it. The comment may stand
+        on any row of the logical line (the statement, or the header of a block) that the
+        finding begins on.
         """
-        return self._possible and next(self._silencing(diagnostic), None) is not None
+        return self._possible and next(self._suppressing(diagnostic), None) is not None
 
     def rows(self, diagnostic: Diagnostic) -> list[int]:
         """The rows on which a comment would suppress the finding."""
         row = self._source.row_of(diagnostic.location)
         return sorted({*self._source.lines.logical_rows(row), comment_row(self._source, diagnostic)})
 
-    def silencers(self, diagnostic: Diagnostic) -> tuple[int, ...]:
+    def suppressing_codes(self, diagnostic: Diagnostic) -> tuple[int, ...]:
         """Where the listed codes start that suppress the finding; a comment without codes lists none.
 
-        Where a comment for the whole file suppresses it, those on its line are unused.
+        Where a comment for the whole file suppresses it, those on its line have nothing to do.
         """
         return tuple(
             code.start
-            for match in (self._silencing(diagnostic) if self._possible else ())
+            for match in (self._suppressing(diagnostic) if self._possible else ())
             for code in _written(match)
             if diagnostic.code.startswith(code.text)
         )
@@ -104,7 +105,7 @@ class Suppressions:
                 found.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
         return tuple(found)
 
-    def _silencing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
+    def _suppressing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
         """The comments that suppress a finding, those for the whole file first and, if there are any, alone."""
         whole = [match for match in self._whole_file if _silences(match, diagnostic.code)]
         yield from whole
@@ -165,10 +166,10 @@ def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
 
 
 def suppressing(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> tuple[list[Edit], list[Diagnostic]]:
-    """The edits that suppress findings, and which findings, including those that a comment suppresses already.
+    """The edits that suppress findings, and which they suppress, those that a comment suppresses already among them.
 
-    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would suppress nothing,
-    such as in a row that has the word in a string, there is no edit.
+    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would suppress
+    nothing, such as in a row that has the word in a string, there is no edit.
     """
     refused: set[int] = set()
     while True:

@@ -1,1 +1,1 @@
-"""Run what was flagged beside its repair, and measure whether the prediction holds."""
+"""Run what was flagged next to its repair, and measure whether the prediction holds."""

@@ -30,7 +30,7 @@ class NoopTake(Rule):
 
     code = "ACM101"
     name = "noop-take"
-    markers = ((b".take(",),)
+    required_substrings = ((b".take(",),)
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the takes of everything."""

@@ -47,13 +47,13 @@ def _dearest(report: Report, view: View) -> Iterator[str]:
 
 
 def _others(report: Report, view: View) -> Iterator[str]:
-    """What ran beside the main thread and is charged to nobody."""
-    beside = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
-    told = {
-        beside: report.ledger.beside,
-        "In the processes that it started, beside this:": report.ledger.workers,
+    """What ran next to the main thread and is charged to nobody."""
+    feeding = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
+    tables = {
+        feeding: report.ledger.feeding,
+        "In the processes that it started, in addition:": report.ledger.workers,
     }
-    for title, entries in told.items():
+    for title, entries in tables.items():
         known = sorted(report.ledger.lines(entries), key=lambda line: -line.spent.seconds)
         lines = [
             one for one in known if one.place is not None and report.share(one.spent.seconds) >= words.WORTH_REPORTING
@@ -90,12 +90,12 @@ def _phases(report: Report, view: View) -> Iterator[str]:
 
 
 def _findings(report: Report, view: View) -> Iterator[str]:
-    told = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
-    if not told:
+    shown = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
+    if not shown:
         return
     yield ""
     yield styled("What `check` finds there, with the share that a fix saves at most:", "bold", view.colour)
-    for cost in told[:_MOST_FINDINGS]:
+    for cost in shown[:_MOST_FINDINGS]:
         one = cost.diagnostic
         where = printable(placed(one.filename, one.location))
         around = words.share_of(cost)
@@ -104,8 +104,8 @@ def _findings(report: Report, view: View) -> Iterator[str]:
         yield from _wrapped(one.message, view, "       ")
         if one.help:
             yield from _wrapped(f"help: {one.help}", view, "       ")
-    if len(told) > _MOST_FINDINGS:
-        yield f"... and {len(told) - _MOST_FINDINGS} more (`--output-format json` has all)"
+    if len(shown) > _MOST_FINDINGS:
+        yield f"... and {len(shown) - _MOST_FINDINGS} more (`--output-format json` has all)"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

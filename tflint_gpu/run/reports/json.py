@@ -54,7 +54,7 @@ def render(report: Report, view: View) -> str:
             for name, spent in ledger.phases().items()
         ],
         "lines": [_line(report, line) for line in ledger.lines()[:_MOST_LINES]],
-        "beside_operations": [_line(report, line) for line in ledger.lines(ledger.beside)[:_MOST_LINES]],
+        "beside_operations": [_line(report, line) for line in ledger.lines(ledger.feeding)[:_MOST_LINES]],
         "workers": [_line(report, line) for line in ledger.lines(ledger.workers)[:_MOST_LINES]],
         "findings": [
             {

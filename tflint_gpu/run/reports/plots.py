@@ -21,7 +21,7 @@ _MIBIBYTE = 1 << 20
 
 
 def utilisation(report: Report) -> str:
-    """How busy the card was; empty where none told."""
+    """How busy the card was; empty where none reported it."""
     bins, width = report.ledger.timeline.bins, report.ledger.timeline.width
     known = [(number * width, one.utilisation) for number, one in enumerate(bins) if one.utilisation is not None]
     if len(known) < 2:
@@ -37,7 +37,7 @@ def utilisation(report: Report) -> str:
 
 
 def memory(report: Report) -> str:
-    """The memory that was held on the card; empty where none told."""
+    """The memory that was held on the card; empty where none reported it."""
     bins, width = report.ledger.timeline.bins, report.ledger.timeline.width
     known = [(number * width, one.memory / _MIBIBYTE) for number, one in enumerate(bins) if one.memory is not None]
     if len(known) < 2:

@@ -144,7 +144,7 @@ def remarks(report: Report) -> Iterator[str]:
     if report.processes > 1:
         count = report.processes - 1
         which = "process that the program started was" if count == 1 else "processes that the program started were"
-        yield f"{count} {which} sampled too, told apart."
+        yield f"{count} {which} sampled too, and are listed apart."
 
 
 def memory(report: Report) -> str:

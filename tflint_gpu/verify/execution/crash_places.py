@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.experiment import BESIDE
+from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.text.source import SourceFile
 
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line \d+[^\n]*\n[ |]*(?P<code>\S[^\n]*)')
@@ -44,6 +44,6 @@ def _innermost(stderr: str, folder: Path) -> tuple[Path, str] | None:
     found = None
     for match in _FRAME.finditer(stderr):
         path = Path(match["file"])
-        if folder in path.parents and not path.name.startswith(BESIDE):
+        if folder in path.parents and not path.name.startswith(HARNESS_PREFIX):
             found = Path(*path.relative_to(folder).parts[1:]), match["code"].rstrip()
     return found

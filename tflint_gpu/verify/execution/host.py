@@ -10,12 +10,12 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine beside the card.
+    """The machine besides the card.
 
     Arguments:
         cpu: the model's name.
         cores: those that programs may use.
-        memory: bytes, of the machine; None where it is not told.
+        memory: bytes, of the machine; None where it is not known.
         load: runnable processes, the mean of the last minute, when the run began and when it ended; empty where the
             system has no such mean.
     """

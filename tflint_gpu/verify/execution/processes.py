@@ -41,7 +41,7 @@ class Family:
         """Return the resident memory of all members in bytes, or None where it cannot be known.
 
         Pages that two members share count twice. New members are looked for four times a second only, since
-        that reads all of `/proc` beside a measurement.
+        that reads all of `/proc` during a measurement.
         """
         now = time.monotonic()
         if now >= self._next_scan:

@@ -14,7 +14,7 @@ from tflint_gpu.verify.execution.worker import Outcome, run_program
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Both programs, run once each, one after the other or in turns.
+    """Both programs, run once each, one after the other or block by block.
 
     Arguments:
         before: of the flagged code; None if the budget was spent before it could start.
@@ -44,7 +44,7 @@ def run_rounds(
 
     Who comes first changes from round to round, so that what changes steadily favours neither.
 
-    Ctrl-C raises KeyboardInterrupt here and leaves no process behind; the caller has all rounds that were whole.
+    Ctrl-C raises KeyboardInterrupt here and leaves no process running; the caller has all rounds that were whole.
 
     Arguments:
         before: script with the flagged code.

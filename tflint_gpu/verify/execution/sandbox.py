@@ -34,7 +34,7 @@ _TRIAL_SECONDS = 20
 _ENTRY = r"(?:\d+|GPU-[\w-]+|MIG-[\w/-]+)"
 _TEMPORARY = "/tmp"
 
-# Runs in the new process, before the program, and becomes it. Not `preexec_fn`, which may deadlock beside threads.
+# Runs in the new process, before the program, and becomes it. Not `preexec_fn`, which may deadlock with threads.
 _LAUNCHER = """
 import os, resource, sys
 rest = sys.argv.index("--")

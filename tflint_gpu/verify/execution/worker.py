@@ -10,7 +10,7 @@ What it raises it does not catch: the type and the text are read from the traceb
 exits, takes all memory or floods its output is a result; no process and no file of it is left.
 
 pyperf is not used: its manager runs one benchmark after the other, treats a worker that fails as its own error, kills
-only the worker's own process and limits nothing but time, while here two programs take turns and a failure is what was
+only the worker's own process and limits nothing but time, while here two programs alternate and a failure is what was
 asked for; a fresh process for each sample, dropped warm-up steps and a bare environment are ideas taken from it.
 """
 
@@ -45,8 +45,8 @@ from tflint_gpu.verify.execution.tracebacks import exception_in
 
 Status = Literal["finished", "raised", "timed out", "killed", "out of memory", "no result"]
 
-TURNS_VARIABLE = "TFLINT_GPU_TURNS"
-"""The environment variable that tells a program where it is told when its turn is."""
+QUESTIONS_VARIABLE = "TFLINT_GPU_QUESTIONS"
+"""The environment variable that tells a program in which folder it asks when it may go on."""
 
 _POLL_SECONDS = 0.05
 _SECONDS_TO_REAP = 5.0
@@ -148,24 +148,24 @@ def running(
     place: Place = HERE,
     on_start: Callable[[int], object] | None = None,
     *,
-    takes_turns: bool = False,
+    alternates: bool = False,
 ) -> Iterator[Running]:
     """Start a program, and leave neither a process nor a file of it at the end of the block.
 
     Arguments and errors are those of `run_program`, and:
-        takes_turns: it runs one round after the other and does its part of each when it is told to (`turns`).
+        alternates: it runs one round after the other and does its part of each when it may (`alternation`).
     """
     script = Path(script).resolve(strict=True)
     limits = limits or Limits()
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder).resolve()
-        result_file, turns = scratch / "result.json", scratch / "turns"
+        result_file, questions = scratch / "result.json", scratch / "questions"
         environment = clean_environment(scratch, result_file, place.device, place.sandbox.variables)
-        if takes_turns:
-            turns.mkdir()
-            environment[TURNS_VARIABLE] = str(turns)
+        if alternates:
+            questions.mkdir()
+            environment[QUESTIONS_VARIABLE] = str(questions)
         wrapped = place.sandbox.wrap([place.python, str(script)], scratch, place.device)
-        program = Running(limits, result_file, turns, in_bubblewrap=place.sandbox.kind == "bwrap")
+        program = Running(limits, result_file, questions, in_bubblewrap=place.sandbox.kind == "bwrap")
         try:
             program.start(launch_command(wrapped, limits, place.python), environment, on_start)
             yield program
@@ -188,8 +188,8 @@ class _End:
 class Running:
     """A program from its start to its end."""
 
-    def __init__(self, limits: Limits, result_file: Path, turns: Path, *, in_bubblewrap: bool) -> None:
-        self.limits, self.turns = limits, turns
+    def __init__(self, limits: Limits, result_file: Path, questions: Path, *, in_bubblewrap: bool) -> None:
+        self.limits, self.questions = limits, questions
         self._result_file, self._in_bubblewrap = result_file, in_bubblewrap
         self._end = _End()
         self._process: subprocess.Popen[bytes] | None = None

@@ -54,7 +54,7 @@ def must_be_writable(path: Path, *, is_folder: bool) -> None:
 def write_record(
     folder: Path, result: Mapping[str, Any], environment: Mapping[str, str], python: str, entry: str
 ) -> None:
-    """Write what was measured and how to repeat it beside the programs of an experiment, if these were made.
+    """Write what was measured and how to repeat it next to the programs of an experiment, if these were made.
 
     Arguments:
         result: of the experiment with all samples, as the JSON report has it.

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tflint_gpu.gpu.watch import Recording, Watch
+from tflint_gpu.verify.execution.alternation import run_alternating
 from tflint_gpu.verify.execution.crash_places import crash_place
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
 from tflint_gpu.verify.execution.sandbox import Limits
 from tflint_gpu.verify.execution.tracebacks import ends_in
-from tflint_gpu.verify.execution.turns import run_in_turns
 from tflint_gpu.verify.execution.worker import Outcome, Place, Running, run_program, running
 from tflint_gpu.verify.experiments.archive import kept_folder
 from tflint_gpu.verify.experiments.planning import pair_of
@@ -25,11 +25,11 @@ from tflint_gpu.verify.experiments.verification import (
     Sample,
     Setup,
     Verification,
+    alternates,
+    blocker,
     ended_after,
     ends_when_decided,
-    obstacle,
     rounds_for,
-    takes_turns,
 )
 from tflint_gpu.verify.slicing.extract import MADE_UP, OLD_KERAS, Pair
 from tflint_gpu.verify.statistics import outcomes
@@ -52,14 +52,14 @@ def verify(
 
     Arguments:
         seconds: wall time for all rounds.
-        on_run: is told what is being run.
+        on_run: gets what is being run.
         known: what earlier rounds showed; they count.
         rounds: how many more at most.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C, with no process left.
     """
-    reason = obstacle(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
+    reason = blocker(case, setup) or (OUT_OF_BUDGET if seconds <= 0 else "")
     device = "cpu" if case.experiment is None else setup.device_for(case.experiment.requires)
     if reason or case.pair is None:
         yield Verification(case, Verdict("not run", reason), device)
@@ -146,11 +146,11 @@ class Bench:
             yield self._cut(samples)
 
     def _measured(self, before: Path, after: Path, count: int, seconds: float) -> Iterator[Round]:
-        """Rounds in turns where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
+        """Alternating rounds where steps are timed on the CPU; else, or where both do not fit at once, one by one."""
         end = time.monotonic() + seconds
-        if takes_turns(self.case, self.setup):
+        if alternates(self.case, self.setup):
             with contextlib.closing(
-                run_in_turns(before, after, count, seconds, self.setup.limits, self._start)
+                run_alternating(before, after, count, seconds, self.setup.limits, self._start)
             ) as rounds:
                 for found in rounds:
                     if {one.status for one in (found.before, found.after) if one} & _OUT_OF_MEMORY:
@@ -163,7 +163,7 @@ class Bench:
 
     def _start(self, script: Path, limits: Limits) -> AbstractContextManager[Running]:
         self.on_run(script.relative_to(self.folder).parts[0])
-        return running(script, limits, self._place("cpu"), takes_turns=True)
+        return running(script, limits, self._place("cpu"), alternates=True)
 
     def _cut(self, samples: list[tuple[Sample, Sample]]) -> Verification:
         """What is known when the budget ends."""
@@ -190,10 +190,10 @@ class Bench:
         return Verification(self.case, verdict, device, before, after, is_open=is_open)
 
     def _uses_its_device(self, samples: Sequence[Sample]) -> bool:
-        """Whether anything was computed on a card, or nobody told; where no step is timed it does not matter."""
-        told = [sample.used_devices for sample in samples if sample.used_devices]
+        """Whether anything was computed on a card, or none reported it; where no step is timed it does not matter."""
+        reported = [sample.used_devices for sample in samples if sample.used_devices]
         is_timed = self.case.prediction.kind in ("slowdown", "no-effect")
-        return not is_timed or not told or any(name.startswith("GPU") for used in told for name in used)
+        return not is_timed or not reported or any(name.startswith("GPU") for used in reported for name in used)
 
     def _compared(self, run: outcomes.Run) -> outcomes.Run:
         """The run without its outputs, where the repair may compute something else."""

@@ -45,7 +45,7 @@ class Slot:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _Job:
     """A case that is being measured somewhere."""
 
     number: int
@@ -67,7 +67,7 @@ class Cluster:
     measure_one: Measure | None = None
     slots: tuple[Slot, ...] = ()
     _ray: Any = None
-    _running: dict[Any, _Turn] = field(default_factory=dict)
+    _running: dict[Any, _Job] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ray = connected()
@@ -127,7 +127,7 @@ class Cluster:
             while True:
                 left = end - time.monotonic()
                 while free and left > 0:
-                    busy = {turn.number for turn in self._running.values()} | given_up
+                    busy = {job.number for job in self._running.values()} | given_up
                     if looks:
                         number, rounds = looks.pop(), LOOK
                         wait = min(left, max(left * len(self.slots) / (len(looks) + 1), SHORTEST_LOOK))
@@ -137,41 +137,41 @@ class Cluster:
                         if urgent is None:
                             break
                         number, rounds, wait = urgent, INSTALMENT, left
-                    self._start(shared, _Turn(number, free.pop()), cases[number], results[number], wait, rounds)
+                    self._start(shared, _Job(number, free.pop()), cases[number], results[number], wait, rounds)
                 if not self._running:
                     break
                 done, _ = self._ray.wait(list(self._running), num_returns=1)
-                turn = self._running.pop(done[0])
-                free.append(turn.slot)
-                before, found = results[turn.number], self._answer(done[0])
+                job = self._running.pop(done[0])
+                free.append(job.slot)
+                before, found = results[job.number], self._answer(done[0])
                 if found is None:
-                    lost[turn.number] += 1
-                    if lost[turn.number] < _TRIES:
-                        looks.append(turn.number)
+                    lost[job.number] += 1
+                    if lost[job.number] < _TRIES:
+                        looks.append(job.number)
                         continue
-                    given_up.add(turn.number)
-                    found = before or _gone(cases[turn.number])
+                    given_up.add(job.number)
+                    found = before or _gone(cases[job.number])
                 elif before is not None and len(found.before) == len(before.before):
-                    given_up.add(turn.number)  # it does not end within what is left
-                results[turn.number] = dataclasses.replace(found, case=cases[turn.number])
-                yield Known(turn.number, results[turn.number], len(cases) - len(looks))  # type: ignore[arg-type]
+                    given_up.add(job.number)  # it does not end within what is left
+                results[job.number] = dataclasses.replace(found, case=cases[job.number])
+                yield Known(job.number, results[job.number], len(cases) - len(looks))  # type: ignore[arg-type]
         finally:
             self._stop()
         for number, case in enumerate(cases):
-            text = f"it got no turn: the budget of {seconds:.0f} s was spent before"
+            text = f"it was not started: the budget of {seconds:.0f} s was spent before"
             result = results[number] or dataclasses.replace(unmeasured(case, text), is_cut=True)
             yield Known(number, concluded(result, setup), len(cases))
 
     def _start(
-        self, shared: Any, turn: _Turn, case: Case, known: Verification | None, seconds: float, rounds: int
+        self, shared: Any, job: _Job, case: Case, known: Verification | None, seconds: float, rounds: int
     ) -> None:
-        task = self._ray.remote(_measure_here).options(max_retries=0, **turn.slot.options)
+        task = self._ray.remote(_measure_here).options(max_retries=0, **job.slot.options)
         light = None if known is None else dataclasses.replace(known, case=_NO_CASE)
-        ref = task.remote([shared], turn.number, _key(case), seconds, light, rounds)
-        self._running[ref] = turn
+        ref = task.remote([shared], job.number, _key(case), seconds, light, rounds)
+        self._running[ref] = job
 
     def _answer(self, ref: Any) -> Verification | None:
-        """What a turn found; None where its worker was lost."""
+        """What a job found; None where its worker was lost."""
         errors = self._ray.exceptions
         try:
             found: Verification | str = self._ray.get(ref)
@@ -184,7 +184,7 @@ class Cluster:
         return found
 
     def _stop(self) -> None:
-        """End what runs; a worker that is told so kills its programs before it answers."""
+        """End what runs; a worker that is asked to kills its programs before it answers."""
         for ref in self._running:
             self._ray.cancel(ref, force=False, recursive=False)
         if self._running:
@@ -221,7 +221,7 @@ def _measure_here(
 
 @cache
 def _planned(data: bytes) -> tuple[Sequence[Case], Setup, Measure]:
-    """What a worker plans once for all turns that it gets."""
+    """What a worker plans once for all jobs that it gets."""
     from ray import cloudpickle
 
     plan, measure = cloudpickle.loads(data)

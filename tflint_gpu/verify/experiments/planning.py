@@ -98,4 +98,4 @@ def without_missing_modules(cases: Sequence[Case], python: str) -> list[Case]:
 def _without(names: Sequence[str], python: str) -> str:
     several = "s" if len(names) > 1 else ""
     shown = ", ".join(f"`{name}`" for name in names)
-    return f"it needs the module{several} {shown}, which {python} does not have: install it beside TensorFlow"
+    return f"it needs the module{several} {shown}, which {python} does not have: install it next to TensorFlow"

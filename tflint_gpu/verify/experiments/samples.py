@@ -24,7 +24,7 @@ _DURING = {
 
 
 def sample_of(outcome: Outcome, recording: Recording | None) -> Sample:
-    """What a run showed, beside what the card did meanwhile."""
+    """What a run showed, besides what the card did meanwhile."""
     notes = outcome.result.notes if outcome.result is not None else {}
     return Sample(_as_run(outcome), outcome.steps, outcome.seconds, notes, recording, outcome.peak_memory)
 
@@ -77,23 +77,23 @@ def remedy(sample: Sample) -> str:
     if kind in ("FileNotFoundError", "NotFoundError"):
         return "; say what the data is like with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
     if kind in ("ModuleNotFoundError", "ImportError"):
-        return "; install it beside TensorFlow"
+        return "; install it next to TensorFlow"
     return ""
 
 
 def windowed(recording: Recording, outcome: Outcome) -> Recording:
     """The recording with the time in which the program measured: its clock is the one of all processes here."""
-    told = outcome.result.notes.get("measured") if outcome.result is not None else None
-    match told:
+    measured = outcome.result.notes.get("measured") if outcome.result is not None else None
+    match measured:
         case [float(start), float(end)] if recording.began <= start <= end:
             return recording.within(start, end)
     return recording
 
 
 def remarks_on(pair: Pair | None, samples: Sequence[tuple[Sample, Sample]]) -> tuple[str, ...]:
-    """How what was run differs from what the user runs: known before, and told by the programs."""
-    told = (sample.notes.get("made_up") for both in samples for sample in both)
-    made_up = dict.fromkeys(text for one in told if isinstance(one, list) for text in one if isinstance(text, str))
+    """How what was run differs from what the user runs: known before, and reported by the programs."""
+    notes = (sample.notes.get("made_up") for both in samples for sample in both)
+    made_up = dict.fromkeys(text for one in notes if isinstance(one, list) for text in one if isinstance(text, str))
     more = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
     return (*(pair.remarks if pair is not None else ()), *more)
 

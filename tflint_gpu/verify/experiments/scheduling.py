@@ -13,11 +13,11 @@ from tflint_gpu.verify.experiments.verification import (
     Case,
     Setup,
     Verification,
+    alternates,
+    blocker,
     ended_after,
     ends_when_decided,
-    obstacle,
     rounds_for,
-    takes_turns,
     unmeasured,
 )
 from tflint_gpu.verify.statistics.statistics import MINIMUM_ROUNDS, SMALLEST_SLOWDOWN
@@ -52,12 +52,12 @@ def estimate(cases: Sequence[Case], setup: Setup, start: float) -> Estimate:
     Arguments:
         start: seconds in which a program imports TensorFlow.
     """
-    ready = [case for case in cases if not obstacle(case, setup)]
+    ready = [case for case in cases if not blocker(case, setup)]
     fewest = [2 * fewest_rounds(case, setup) for case in ready]
     most = [2 * rounds_for(case, setup) for case in ready]
-    # Programs that take turns import it once, and each run is a fork.
-    low = sum(start * (2 if takes_turns(case, setup) else runs) for case, runs in zip(ready, fewest, strict=True))
-    high = sum(start * (2 if takes_turns(case, setup) else runs) for case, runs in zip(ready, most, strict=True))
+    # Programs that alternate import it once, and each run is a fork.
+    low = sum(start * (2 if alternates(case, setup) else runs) for case, runs in zip(ready, fewest, strict=True))
+    high = sum(start * (2 if alternates(case, setup) else runs) for case, runs in zip(ready, most, strict=True))
     return Estimate(low + sum(fewest) * _QUICKEST, high + sum(most) * _SLOWEST, sum(fewest), sum(most))
 
 
@@ -93,8 +93,8 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
     results: list[Verification] = []
     for number, case in enumerate(cases):
         left = end - time.monotonic()
-        result = unmeasured(case, f"it got no turn: the budget of {seconds:.0f} s was spent before")
-        if left > 0 or obstacle(case, setup):
+        result = unmeasured(case, f"it was not started: the budget of {seconds:.0f} s was spent before")
+        if left > 0 or blocker(case, setup):
             share = max(left / (len(cases) - number), SHORTEST_LOOK)
             for result in verify(case, setup, min(left, share), rounds=LOOK):
                 yield Known(number, result, number)

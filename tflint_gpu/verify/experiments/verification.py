@@ -90,7 +90,7 @@ class Sample:
     """One run of one variant: what was measured, and what the card did meanwhile.
 
     Arguments:
-        notes: what the program told of itself.
+        notes: what the program reported of itself.
         host_memory: the most bytes that its processes held of the machine's memory.
     """
 
@@ -108,9 +108,9 @@ class Sample:
 
     @property
     def used_devices(self) -> dict[str, int]:
-        """How much of what the program computed lies on which device (`GPU:0`), as far as it told."""
-        told = self.notes.get("ran_on")
-        return dict(told) if isinstance(told, dict) else {}
+        """How much of what the program computed lies on which device (`GPU:0`), as far as it reported that."""
+        devices = self.notes.get("ran_on")
+        return dict(devices) if isinstance(devices, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Verification:
         return self.case.experiment.unit if self.case.experiment is not None else ""
 
 
-def obstacle(case: Case, setup: Setup) -> str:
+def blocker(case: Case, setup: Setup) -> str:
     """Why a case cannot be run with this setup; empty where it can."""
     if case.pair is None or case.experiment is None:
         return case.reason
@@ -163,7 +163,7 @@ def ends_when_decided(case: Case, setup: Setup) -> bool:
     return setup.runs is None and case.prediction.kind in _OF_STEPS
 
 
-def takes_turns(case: Case, setup: Setup) -> bool:
+def alternates(case: Case, setup: Setup) -> bool:
     """Whether both programs of a case live at the same time: where their steps are timed on the CPU."""
     on_cpu = case.experiment is not None and setup.device_for(case.experiment.requires) == "cpu"
     return on_cpu and case.prediction.kind in _OF_STEPS

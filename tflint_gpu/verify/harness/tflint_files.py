@@ -1,9 +1,9 @@
 """Makes up the files and data sets that a piece of your code asks for and that are not here.
 
-`tflint-gpu verify` lays a copy beside a program in which something reads such data, and puts the functions below
+`tflint-gpu verify` lays a copy next to a program in which something reads such data, and puts the functions below
 around the calls that do. A file that is there is read, looked for in your own folders, too; only for what is missing
 something is made up, below the folder in which the program runs. Nothing is fetched from anywhere. What was made up
-is told in the result.
+is reported in the result.
 """
 
 from __future__ import annotations

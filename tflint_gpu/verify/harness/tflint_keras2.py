@@ -1,6 +1,6 @@
 """Gives a program that was written for Keras 2 the Keras that it was written for.
 
-`tflint-gpu verify` lays a copy beside a program in which it found what only Keras 2 has, and lets the program import
+`tflint-gpu verify` lays a copy next to a program in which it found what only Keras 2 has, and lets the program import
 it first. `tf.keras` and `keras` are then `tf_keras`.
 """
 

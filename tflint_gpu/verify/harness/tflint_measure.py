@@ -1,4 +1,4 @@
-"""What the programs of `tflint-gpu verify` measure with; a copy lies beside each of them.
+"""What the programs of `tflint-gpu verify` measure with; a copy lies next to each of them.
 
 A program is a piece of your own code in which a few calls of this module were put: around the loop, the call or the
 pipeline that a finding is about. They run it for a while, take the times, write them, and end the program there. Run
@@ -8,7 +8,7 @@ Times are those of blocks of steps: the device's work is finished (a result is f
 ends, and within it the program goes on as it always does. Steps are dropped until every shape was seen and they no
 longer become faster. Seeds are set, so that both variants of a program see the same numbers.
 
-While `verify` compares two programs on a CPU, both live at the same time and take turns, a block each, so that what
+While `verify` compares two programs on a CPU, both live at the same time and alternate, a block each, so that what
 else the machine does meets both. TensorFlow is imported once for several rounds: each is a fork of the process at the
 end of that import, before anything of the program ran.
 """
@@ -24,7 +24,7 @@ from typing import Any
 # Before TensorFlow, which reads the level of its log when it is imported.
 from tflint_outcome import (
     MEASURED,
-    TURNS,
+    QUESTIONS,
     EmptyData,
     ask,
     finish,
@@ -56,7 +56,7 @@ FEWEST_STEPS, STEPS_OF_EPOCH = 10, 200
 FEWEST_BLOCKS, MOST_BLOCKS = 5, 40
 LEAST_SECONDS, MOST_SECONDS = 1.0, 8.0
 MOST_SHAPES = 64  # where there are more, each step may have another one, and that is how the program runs
-COMPARED_TURN = 4  # three turns are over then: what only tracing freezes shows in the second and third
+COMPARED_ITERATION = 4  # three iterations are over then: what only tracing freezes shows in the second and third
 ROWS = 1024
 SHORTEST_CONSUMER = 0.002
 
@@ -75,7 +75,7 @@ class _Clock:
         self.warm: list[float] = []
         self.dropped: list[float] = []
         self.since_new = 0  # steps since a shape came that had not been seen
-        self.turns = 0
+        self.iterations = 0
         self.times: list[float] = []
         self.blocks: list[float] = []
         self.size = self.done = 0  # steps of a block: none while warming up; and those that it has
@@ -96,8 +96,8 @@ class _Clock:
         now = time.perf_counter()
         seconds = None if self.last is None else now - self.last
         self.last = now
-        self.turns += 1
-        if self.turns == COMPARED_TURN:
+        self.iterations += 1
+        if self.iterations == COMPARED_ITERATION:
             keep_weights()
             self.last = time.perf_counter()
         if seconds is None:
@@ -148,9 +148,9 @@ class _Clock:
             self.size = -(-self.size // self.alternates) * self.alternates
 
     def _rest(self) -> bool:
-        """Between two blocks: wait for the next turn, or end."""
-        if TURNS:
-            is_over = bool(ask("turn") != "go")
+        """Between two blocks: wait until the next one may begin, or end."""
+        if QUESTIONS:
+            is_over = bool(ask("block") != "go")
         else:
             enough = len(self.blocks) >= FEWEST_BLOCKS and self.measuring > LEAST_SECONDS
             is_over = enough or len(self.blocks) >= MOST_BLOCKS or self.measuring > MOST_SECONDS
@@ -170,10 +170,10 @@ class _Clock:
 
 
 def steps(iterable: Iterable[Any], samples: int = 1, reads: bool = False) -> Iterator[Any]:
-    """Give a loop its elements again and again, and end the program when enough turns were timed.
+    """Give a loop its elements again and again, and end the program when enough iterations were timed.
 
     Arguments:
-        samples: how many one turn handles; times are per sample.
+        samples: how many one iteration handles; times are per sample.
         reads: whether getting the next element is part of what is measured; else a few are kept and repeated.
     """
     kept = 0
@@ -207,7 +207,7 @@ def _shapes(element: Any) -> Any:
 
 
 def turn(samples: int = 1) -> bool:
-    """The condition of a `while` loop whose turns are timed."""
+    """The condition of a `while` loop whose iterations are timed."""
     clock = _WHILE.setdefault(samples, _Clock(samples))
     if clock.tick():
         clock.finish()
@@ -365,7 +365,7 @@ def consume(dataset: Any, optimized: bool = True) -> None:
             time.sleep(CONSUMER_SECONDS)
         if clock.tick():
             break
-    if not clock.turns:
+    if not clock.iterations:
         raise EmptyData("the dataset has no element")
     clock.finish(producer=max(statistics.median(clock.blocks or clock.warm), SHORTEST_CONSUMER))
 
@@ -378,8 +378,8 @@ def reached(hold: float = 0.0) -> None:
 
 
 def unchanged(name: str, before: Any, after: Any, method: Callable[..., Any]) -> None:
-    """End the program behind a statement that throws a dataset away: is the variable still the old dataset?"""
+    """End the program after a statement that throws a dataset away: is the variable still the old dataset?"""
     element = [str(spec) for spec in tf.nest.flatten(after.element_spec)]
     if after is before:
-        finish(wrong=f"behind `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
+        finish(wrong=f"after `{method}`, `{name}` is still the same {type(after).__name__}", elements=element)
     finish(elements=element)

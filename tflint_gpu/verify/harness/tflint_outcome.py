@@ -1,4 +1,4 @@
-"""How a program of `tflint-gpu verify` waits for its turn, and writes what came of it; see `tflint_measure`."""
+"""How a program of `tflint-gpu verify` waits until it may go on, and writes what came of it; see `tflint_measure`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ import numpy
 import tensorflow as tf
 
 SEED = int(os.environ.get("TFLINT_GPU_SEED", "1"))
-TURNS = os.environ.get("TFLINT_GPU_TURNS")
+QUESTIONS = os.environ.get("TFLINT_GPU_QUESTIONS")
 
 
 def ask(what: str) -> str:
-    """Ask `verify` through the folder of turns, and wait for what it says."""
+    """Ask `verify` through the folder of questions, and wait for what it says."""
     number = time.monotonic_ns()
-    told = f"{TURNS}/told-{number}"
-    with open(f"{told}.new", "w") as file:
+    answer = f"{QUESTIONS}/answer-{number}"
+    with open(f"{answer}.new", "w") as file:
         file.write(f"{number} {what}")
-    os.replace(f"{told}.new", f"{TURNS}/asked")
-    while not os.path.exists(told):
+    os.replace(f"{answer}.new", f"{QUESTIONS}/asked")
+    while not os.path.exists(answer):
         time.sleep(0.001)
-    with open(told) as file:
+    with open(answer) as file:
         return file.read()
 
 
@@ -52,7 +52,7 @@ def _fork_rounds() -> None:
     os._exit(0)
 
 
-if TURNS:
+if QUESTIONS:
     _fork_rounds()
 
 random.seed(SEED)
@@ -85,7 +85,7 @@ def write(
         "outputs": None if array is None else array.tolist(),
         "dtype": None if array is None else str(array.dtype),
         "devices": list(devices),
-        "notes": {**notes, **_TOLD, **_conditions()},
+        "notes": {**notes, **_REPORTED, **_conditions()},
     }
     if RESULT:
         with open(RESULT, "w") as file:
@@ -101,16 +101,16 @@ class EmptyData(ValueError):
     """There is nothing to run over, so nothing can be measured."""
 
 
-_TOLD: dict[str, Any] = {}
+_REPORTED: dict[str, Any] = {}
 
 
 def note_early(**notes: Any) -> None:
     """Write something for the result that is to be known even if the program ends with an error."""
-    _TOLD.update(notes)
+    _REPORTED.update(notes)
     if RESULT:
-        told = {**_TOLD, "unfinished": True}
+        notes = {**_REPORTED, "unfinished": True}
         with open(RESULT, "w") as file:
-            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": told}, file)
+            json.dump({"steps": [], "outputs": None, "dtype": None, "devices": [], "notes": notes}, file)
 
 
 def synchronize() -> None:
@@ -139,7 +139,7 @@ def keep_first(result: Any) -> Any:
 
 
 def keep_weights() -> None:
-    """Keep numbers of the weights as some turns have left them, where no result of the program's own is kept."""
+    """Keep numbers of the weights as some iterations have left them, where no result of the program's own is kept."""
     if _FIRST.get("outputs") is not None:
         return
     kinds = (one for one in gc.get_objects() if issubclass(type(one), tf.Variable))

@@ -1,6 +1,6 @@
 """Makes up values that a piece of your code takes from elsewhere: data sets of libraries, models, parameters.
 
-`tflint-gpu verify` lays a copy beside a program in which it puts such a value where nothing gives one. Shapes are
+`tflint-gpu verify` lays a copy next to a program in which it puts such a value where nothing gives one. Shapes are
 those that the code names (`tflint_files.INPUT` and its neighbours); where it names none, any will do.
 """
 

@@ -83,7 +83,7 @@ class Patches:
             raise NotApplicable("its edits overlap")
         try:
             return edits, written(original, ordered)
-        except UnreadableSource as error:  # a notebook whose cells cannot be told apart any more
+        except UnreadableSource as error:  # a notebook whose cells cannot be distinguished any more
             raise NotApplicable(str(error)) from error
 
     def _as_it_is(self, path: Path, source: SourceFile) -> SourceFile:

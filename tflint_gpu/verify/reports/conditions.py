@@ -18,9 +18,9 @@ _BUILT_WITH = {"cuda": "CUDA", "cudnn": "cuDNN"}
 
 
 def versions(report: Report) -> dict[str, str]:
-    """What the programs told of Python, TensorFlow and what it was built with, and NVML of the driver."""
-    told = _told(report, "versions")
-    known = {"tensorflow": report.tensorflow, **told}
+    """What the programs reported of Python, TensorFlow and what it was built with, and NVML of the driver."""
+    reported = _reported(report, "versions")
+    known = {"tensorflow": report.tensorflow, **reported}
     found = {title: str(known.get(name, "")) for name, title in _NAMES.items()}
     if report.gpu is not None:
         found["driver"] = report.gpu.driver
@@ -29,14 +29,14 @@ def versions(report: Report) -> dict[str, str]:
 
 
 def settings(report: Report) -> str:
-    """What changes how fast TensorFlow computes, as the programs told it."""
-    return ", ".join(f"{name}: {value}" for name, value in _told(report, "settings").items())
+    """What changes how fast TensorFlow computes, as the programs reported it."""
+    return ", ".join(f"{name}: {value}" for name, value in _reported(report, "settings").items())
 
 
 def seed(report: Report) -> str:
     """Of the random numbers, the same for all programs."""
-    told = next((one.notes["seed"] for one in _samples(report) if "seed" in one.notes), "")
-    return str(told)
+    reported = next((one.notes["seed"] for one in _samples(report) if "seed" in one.notes), "")
+    return str(reported)
 
 
 def processor(report: Report) -> str:
@@ -102,11 +102,11 @@ def steps_of(samples: Sequence[Sample]) -> list[float]:
 
 
 def allocated(sample: Sample) -> int | None:
-    """The most bytes that TensorFlow's allocators gave out on the cards, if the program told."""
-    told = sample.notes.get("memory")
-    if not isinstance(told, dict):
+    """The most bytes that TensorFlow's allocators gave out on the cards, if the program reported it."""
+    reported = sample.notes.get("memory")
+    if not isinstance(reported, dict):
         return None
-    peaks = [held["peak"] for held in told.values() if isinstance(held, dict) and isinstance(held.get("peak"), int)]
+    peaks = [held["peak"] for held in reported.values() if isinstance(held, dict) and isinstance(held.get("peak"), int)]
     return sum(peaks) if peaks else None
 
 
@@ -114,8 +114,8 @@ def _samples(report: Report) -> Iterator[Sample]:
     return (sample for result in report.results for sample in (*result.before, *result.after))
 
 
-def _told(report: Report, what: str) -> dict[str, Any]:
-    """What the first program told that told it: all run with the same interpreter."""
+def _reported(report: Report, what: str) -> dict[str, Any]:
+    """What the first program reported that reported it: all run with the same interpreter."""
     found = (sample.notes.get(what) for sample in _samples(report))
     return next((dict(one) for one in found if isinstance(one, dict)), {})
 
@@ -129,7 +129,7 @@ def _percentile_text(share: int, per: str) -> Callable[[Sequence[Sample]], str]:
 
 
 def _median(side: Sequence[Sample], note: str, shown: Callable[[float], str]) -> str:
-    return _middle([told for one in side if isinstance(told := one.notes.get(note), float)], shown)
+    return _middle([reported for one in side if isinstance(reported := one.notes.get(note), float)], shown)
 
 
 def _middle(values: Sequence[float], shown: Callable[[float], str]) -> str:
@@ -164,5 +164,5 @@ def _slowed(side: Sequence[Sample]) -> str:
     for recording in recordings:
         for reason, share in recording.slowed.items():
             shares.setdefault(reason, []).append(share)
-    told = [f"{reason} ({sum(known) / len(recordings):.0%} of the samples)" for reason, known in shares.items()]
-    return ", ".join(told)
+    reported = [f"{reason} ({sum(known) / len(recordings):.0%} of the samples)" for reason, known in shares.items()]
+    return ", ".join(reported)

@@ -116,7 +116,7 @@ def percent(samples: Sequence[Sample]) -> str:
 
 
 def used_devices(samples: Sequence[Sample]) -> str:
-    """On which devices lies what one variant computed: `GPU:0, CPU:0`; empty where no program told."""
+    """On which devices lies what one variant computed: `GPU:0, CPU:0`; empty where no program reported it."""
     return ", ".join(sorted({name for sample in samples for name in sample.used_devices}, reverse=True))
 
 
@@ -138,7 +138,7 @@ def _disturbances(result: Verification) -> Iterator[str]:
 
 
 def costs(result: Verification) -> list[str]:
-    """What each process pays once, such as tracing and compiling, where it is long enough to be told from noise."""
+    """What each process pays once, such as tracing and compiling, where it is longer than noise."""
     flagged, repaired = (_once(samples) for samples in (result.before, result.after))
     if flagged is None or repaired is None or max(flagged, repaired) < _WORTH_TELLING:
         return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from tflint_gpu.experiment import BESIDE
+from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Pair
 
 
@@ -33,7 +33,7 @@ def listings(pair: Pair) -> Iterator[Listing]:
     entry = pair.before.entry
     for name in sorted(before.keys() | after.keys(), key=lambda name: (name != entry, name)):
         one, other = before.get(name, ""), after.get(name, "")
-        if name == entry or (one != other and not name.startswith(BESIDE)):
+        if name == entry or (one != other and not name.startswith(HARNESS_PREFIX)):
             yield _listing(name, one.splitlines(), other.splitlines())
 
 

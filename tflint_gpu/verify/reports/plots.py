@@ -67,7 +67,7 @@ def amounts(result: Verification, name: str) -> str:
 
 
 def distribution(result: Verification, name: str) -> str:
-    """All step times of each variant beside each other, with p50, p90 and p99; empty where a variant has none."""
+    """All step times of each variant next to each other, with p50, p90 and p99; empty where a variant has none."""
     columns = [[step * 1e3 for step in conditions.steps_of(side)] for side in _sides(result)]
     if min(map(len, columns)) < _FEWEST_SPREAD or result.verdict.verdict == "not run" or result.unit == "bytes":
         return ""

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from tflint_gpu.model.python.refactoring.free_names import Function, bound, free, parameters, roots, stored
+from tflint_gpu.model.tensorflow.api.keras_methods import FITTING_METHODS, FORWARD_METHODS
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Weights do not change how long a step takes.
-_LEARNING = frozenset(("fit", "fit_generator", "apply_gradients", "minimize", "train_on_batch"))
-_RUNNING = _LEARNING | frozenset("evaluate predict test_on_batch predict_on_batch train test".split())
+_LEARNING = frozenset((*FITTING_METHODS, "apply_gradients", "minimize"))
+_RUNNING = _LEARNING | FORWARD_METHODS | {"train", "test"}
 _EFFECTS = _RUNNING | frozenset(
     (
         "update_state reset_state reset_states summary save save_weights load_weights restore expect_partial "

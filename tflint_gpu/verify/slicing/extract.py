@@ -41,9 +41,9 @@ from tflint_gpu.verify.slicing.pieces import (
 from tflint_gpu.verify.slicing.routes import Route, Stop, find_roots, find_routes
 from tflint_gpu.verify.slicing.shortening import shortened_fits, shortened_loops
 from tflint_gpu.verify.slicing.slices import Way, slice_file
-from tflint_gpu.verify.standins.hints import hints_of
-from tflint_gpu.verify.standins.missing import Supplement, UnknownName, call_of, undefined_names
-from tflint_gpu.verify.standins.readers import FILES, MODULES
+from tflint_gpu.verify.stubs.hints import hints_of
+from tflint_gpu.verify.stubs.missing import Supplement, UnknownName, call_of, undefined_names
+from tflint_gpu.verify.stubs.readers import FILES, MODULES
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "made up:"
@@ -86,8 +86,8 @@ class Pair:
     remarks: tuple[str, ...] = ()
 
 
-def beside(*more: str) -> dict[str, str]:
-    """The modules that are laid beside a program, by the names of their files.
+def harness_modules(*more: str) -> dict[str, str]:
+    """The modules that are laid next to a program, by the names of their files.
 
     Arguments:
         more: modules besides those that each program measures with.
@@ -108,7 +108,7 @@ def workload_pair(experiment: Experiment, opening: str = "") -> Pair:
     for repaired in (False, True):
         lines = (f"import {HARNESS}", opening, experiment.opening, experiment.workload.text(repaired=repaired))
         code = "\n".join(line for line in lines if line)
-        programs.append(Program("workload.py", {"workload.py": code, **beside()}))
+        programs.append(Program("workload.py", {"workload.py": code, **harness_modules()}))
     return Pair(programs[0], programs[1])
 
 
@@ -285,7 +285,7 @@ class _Cut:
 
     @property
     def _modules(self) -> tuple[str, ...]:
-        """What is laid beside the program and imported by it."""
+        """What is laid next to the program and imported by it."""
         more = MODULES if self._makes_up else ()
         return (HARNESS, *((OLD_KERAS,) if self.old_keras else ()), *more)
 
@@ -304,7 +304,7 @@ class _Cut:
 
     def program(self, *, repaired: bool) -> Program:
         """The files with the edits of one variant."""
-        texts = beside(*(name for name in self._modules if name != HARNESS))
+        texts = harness_modules(*(name for name in self._modules if name != HARNESS))
         for path, part in self.files.items():
             name = self._name(path)
             texts[name] = self._text(part, self._opening(part.file, name, repaired=repaired), repaired=repaired)
@@ -349,7 +349,7 @@ class _Cut:
         return "".join(f"{line}\n" for line in lines if line)
 
     def _settings_of_stand_ins(self) -> Iterator[str]:
-        """What the modules that make something up are told: where files may be, and what the code says of them."""
+        """What the modules that make something up get: where files may be, and what the code says of them."""
         if self._makes_up:
             folders = {str(path.parent.resolve()): None for path in self.files} | {str(Path.cwd()): None}
             yield from (f"import {', '.join(MODULES)}", f"{FILES}.FOLDERS = {tuple(folders)!r}")

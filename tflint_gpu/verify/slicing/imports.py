@@ -85,13 +85,13 @@ def _root(path: Path, dotted: str) -> Path | None:
 
 
 def _attributes_read(tree: ast.Module, dropped: Container[int], module: str) -> set[str]:
-    """What a file reads of a module that it imports: the names behind the dot; "*" where it hands the module on."""
+    """What a file reads of a module that it imports: the names after the dot; "*" where it hands the module on."""
     read = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name) and n.lineno not in dropped]
     found: set[str] = set()
-    behind: set[int] = set()
+    after_dots: set[int] = set()
     for node in read:
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == module:
             found.add(node.attr)
-            behind |= {id(one) for one in ast.walk(node.value)}
-    is_handed_on = any(isinstance(n, ast.Name) and n.id == module and id(n) not in behind for n in read)
+            after_dots |= {id(one) for one in ast.walk(node.value)}
+    is_handed_on = any(isinstance(n, ast.Name) and n.id == module and id(n) not in after_dots for n in read)
     return {"*"} if is_handed_on else found

@@ -17,7 +17,7 @@ import libcst as cst
 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.text.source import SourceFile
-from tflint_gpu.verify.standins.readers import replaced_functions
+from tflint_gpu.verify.stubs.readers import replaced_functions
 
 _COMMENT = re.compile(r"#\s*tflint-gpu:\s*input\s*=\s*(?P<specs>.*\S)")
 _SPEC = re.compile(r"(?P<shape>\((?:\s*\d+\s*(?:,\s*\d+\s*)*,?)?\s*\))\s*(?P<dtype>[a-z]+\d*)?\s*(?:,|$)")
@@ -59,7 +59,7 @@ def _datasets(file: File, harness: str) -> Iterator[Stand]:
 
 
 def _commented(file: File, harness: str) -> Iterator[Stand]:
-    """The values of the assignments that have a comment: behind them, or in a row of its own above."""
+    """The values of the assignments that have a comment: after them, or in a row of its own above."""
     source = file.source
     values = [n.value for n in file.tree.parents if isinstance(n, cst.Assign | cst.AnnAssign) and n.value is not None]
     spans = [(*file.span(value), value) for value in values]
@@ -67,7 +67,7 @@ def _commented(file: File, harness: str) -> Iterator[Stand]:
         rows = (row, row + 1) if is_alone else (row,)
         at_row = [one for one in spans if source.row(one[0]) in rows or source.row(one[1]) == row]
         if not at_row:
-            raise InputError(f"{source.name}:{row}: there is no assignment at `{match[0]}`: put it behind one")
+            raise InputError(f"{source.name}:{row}: there is no assignment at `{match[0]}`: put it after one")
         start, end, value = max(at_row, key=lambda one: one[0])
         arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
         yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(file, value) else arrays)

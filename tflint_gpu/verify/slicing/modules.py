@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePosixPath
 
-from tflint_gpu.experiment import BESIDE
+from tflint_gpu.experiment import HARNESS_PREFIX
 from tflint_gpu.verify.slicing.extract import Program
 
 _SECONDS = 60
@@ -29,8 +29,8 @@ print(json.dumps([name for name in sys.argv[1:] if is_missing(name)]))
 def needed_modules(program: Program) -> frozenset[str]:
     """The first parts of the modules that a program imports from elsewhere, where it has no other way without them."""
     own = {part for name in program.files for part in (*PurePosixPath(name).parent.parts, PurePosixPath(name).stem)}
-    # What is laid beside the program imports more only for programs that do so, too.
-    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(BESIDE)]
+    # What is laid next to the program imports more only for programs that do so, too.
+    texts = [text for name, text in program.files.items() if not PurePosixPath(name).name.startswith(HARNESS_PREFIX)]
     found = {name for text in texts for name in _imported(ast.parse(text))}
     return frozenset(found - own - set(sys.stdlib_module_names))
 
@@ -43,7 +43,7 @@ def missing_modules(python: str, names: Collection[str]) -> frozenset[str]:
     """
     if not names:
         return frozenset()
-    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as folder:  # not beside modules that have the same names
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as folder:  # not next to modules that have the same names
         try:
             done = subprocess.run(
                 [python, "-c", _PROBE, *sorted(names)],

@@ -16,8 +16,8 @@ from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.verify.slicing.effects import Effects
 from tflint_gpu.verify.slicing.inputs import Stand, stands
 from tflint_gpu.verify.slicing.pieces import masked
-from tflint_gpu.verify.standins.missing import left_open
-from tflint_gpu.verify.standins.readers import Around, read_elsewhere
+from tflint_gpu.verify.stubs.missing import left_open
+from tflint_gpu.verify.stubs.readers import Around, read_elsewhere
 
 _ADDRESS = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
 _STARTING = ("subprocess.", "os.popen")
@@ -104,7 +104,7 @@ def check_sources(part: Part, *, is_answered: bool) -> None:
                 what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
                 raise _asking(file, file.span(call)[0], what, "what it gives")
             raise _loads_data(file, file.span(call)[0], file.code(call.func))
-    if is_answered:  # what reads an address is told that there is nothing
+    if is_answered:  # what reads an address gets the answer that there is nothing
         return
     for node in ast.walk(part.tree):
         text = node.value if isinstance(node, ast.Constant) and node.lineno not in part.dropped else None
@@ -125,8 +125,8 @@ def _asking(file: File, offset: int, what: str, unknown: str) -> NotExtractable:
 
 def _filled_in(file: File) -> Iterator[Stand]:
     """What stands for the dots in `model = ...`."""
-    for dots, stand_in in left_open(ast.parse(file.source.code)):
+    for dots, stub in left_open(ast.parse(file.source.code)):
         start = file.source.line_starts[dots.lineno - 1]
         line = file.source.code[start:].encode()
         begin = start + len(line[: dots.col_offset].decode())
-        yield Stand(begin, begin + len("..."), stand_in.text)
+        yield Stand(begin, begin + len("..."), stub.text)

@@ -35,7 +35,7 @@ def replacing(start: int, end: int, text: str) -> Piece:
 
 
 def wrapping(start: int, end: int, opening: str, closing: str) -> Iterator[Piece]:
-    """Text before and behind a stretch, outside of what else is put around it."""
+    """Text before and after a stretch, outside of what else is put around it."""
     yield Piece(start, start, opening, (_OPENING, start - end, 0), (start, end))
     yield Piece(end, end, closing, (_CLOSING, end - start, 1), (start, end))
 

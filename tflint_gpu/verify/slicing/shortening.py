@@ -23,7 +23,7 @@ def shortened_fits(entry: Model, file: File, changed: Container[Node]) -> Iterat
 
 
 def shortened_loops(file: File, places: Iterable[Node]) -> Iterator[Piece]:
-    """Loops that train, but for those that hold one of some places: the few turns that are left give weights, too."""
+    """Loops that train, but for those that hold one of some places: few iterations give weights, too."""
     within = file.tree.within
     known = [place for place in places if place in file.tree.parents]
     updates = list(file.method_calls(*_UPDATES))

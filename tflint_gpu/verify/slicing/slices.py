@@ -1,7 +1,7 @@
 """A backward slice of one file: which statements a place in it needs, and which can go.
 
 Works on whole statements and on names, as they are spelled. A statement is needed when it binds, or may change
-(`effects`), a name that a needed statement reads. Where that cannot be told it stays: a program that does too much
+(`effects`), a name that a needed statement reads. Where that is not known it stays: a program that does too much
 still runs. What writes, prints, trains or evaluates on the way is left out unless its result is used.
 """
 
@@ -59,7 +59,7 @@ def slice_file(
     Arguments:
         tree: the parsed file.
         ways: the places to reach, in the order in which they are reached: in functions, and at most one in the
-            module's own statements, behind which nothing is run any more.
+            module's own statements, after which nothing is run any more.
         exported: names that are wanted of the file besides.
         kept: rows (from 1) of statements that stay, where they are in the way.
         effects: of the tree, where they are known already.
@@ -135,7 +135,7 @@ class _Cut:
         return levels
 
     def _want_later_users(self, levels: list[Block], row: int, wanted: set[ast.stmt], needed: set[str]) -> None:
-        """Want the statements behind a place that use what it made, and those that use what they make."""
+        """Want the statements after a place that use what it made, and those that use what they make."""
         made: set[str] = set()
         for block in reversed(levels):
             target = _holding(block, row)

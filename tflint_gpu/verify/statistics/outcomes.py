@@ -39,7 +39,7 @@ class Run:
 
     Arguments:
         seconds: of a step: the median of its blocks, or of its steps. Only finite positive numbers count.
-        blocks: seconds of a step in each block that it measured when its turn was; none where it took no turns.
+        blocks: seconds of a step in each block that it measured while the other program waited; none where none did.
         crash: the exception that the user's code ended with.
         failure: why the run says nothing on the prediction (out of time, killed), as part of a sentence.
         memory: bytes that the process held on the card.

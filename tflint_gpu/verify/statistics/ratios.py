@@ -64,7 +64,7 @@ class Ratio:
 
 
 def round_ratio(before: Sequence[float], after: Sequence[float]) -> Ratio:
-    """The ratio of a round in which both variants took turns.
+    """The ratio of a round in which both variants alternated.
 
     Arguments:
         before: seconds of a step in each block, positive; at least one.

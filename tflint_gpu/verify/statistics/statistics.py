@@ -1,6 +1,6 @@
 """From paired runs to a verdict: every rule by which `verify` judges stands here.
 
-A round is one process of the flagged code (`before`) and one of the repaired code (`after`), which take turns or are
+A round is one process of the flagged code (`before`) and one of the repaired code (`after`), which alternate or are
 run one after the other. No prediction of a time or an amount is confirmed or refuted by fewer than `MINIMUM_ROUNDS`
 usable rounds, none of something that happens or not by fewer than `MINIMUM_REPEATS`, and none by a minority of the
 rounds; no usable round at all is `not run`. Times and amounts are judged by the interval of their ratio (`ratios`):
@@ -214,7 +214,7 @@ _JUDGES: dict[PredictionKind, Callable[[Prediction, Sequence[Round], Collection[
 
 
 def _ratio(item: Round) -> Ratio | None:
-    """Of a round in which both variants ran to their end: by their blocks where they took turns."""
+    """Of a round in which both variants ran to their end: by their blocks where they alternated."""
     before, after = item.before, item.after
     if before.fault is not None or after.fault is not None:
         return None
@@ -259,7 +259,7 @@ def _too_few(
 
 
 def _remarks(rounds: Sequence[Round]) -> str:
-    """What a reader must know beside the numbers: runs that failed, and outputs that differ."""
+    """What a reader must know in addition to the numbers: runs that failed, and outputs that differ."""
     text = ""
     for name, runs in (("flagged", [item.before for item in rounds]), ("repaired", [item.after for item in rounds])):
         faults = [run.fault for run in runs if run.fault is not None]

@@ -34,21 +34,11 @@ from tflint_gpu.model.networks.shapes.sizes import Sizes, sizes_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
+from tflint_gpu.model.tensorflow.api.precision import FLOATX_SETTERS, POLICIES, POLICY_SETTERS
 
 _INPUTS = frozenset(["keras.Input", "keras.layers.Input"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
-_SET_POLICY = frozenset(
-    (
-        "keras.mixed_precision.set_global_policy keras.mixed_precision.set_dtype_policy keras.config.set_dtype_policy "
-        "keras.mixed_precision.experimental.set_policy keras.backend.set_floatx keras.config.set_floatx"
-    ).split()
-)
-_POLICIES = frozenset(
-    (
-        "keras.mixed_precision.Policy keras.mixed_precision.DTypePolicy keras.DTypePolicy "
-        "keras.dtype_policies.DTypePolicy keras.mixed_precision.experimental.Policy"
-    ).split()
-)
+_CHOOSING_DTYPES = FLOATX_SETTERS | POLICY_SETTERS | POLICIES
 _SET_DATA_FORMAT = frozenset(["keras.backend.set_image_data_format", "keras.config.set_image_data_format"])
 _SCALED = frozenset(
     [
@@ -57,7 +47,8 @@ _SCALED = frozenset(
         "keras.mixed_precision.experimental.LossScaleOptimizer",
     ]
 )
-_TRAINING = frozenset(["fit", "train_on_batch"])
+TRAINING = ("fit", "train_on_batch")
+"""Methods whose calls become a `Training`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +200,7 @@ class Keras(Building):
             return self._architecture(name, given, place)
         if name.startswith("keras.layers."):
             return self._layer(last, given, place)
-        if name in _SET_POLICY or name in _POLICIES:
+        if name in _CHOOSING_DTYPES:
             return self._policy(name, given)
         if name in _SCALED:
             return given.get(0, "inner_optimizer" if "inner_optimizer" in given.named else "optimizer", UNKNOWN)
@@ -231,7 +222,7 @@ class Keras(Building):
             chosen: Precision | None = precision_of(next(given.values()), Precision())
         except (NotKnown, StopIteration):
             chosen = None
-        if name in _POLICIES:
+        if name in POLICIES:
             return UNKNOWN if chosen is None else chosen
         self.precision = chosen
         return None
@@ -265,7 +256,7 @@ class Keras(Building):
             return Members(tuple(receiver.members()), is_whole=False)
         if name == "compile":
             self._compile(receiver, given, place)
-        elif name in _TRAINING:
+        elif name in TRAINING:
             self._trains(receiver, name, given, place)
         elif name in ("add", "pop", "build"):
             self.run.changes(receiver)

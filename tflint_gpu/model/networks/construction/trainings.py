@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.arrays import rows
-from tflint_gpu.model.networks.construction.keras import Keras, Training
+from tflint_gpu.model.networks.construction.keras import TRAINING, Keras, Training
 from tflint_gpu.model.networks.shapes.sizes import Estimate
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
@@ -50,7 +50,7 @@ class Trainings(Analysis):
 
         run = Interpreter(self.inference.project, self.inference.definitions, self.file, world)
         is_whole = run.run()
-        for call in self.file.method_calls("fit", "train_on_batch") if is_whole else ():
+        for call in self.file.method_calls(*TRAINING) if is_whole else ():
             function = self.file.tree.function(call)
             if function is not None and function not in run.entered:
                 is_whole = is_whole and run.run_alone(self.inference.definitions.function(self.file, function))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.consulted import Consulted, Stamp, State, digest_of, stamp_of, state_of
+from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_of, state_of
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.looks import Look
 from tflint_gpu.model.python.prefilter.sketches import Sketch
@@ -122,7 +122,7 @@ class Project:
         """How much text is held as trees, or as sketches, which take a tenth of that."""
         return self._kept_characters + self._sketched_characters // 10
 
-    def newly_consulted(self) -> Consulted:
+    def new_dependencies(self) -> Dependencies:
         """What the answers of this project rest on, as far as that was not told before."""
         asked = self._places.newly_asked()
         states: dict[str, State] = {}
@@ -133,7 +133,7 @@ class Project:
                 data = self._read(path)
                 known = None if data is None else State(digest_of(data), self._stamps.get(path))
                 states[name] = known or state_of(name)
-        return Consulted({asker: list(paths) for asker, paths in asked.items()}, states)
+        return Dependencies({asker: list(paths) for asker, paths in asked.items()}, states)
 
     def look(self, source: SourceFile) -> Look | None:
         """A first look at a file, which parses nothing with libcst; None where Python cannot parse it."""

@@ -11,7 +11,8 @@ from tflint_gpu.model.python.syntax.syntax import Expression, argument, dotted_n
 
 TAKES = frozenset(["gradient", "jacobian", "batch_jacobian"])
 """Methods of a tape that take gradients from it."""
-_WEIGHTS = frozenset("trainable_variables trainable_weights variables weights".split())
+WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables weights".split())
+"""Attributes of a model or a layer that hold all its weights, or those that are trained."""
 
 
 def taken(file: File, tape: cst.Call) -> Iterator[cst.Call]:
@@ -75,6 +76,7 @@ def _are_weights(file: File, expr: Expression) -> bool:
     if isinstance(expr, cst.Name):
         bound = file.flow.lookup(expr.value, expr)
         return bool(bound) and all(
-            isinstance(one.value, cst.Attribute) and not one.path and one.value.attr.value in _WEIGHTS for one in bound
+            isinstance(one.value, cst.Attribute) and not one.path and one.value.attr.value in WEIGHT_ATTRIBUTES
+            for one in bound
         )
-    return isinstance(expr, cst.Attribute) and expr.attr.value in _WEIGHTS
+    return isinstance(expr, cst.Attribute) and expr.attr.value in WEIGHT_ATTRIBUTES

@@ -14,28 +14,20 @@ from tflint_gpu.model.python.project.functions import Class
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.layers import WEIGHTED
+from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
+from tflint_gpu.model.tensorflow.api.precision import (
+    DOUBLE_SPELLINGS,
+    DOUBLES,
+    FLOATX_SETTERS,
+    POLICIES,
+    POLICY_SETTERS,
+)
 from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 
 DoubleKind: TypeAlias = Literal["default", "layer", "product"]
 
-_DOUBLES = frozenset(["tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64"])
-SPELLINGS = frozenset(["float64", "double"])
-FLOATX = frozenset(["keras.backend.set_floatx", "keras.config.set_floatx"])
-POLICY_SETTERS = frozenset(
-    (
-        "keras.mixed_precision.set_global_policy keras.mixed_precision.set_dtype_policy keras.config.set_dtype_policy "
-        "keras.mixed_precision.experimental.set_policy"
-    ).split()
-)
-POLICIES = frozenset(
-    (
-        "keras.mixed_precision.Policy keras.mixed_precision.DTypePolicy keras.DTypePolicy "
-        "keras.dtype_policies.DTypePolicy keras.mixed_precision.experimental.Policy"
-    ).split()
-)
 # Layers whose work is a product with their weights.
 CASTS = frozenset(
     ["tf.cast", "tf.dtypes.cast", "keras.ops.cast", "keras.backend.cast", "tf.saturate_cast", "tf.compat.v1.to_double"]
@@ -101,12 +93,12 @@ class Precision(Analysis):
 
     def _is_double(self, origin: Origin) -> bool:
         if origin.name is not None:
-            return origin.name in _DOUBLES
+            return origin.name in DOUBLES
         if origin.made_by in POLICIES and isinstance(origin.node, cst.Call):
             return self.is_double(origin.file, argument(origin.node, 0, "name"), origin.context)
         if origin.parts or not isinstance(origin.node, cst.BaseString):
             return False
-        return self.constants.of(origin.file, origin.node, origin.context) in SPELLINGS
+        return self.constants.of(origin.file, origin.node, origin.context) in DOUBLE_SPELLINGS
 
     def _needs_double(self) -> bool:
         """Whether the file uses a library whose methods need float64, or compares gradients with differences."""
@@ -124,7 +116,7 @@ class Precision(Analysis):
     # The default of all layers.
 
     def _defaults(self) -> Iterator[Double]:
-        for names, word in ((FLOATX, "floatx"), (POLICY_SETTERS, "policy")):
+        for names, word in ((FLOATX_SETTERS, "floatx"), (POLICY_SETTERS, "policy")):
             calls = list(self.file.calls(*sorted(names)))
             chosen = [(call, _first(call)) for call in calls]
             if not all(self.is_double(self.file, dtype) for _, dtype in chosen):
@@ -173,7 +165,7 @@ class Precision(Analysis):
             return
         by_name = given.keyword is not None
         value = None if by_name else self.constants.keyword(self.file, call, "dtype")
-        if self.is_double(self.file, given.value) if by_name else value in SPELLINGS:
+        if self.is_double(self.file, given.value) if by_name else value in DOUBLE_SPELLINGS:
             yield Double("layer", self.file, given, subject)
 
     def _initialised(self, call: cst.Call) -> Class | None:

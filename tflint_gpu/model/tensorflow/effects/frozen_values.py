@@ -6,6 +6,7 @@ import libcst as cst
 
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
 _NUMPY_DRAWS = """
@@ -21,13 +22,6 @@ _PYTHON_DRAWS = """
 """
 _DRAWS = frozenset(
     [*(f"numpy.random.{name}" for name in _NUMPY_DRAWS.split()), *(f"random.{name}" for name in _PYTHON_DRAWS.split())]
-)
-CLOCKS = frozenset(
-    (
-        "time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns "
-        "time.process_time time.process_time_ns datetime.datetime.now datetime.datetime.utcnow "
-        "datetime.datetime.today datetime.date.today"
-    ).split()
 )
 UNIQUE = frozenset(["uuid.uuid1", "uuid.uuid4"])
 _GENERATORS = frozenset(

@@ -13,6 +13,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS, RUNNING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
@@ -24,8 +25,6 @@ ValueUse: TypeAlias = Literal["read", "number", "condition", "loop"]
 
 _READING = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int", "range")
-_FITTING = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
-_KERAS_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 _CONTAINERS = frozenset(
     (
         "split unstack meshgrid identity_n dynamic_partition shape_n unique unique_with_counts linalg.normalize "
@@ -98,7 +97,7 @@ class HostValues(Analysis):
     @cached_property
     def _fitted(self) -> frozenset[Node]:
         """The classes of the layers and models that this file fits, or runs by Keras's own loops."""
-        return self.model_classes.of_receivers(self.file.method_calls(*_FITTING))
+        return self.model_classes.of_receivers(self.file.method_calls(*sorted(RUNNING_METHODS)))
 
     @cached_property
     def _called(self) -> frozenset[Node]:
@@ -116,7 +115,7 @@ class HostValues(Analysis):
     def _is_taken_as_it_is(self, traced: Traced) -> bool:
         """Whether Keras alone traces it: under `tf.function` AutoGraph converts what it can."""
         _, first = entry(traced)
-        is_method = isinstance(first, cst.FunctionDef) and first.name.value in _KERAS_METHODS
+        is_method = isinstance(first, cst.FunctionDef) and first.name.value in OVERRIDDEN_METHODS
         if not traced.keras or not (is_method or first in self.keras_functions.evaluated):
             return False
         passed = [(traced.file, traced.function.node)]

@@ -12,7 +12,7 @@ from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node
-from tflint_gpu.model.tensorflow.api.layers import WEIGHTED
+from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
 from tflint_gpu.model.tensorflow.tracing.traces import Execution
 from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds

@@ -13,6 +13,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
+from tflint_gpu.model.tensorflow.api.keras_methods import RUNNING_METHODS
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -20,7 +21,7 @@ from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS, Trainin
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
 # Methods that need a value, so that the function which calls them cannot be traced.
-_ONLY_EAGER = frozenset("numpy fit predict predict_on_batch train_on_batch evaluate".split())
+_ONLY_EAGER = RUNNING_METHODS | {"numpy"}
 
 
 class EagerLoops(Analysis):

@@ -12,6 +12,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
+from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS, RUNNING_METHODS
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training
@@ -20,9 +21,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
-_ONLY_FORWARD = frozenset(["evaluate", "predict", "test_on_batch", "predict_on_batch"])
-_TRAINING_METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
-TRAINING_WORDS = frozenset([*_TRAINING_METHODS, "apply_gradients", *(name.rpartition(".")[2] for name in TAPES)])
+TRAINING_WORDS = frozenset([*RUNNING_METHODS, "apply_gradients", *(name.rpartition(".")[2] for name in TAPES)])
 """The last parts of the names of what trains or predicts."""
 
 
@@ -97,7 +96,7 @@ class Program(Analysis):
             if node is None or self._runs_elsewhere(file, call):
                 continue
             found = FirstTraining(node if file is self.file else self._own_call(invocation).func, file, node)
-            if method_name(call) not in _ONLY_FORWARD:
+            if method_name(call) not in FORWARD_METHODS:
                 return found
             weaker = weaker or found
         return weaker
@@ -117,7 +116,7 @@ class Program(Analysis):
         return self.runtime.is_graph_code(file, call) or self.runtime.is_on_cpu(file, call)
 
     def _trains(self, file: File, call: cst.Call) -> Node | None:
-        if self.kinds.receiver(file, call, *_TRAINING_METHODS) is not None:
+        if self.kinds.receiver(file, call, *RUNNING_METHODS) is not None:
             assert isinstance(call.func, cst.Attribute)
             return call.func.attr
         if file.name(call.func) in TAPES and self._updates_beside(file, call):

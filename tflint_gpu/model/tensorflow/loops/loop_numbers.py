@@ -14,6 +14,7 @@ from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding, Path
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, leaves_at_once, names_of
 
@@ -25,10 +26,10 @@ _UPDATES = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAss
 _CONVERTERS = ("float", "int", "len")
 _KEEPERS = ("abs", "max", "min", "sum", "pow", "round")
 _RANGES = frozenset(["itertools.count", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"])
-_NEW_EACH_TIME = frozenset(
+_NEW_EACH_TIME = TIMERS | frozenset(
     (
-        "time.time time.perf_counter time.monotonic random.random random.uniform random.randint random.randrange "
-        "random.gauss random.normalvariate random.betavariate random.expovariate random.triangular"
+        "random.random random.uniform random.randint random.randrange random.gauss random.normalvariate "
+        "random.betavariate random.expovariate random.triangular"
     ).split()
 )
 _DRAWN = frozenset(  # without a size these give Python's own numbers, not NumPy's

@@ -1,6 +1,6 @@
 """Whether there can be anything in a file that a rule would report: what a first look at its sketch tells.
 
-A rule names its questions in `Rule.questions`. Each gets the sketch of the file, and those of the files that its
+A rule names its questions in `Rule.prefilters`. Each gets the sketch of the file, and those of the files that its
 imports reach when it asks for them; "no" means: surely nothing. So each is wider than the rule, and tells by names
 alone.
 """
@@ -13,13 +13,14 @@ from tflint_gpu.model.python.prefilter.looks import Look
 from tflint_gpu.model.python.prefilter.sketches import UNNAMED, Sketch, SketchedCall
 from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
 from tflint_gpu.model.tensorflow.api.devices import device_problem
-from tflint_gpu.model.tensorflow.api.layers import WEIGHTED
-from tflint_gpu.model.tensorflow.dtypes.precision import CASTS, FLOATX, POLICY_SETTERS, SPELLINGS
+from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
+from tflint_gpu.model.tensorflow.api.precision import DOUBLE_SPELLINGS, FLOATX_SETTERS, POLICY_SETTERS
+from tflint_gpu.model.tensorflow.dtypes.precision import CASTS
 from tflint_gpu.model.tensorflow.execution.program import TRAINING_WORDS
 
 _DATASET_OPTIONS = frozenset(["num_parallel_calls", "drop_remainder"])
 _FITTING = {"fit": 3, "evaluate": 3, "predict": 2}
-_DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX | POLICY_SETTERS)
+_DEFAULTS = frozenset(name.rpartition(".")[2] for name in FLOATX_SETTERS | POLICY_SETTERS)
 _CASTING = frozenset(name.rpartition(".")[2] for name in CASTS)
 _LAYERS = WEIGHTED | {"__init__"}
 ARRAY_MAKERS = frozenset(
@@ -121,7 +122,7 @@ def _names_doubles(sketch: Sketch) -> bool:
 
 
 def _has_double(words: Iterable[str]) -> bool:
-    return not SPELLINGS.isdisjoint(words)
+    return not DOUBLE_SPELLINGS.isdisjoint(words)
 
 
 def names_bad_device(look: Look) -> bool:

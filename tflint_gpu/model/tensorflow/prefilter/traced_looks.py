@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from tflint_gpu.model.python.prefilter.looks import Look, Place
 from tflint_gpu.model.python.prefilter.sketches import UNNAMED, Region, Sketch, SketchedCall
 from tflint_gpu.model.tensorflow.api.counterparts import RAISES
+from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS
 from tflint_gpu.model.tensorflow.effects.created_state import CREATING_METHODS
 from tflint_gpu.model.tensorflow.effects.frozen_values import DRAWING, GENERATORS
 from tflint_gpu.model.tensorflow.effects.side_effects import CHANGES
 
-_KERAS_METHODS = frozenset("call __call__ train_step test_step predict_step compute_loss update_state".split())
+_KERAS_METHODS = OVERRIDDEN_METHODS | {"__call__"}
 _MAKERS = frozenset("function defun wrap_function Lambda".split())
 _GIVEN = frozenset(["loss", "metrics", "weighted_metrics"])
 _FUNCTION, _KERAS = "tf.function", "Keras"

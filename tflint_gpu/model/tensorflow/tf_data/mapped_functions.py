@@ -13,6 +13,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node, argument, displayed, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.tensorflow.api.nondeterminism import GENERATOR_DRAWS, GENERATORS
 from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
@@ -23,13 +24,6 @@ _LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "t
 # Work for several threads: on the pixels of an image, on sound, or over the text of a document.
 _WORK = (*_LONG, "tf.image.", "tf.linalg.", "tf.map_fn", "tf.while_loop", "tf.strings.regex_", "tf.strings.unicode_")
 _NO_DRAWS = ("stateless_", "set_", "get_", "create_", "fold_in", "split", "Generator", "experimental", "index_shuffle")
-_GENERATORS = frozenset(
-    (
-        "tf.random.Generator.from_seed tf.random.Generator.from_non_deterministic_state tf.random.Generator "
-        "tf.random.get_global_generator tf.random.Generator.from_state"
-    ).split()
-)
-_GENERATED = frozenset("normal uniform uniform_full_int truncated_normal binomial make_seeds".split())
 _RANDOM_LAYERS = ("keras.layers.Random", "keras.layers.experimental.preprocessing.Random")
 _RANDOM_OTHERS = frozenset(["keras.layers.Dropout", "keras.layers.GaussianNoise", "keras.layers.GaussianDropout"])
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
@@ -169,7 +163,7 @@ class MappedFunctions(Analysis):
         return None
 
     def _generates(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        return method_name(call) in _GENERATED and self._is_made_by(file, call, context, _GENERATORS)
+        return method_name(call) in GENERATOR_DRAWS and self._is_made_by(file, call, context, GENERATORS)
 
     def _looks_up(self, file: File, call: cst.Call, context: Context | None) -> bool:
         tables = frozenset(["tf.lookup.StaticHashTable", "tf.lookup.StaticVocabularyTable"])

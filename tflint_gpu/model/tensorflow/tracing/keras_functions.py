@@ -13,12 +13,12 @@ from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 
 _COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile"])
 # Keras 2 has the metrics where Keras 3 has the weights of the losses.
 _METRICS = (("metrics", 2), ("metrics", 3), ("weighted_metrics", 4))
-_EVALUATING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
 # What of a model's own may keep Keras from its losses and metrics.
 _OWN_WAYS = ("compile", "fit", "train_step", "test_step", "compute_loss", "compute_metrics")
 _DEPTH_LIMIT = 3
@@ -79,7 +79,7 @@ class KerasFunctions(Analysis):
         """The functions and classes of the losses and metrics of models that this file trains or evaluates."""
         models = {
             (origin.file, origin.node)
-            for call in self.file.method_calls(*_EVALUATING)
+            for call in self.file.method_calls(*sorted(LABELLED_METHODS))
             if isinstance(call.func, cst.Attribute)
             for origin in self.inference.of(self.file, call.func.value)
             if origin.call is not None and not self._has_own_ways(origin)

@@ -13,13 +13,13 @@ from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, argument, dotted_name, parameters
 from tflint_gpu.model.python.value_flow.library import is_library, wraps
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
+from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS
 from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _WORDS = frozenset(name.rpartition(".")[2] for name in TF_FUNCTIONS)
 _ASSUMED = cst.Decorator(cst.Name("function"))
 _NAMING = (cst.Name, cst.Attribute, cst.Lambda)
-_TRACED_METHODS = frozenset("call train_step test_step predict_step compute_loss update_state".split())
 
 
 class Tracing(Analysis):
@@ -189,7 +189,7 @@ class Tracing(Analysis):
             cls = Class(file, node)
             if self.kinds.of_class(cls):
                 for method in self.inference.definitions.own_methods(cls):
-                    if method.name in _TRACED_METHODS:
+                    if method.name in OVERRIDDEN_METHODS:
                         yield method
         for call in file.method_calls(*MAPPING_METHODS):  # what a dataset maps is traced
             if call.args and isinstance(call.args[0].value, cst.Lambda):

@@ -9,9 +9,8 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.value_flow.origins import Origin
+from tflint_gpu.model.tensorflow.api.keras_methods import FITTING_METHODS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
-
-FITTING = ("fit", "train_on_batch", "fit_generator")
 
 
 class Compilations(Analysis):
@@ -24,8 +23,8 @@ class Compilations(Analysis):
     def trained(self) -> Iterator[tuple[File, cst.Call, Origin]]:
         """The calls that train a Keras model, each with one of the places where that model may be made."""
         for file in self.inference.files_with("fit"):
-            for call in file.method_calls(*FITTING):
-                receiver = self.kinds.receiver(file, call, *FITTING)
+            for call in file.method_calls(*FITTING_METHODS):
+                receiver = self.kinds.receiver(file, call, *FITTING_METHODS)
                 for made in self.inference.of(file, receiver) if receiver is not None else ():
                     if made.call is not None and self.kinds.of(made) == "model":
                         yield file, call, made

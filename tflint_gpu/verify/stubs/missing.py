@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tflint_gpu.model.python.refactoring.free_names import bound, free
-from tflint_gpu.verify.standins.readers import VALUES
-from tflint_gpu.verify.standins.roles import StandIn, role
+from tflint_gpu.verify.stubs.readers import VALUES
+from tflint_gpu.verify.stubs.roles import Stub, role
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # What people leave out of the snippets that they paste.
@@ -77,7 +77,7 @@ def _absent(statement: ast.stmt, dropped: Collection[int]) -> set[ast.stmt]:
     return {node for node in ast.walk(statement) if isinstance(node, ast.stmt) and node.lineno in dropped}
 
 
-def left_open(tree: ast.Module) -> Iterator[tuple[ast.expr, StandIn]]:
+def left_open(tree: ast.Module) -> Iterator[tuple[ast.expr, Stub]]:
     """The dots in `model = ...`, each with what stands in for them."""
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

@@ -1,12 +1,12 @@
-"""Two programs that live at the same time and take turns, so that what else the machine does meets both.
+"""Two programs that live at the same time and alternate, so that what else the machine does meets both.
 
-A program that takes turns asks, by a file in a folder, and waits for the file with the answer (`tflint_measure`):
+Such a program asks, by a file in a folder, and waits for the file with the answer (`tflint_measure`):
 
     round   it has imported TensorFlow, or a round of it is over and its result is written
-    turn    it is warm, or has measured a block of steps
+    block   it is warm, or has measured a block of steps
 
-and is told `go` or `end`. From the moment it asks until it is answered it is stopped with SIGSTOP, so that no thread
-of it computes ahead while the other one is measured. Each round is a fork of the program behind the import, which takes
+and gets `go` or `end`. From the moment it asks until it is answered it is stopped with SIGSTOP, so that no thread
+of it computes ahead while the other one is measured. Each round is a fork of the program after the import, which takes
 longer than all else. A program that never asks runs as it likes: it has nothing that is measured.
 """
 
@@ -30,7 +30,7 @@ _POLL_SECONDS = 0.002
 Start = Callable[[Path, Limits], AbstractContextManager[Running]]
 
 
-def run_in_turns(
+def run_alternating(
     before: Path, after: Path, rounds: int, budget_seconds: float, limits: Limits, start: Start
 ) -> Generator[Round, None, None]:
     """Run two programs at the same time, of which never more than one computes, and yield each round.
@@ -43,8 +43,8 @@ def run_in_turns(
         after: script with the repaired code.
         rounds: how many at most.
         budget_seconds: wall time for all of them; a program that still runs then is killed.
-        limits: of each program; the wall time is that of its own turns in one round.
-        start: starts a program that takes turns (`worker.running`).
+        limits: of each program; the wall time is that of its own blocks in one round.
+        start: starts a program that alternates (`worker.running`).
 
     Raises:
         FileNotFoundError: if a script is not there.
@@ -70,12 +70,12 @@ def _run_round(order: list[_Seat], end: float) -> None:
     for seat in order:
         seat.go_on("go", wanted="round")
     began, pairs = time.monotonic(), 0
-    while all(seat.asks == "turn" for seat in order) and not _is_enough(pairs, time.monotonic() - began):
+    while all(seat.asks == "block" for seat in order) and not _is_enough(pairs, time.monotonic() - began):
         for seat in order if pairs % 2 == 0 else order[::-1]:
-            seat.go_on("go", wanted="turn")
+            seat.go_on("go", wanted="block")
         pairs += 1
     for seat in order:
-        seat.go_on("end", wanted="turn")
+        seat.go_on("end", wanted="block")
 
 
 def _is_enough(pairs: int, seconds: float) -> bool:
@@ -126,7 +126,7 @@ class _Seat(contextlib.ExitStack):
     def _asked(self) -> str:
         assert self._program is not None
         try:
-            return (self._program.turns / "asked").read_text("ascii")
+            return (self._program.questions / "asked").read_text("ascii")
         except (OSError, ValueError):
             return ""
 
@@ -135,9 +135,9 @@ class _Seat(contextlib.ExitStack):
         if self._program is None or self.asks != wanted:
             return
         self.asks = None
-        told = self._program.turns / f"told-{self._number}"
-        told.with_suffix(".tmp").write_text(word, "ascii")
-        told.with_suffix(".tmp").replace(told)
+        answer = self._program.questions / f"answer-{self._number}"
+        answer.with_suffix(".tmp").write_text(word, "ascii")
+        answer.with_suffix(".tmp").replace(answer)
         self._program.resume(min(self._left, self._seconds()))
         while not self.has_stopped(_POLL_SECONDS):
             pass

@@ -1,7 +1,7 @@
 """Calls that read data from elsewhere, and what is put around them or in their place.
 
-The functions that are put there live in `tflint_files`, `tflint_surroundings` and `tflint_values`, which are laid
-beside the program. They read what is there, and make up what is not.
+The functions that are put there live in `tflint_files`, `tflint_environment` and `tflint_values`, which are laid
+next to the program. They read what is there, and make up what is not.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument, method_name
 
-FILES, VALUES, SURROUNDINGS = "tflint_files", "tflint_values", "tflint_surroundings"
-MODULES = (FILES, SURROUNDINGS, VALUES)
+FILES, VALUES, ENVIRONMENT = "tflint_files", "tflint_values", "tflint_environment"
+MODULES = (FILES, ENVIRONMENT, VALUES)
 
 # What is put around the called function, by the names of the functions.
 _AROUND = {
@@ -53,7 +53,7 @@ _METHODS_AROUND = {
     "image_folder": ("flow_from_directory",),
     "weights": ("load_weights",),
 }
-_OF_SURROUNDINGS = frozenset(
+_OF_ENVIRONMENT = frozenset(
     ("left_out", "weights", "loaded", "environment", "old_environment", "arguments", "flags", "old_optimizer")
 )
 _READERS = {name: wrapper for wrapper, names in _AROUND.items() for name in names.split()}
@@ -82,7 +82,7 @@ class Around:
     @property
     def opening(self) -> str:
         """What stands before the called function."""
-        return f"{SURROUNDINGS if self.function in _OF_SURROUNDINGS else FILES}.{self.function}("
+        return f"{ENVIRONMENT if self.function in _OF_ENVIRONMENT else FILES}.{self.function}("
 
     @property
     def reads(self) -> bool:
@@ -158,7 +158,7 @@ def replaced_functions(file: File) -> Iterator[tuple[cst.Call, str]]:
         for call in file.calls(f"keras.datasets.{name}.load_data"):
             yield call, f'{VALUES}.keras_numbers("{name}")'
     for call in file.calls(*_RECORDERS):
-        yield call, f"{SURROUNDINGS}.unrecorded"
+        yield call, f"{ENVIRONMENT}.unrecorded"
     names = [(call, _literal(argument(call, 0, "name"))) for call in file.calls("tensorflow_datasets.load")]
     is_known = [name is None or name.partition(":")[0].partition("/")[0] in CATALOGUE for _, name in names]
     for call, _ in names if any(is_known) else ():  # which of them is reached, and with which name, shows when it runs

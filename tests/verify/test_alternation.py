@@ -1,4 +1,4 @@
-"""Two programs that take turns: who computes when, what a round of them is, and that nothing of them is left."""
+"""Two programs that alternate: who computes when, what a round of them is, and that nothing of them is left."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.verify.execution import turns
+from tflint_gpu.verify.execution import alternation
+from tflint_gpu.verify.execution.alternation import run_alternating
 from tflint_gpu.verify.execution.rounds import Round
 from tflint_gpu.verify.execution.sandbox import Limits
-from tflint_gpu.verify.execution.turns import run_in_turns
 from tflint_gpu.verify.execution.worker import Running, running
 
 # As tflint_measure does it, without TensorFlow.
 CLIENT = """
 import json, os, sys, threading, time
 def ask(what):
-    number, folder = time.monotonic_ns(), os.environ["TFLINT_GPU_TURNS"]
+    number, folder = time.monotonic_ns(), os.environ["TFLINT_GPU_QUESTIONS"]
     with open(f"{folder}/asked.new", "w") as file:
         file.write(f"{number} {what}")
     os.replace(f"{folder}/asked.new", f"{folder}/asked")
-    while not os.path.exists(f"{folder}/told-{number}"):
+    while not os.path.exists(f"{folder}/answer-{number}"):
         time.sleep(0.001)
-    return open(f"{folder}/told-{number}").read()
+    return open(f"{folder}/answer-{number}").read()
 def say(text):
     with open(LOG, "a") as file:
         file.write(text + "\\n")
@@ -47,7 +47,7 @@ def finish():
 """
 BLOCKS = """
 say(f"{NAME} warms up")
-while ask("turn") == "go":
+while ask("block") == "go":
     say(f"{NAME} begins")
     blocks.append(0.5)
     say(f"{NAME} ends")
@@ -65,10 +65,10 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def in_turns(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[Round]]:
+def alternating(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[Round]]:
     """Run two programs in rounds of three pairs of blocks."""
-    monkeypatch.setattr(turns, "FEWEST_PAIRS", 3)
-    monkeypatch.setattr(turns, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(alternation, "FEWEST_PAIRS", 3)
+    monkeypatch.setattr(alternation, "LEAST_SECONDS", 0.0)
 
     def run(before: str, after: str, rounds: int = 1, seconds: float = 60.0) -> Iterator[Round]:
         paths = []
@@ -76,15 +76,15 @@ def in_turns(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> Call
             path = tmp_path / f"{name}.py"
             path.write_text(f"NAME, LOG = {name!r}, {str(log)!r}\n{CLIENT}{textwrap.dedent(code)}")
             paths.append(path)
-        start: Callable[[Path, Limits], AbstractContextManager[Running]] = functools.partial(running, takes_turns=True)
-        return run_in_turns(*paths, rounds, seconds, Limits(), start)
+        start: Callable[[Path, Limits], AbstractContextManager[Running]] = functools.partial(running, alternates=True)
+        return run_alternating(*paths, rounds, seconds, Limits(), start)
 
     return run
 
 
-def test_only_one_computes_and_the_order_swaps(in_turns: Callable[..., Iterator[Round]], log: Path) -> None:
+def test_only_one_computes_and_the_order_swaps(alternating: Callable[..., Iterator[Round]], log: Path) -> None:
     """Protects what a busy machine does from meeting one program only: neighbours in time, and neither always first."""
-    one, other = in_turns(BLOCKS, BLOCKS, rounds=2)
+    one, other = alternating(BLOCKS, BLOCKS, rounds=2)
     assert one.before is not None and one.after is not None and other.after is not None
     assert [len(outcome.result.blocks) for outcome in (one.before, one.after, other.after) if outcome.result] == [3] * 3
     lines = [line for line in log.read_text().splitlines() if "starts" not in line]
@@ -98,21 +98,21 @@ def test_only_one_computes_and_the_order_swaps(in_turns: Callable[..., Iterator[
     assert log.read_text().count("starts") == 2, "one import for both rounds"
 
 
-def test_who_waits_is_stopped(in_turns: Callable[..., Iterator[Round]], log: Path) -> None:
+def test_who_waits_is_stopped(alternating: Callable[..., Iterator[Round]], log: Path) -> None:
     """Protects pipelines from being measured with what their threads made ahead while the other program ran."""
     busy = "\ndef work():\n    while True:\n        say(f'{NAME} works ahead')\n        time.sleep(0.001)\n"
     busy += "threading.Thread(target=work, daemon=True).start()\n"
-    list(in_turns(busy + BLOCKS, BLOCKS))
+    list(alternating(busy + BLOCKS, BLOCKS))
     text = log.read_text()
     assert "before works ahead" in text
     for block in text.split("after begins\n")[1:]:
         assert "before works ahead" not in block.partition("after ends")[0]
 
 
-def test_a_program_that_ends_ends_its_round(in_turns: Callable[..., Iterator[Round]], log: Path) -> None:
-    """Protects the reason of a failure, and the other program from waiting for ever; the next round starts anew."""
-    failing = "\nask('turn')\nraise LookupError('gone')\n"
-    rounds = list(in_turns(failing, BLOCKS, rounds=2))
+def test_a_program_that_ends_ends_its_round(alternating: Callable[..., Iterator[Round]], log: Path) -> None:
+    """Protects the reason of a failure, and the other program from waiting for ever; the next round starts again."""
+    failing = "\nask('block')\nraise LookupError('gone')\n"
+    rounds = list(alternating(failing, BLOCKS, rounds=2))
     for found in rounds:
         assert found.before is not None and found.after is not None
         assert (found.before.status, found.before.exception, found.before.text) == ("raised", "LookupError", "gone")
@@ -124,19 +124,19 @@ def test_a_program_that_never_asks_runs(tmp_path: Path) -> None:
     """Protects programs without anything that is measured in steps."""
     path = tmp_path / "plain.py"
     path.write_text("print('hello')\n")
-    (found,) = run_in_turns(path, path, 1, 60.0, Limits(), functools.partial(running, takes_turns=True))
+    (found,) = run_alternating(path, path, 1, 60.0, Limits(), functools.partial(running, alternates=True))
     assert found.before is not None and found.before.status == "no result" and found.before.stdout == "hello\n"
 
 
-def test_a_program_that_hangs_is_told_from_a_spent_budget(in_turns: Callable[..., Iterator[Round]]) -> None:
+def test_a_program_that_hangs_is_told_from_a_spent_budget(alternating: Callable[..., Iterator[Round]]) -> None:
     """Protects the reason: a limit of its own is no end of the budget."""
-    hanging = "\nask('turn')\ntime.sleep(60)\n"
-    (found,) = in_turns(hanging, BLOCKS, seconds=3.0)
+    hanging = "\nask('block')\ntime.sleep(60)\n"
+    (found,) = alternating(hanging, BLOCKS, seconds=3.0)
     assert found.before is not None and found.before.status == "timed out" and found.budget_spent
 
 
 def test_nothing_is_left_when_nobody_wants_more(
-    in_turns: Callable[..., Iterator[Round]], monkeypatch: pytest.MonkeyPatch
+    alternating: Callable[..., Iterator[Round]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects the machine: also a program that is stopped ends with the generator, as on Ctrl-C."""
     pids: list[int] = []
@@ -148,7 +148,7 @@ def test_nothing_is_left_when_nobody_wants_more(
         resume(program, seconds)
 
     monkeypatch.setattr(Running, "resume", watched)
-    rounds = in_turns(BLOCKS, BLOCKS, rounds=9)
+    rounds = alternating(BLOCKS, BLOCKS, rounds=9)
     next(rounds)
     with contextlib.closing(rounds):  # type: ignore[type-var]
         assert all(_lives(pid) for pid in set(pids)) and len(set(pids)) == 2

@@ -1,4 +1,4 @@
-"""Silencing what is found: each finding's code joins the `# noqa` of its line, in the files."""
+"""Suppressing what is found: each finding's code joins the `# noqa` of its line, in the files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tflint_gpu.text.suppressions import suppressing
 
 
 @dataclass(frozen=True, slots=True)
-class Silenced:
+class AddedSuppressions:
     """What came of it.
 
     Arguments:
-        silenced: the findings that a comment silences now.
-        left: those that no comment can silence: of files that do not parse, and on lines that take no comment.
+        suppressed: the findings that a comment suppresses now.
+        left: those that no comment can suppress: of files that do not parse, and on lines that take no comment.
         failures: files that could not be written; they are as they were.
     """
 
-    silenced: tuple[Diagnostic, ...]
+    suppressed: tuple[Diagnostic, ...]
     left: tuple[Diagnostic, ...]
     failures: tuple[InternalError, ...]
 
 
-def silence(found: Iterable[Diagnostic], working_directory: Path) -> Silenced:
-    """Add the comments that silence findings. A file is written whole or not at all.
+def add_suppressions(found: Iterable[Diagnostic], working_directory: Path) -> AddedSuppressions:
+    """Add the comments that suppress findings. A file is written whole or not at all.
 
     Arguments:
         working_directory: what the findings' file names are relative to.
@@ -41,7 +41,7 @@ def silence(found: Iterable[Diagnostic], working_directory: Path) -> Silenced:
         if diagnostic.code == UNUSED_SUPPRESSION:  # more comments are no answer to a comment too many
             continue
         by_file.setdefault(diagnostic.filename, []).append(diagnostic)
-    silenced: list[Diagnostic] = []
+    suppressed: list[Diagnostic] = []
     left: list[Diagnostic] = []
     failures: list[InternalError] = []
     for name, diagnostics in by_file.items():
@@ -55,7 +55,7 @@ def silence(found: Iterable[Diagnostic], working_directory: Path) -> Silenced:
         except (FixError, OSError, UnreadableSource, UnicodeEncodeError) as error:
             failures.append(InternalError(name, "--add-noqa", f"not fixed: {error}"))
             continue
-        silenced += done
+        suppressed += done
         kept = {id(one) for one in done}
         left += [one for one in diagnostics if id(one) not in kept]
-    return Silenced(tuple(silenced), tuple(left), tuple(failures))
+    return AddedSuppressions(tuple(suppressed), tuple(left), tuple(failures))

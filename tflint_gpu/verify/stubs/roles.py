@@ -1,6 +1,6 @@
-"""What a name stands for, told by how a piece of code uses it: what a stand-in for it is made of.
+"""What a name stands for, as shown by how a piece of code uses it: what a stub for it is made of.
 
-A stand-in may be a guess, since it never becomes a wrong verdict: a program that cannot use it is not run, and nothing
+A stub may be a guess, since it never becomes a wrong verdict: a program that cannot use it is not run, and nothing
 is refuted with one.
 """
 
@@ -11,19 +11,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tflint_gpu.verify.standins.readers import VALUES
+from tflint_gpu.model.tensorflow.api.keras_methods import LABELLED_METHODS
+from tflint_gpu.verify.stubs.readers import VALUES
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class Stub:
     """An expression that is put where a value is missing, and what it is."""
 
     text: str
     what: str
 
 
-def _made(function: str, what: str) -> StandIn:
-    return StandIn(f"{VALUES}.{function}", what)
+def _made(function: str, what: str) -> Stub:
+    return Stub(f"{VALUES}.{function}", what)
 
 
 _MODEL = _made("model()", "a small model")
@@ -34,12 +35,12 @@ _INPUTS = _made("inputs()", "rows of features")
 _LABELS = _made("labels()", "labels")
 _TENSOR = _made("tensor()", "a batch of features")
 _TARGETS = _made("targets()", "a batch of labels")
-_PATH = StandIn('"made_up"', "a path")
-_ONCE = StandIn("1", "1")
-_BATCH = StandIn("32", "32")
-_RATE = StandIn("0.001", "0.001")
-_FALSE = StandIn("False", "False")
-_NOTHING = StandIn("None", "None")
+_PATH = Stub('"made_up"', "a path")
+_ONCE = Stub("1", "1")
+_BATCH = Stub("32", "32")
+_RATE = Stub("0.001", "0.001")
+_FALSE = Stub("False", "False")
+_NOTHING = Stub("None", "None")
 _ROWS = tuple(_made(f"rows({parts})", "a dataset of rows") for parts in (1, 2))
 _BATCHES = tuple(_made(f"batches({parts})", "a dataset of batches") for parts in (1, 2))
 
@@ -54,13 +55,12 @@ _KEYWORDS = {
     "validation_batch_size": _BATCH,
     "x": _INPUTS,
     "y": _LABELS,
-    "buffer_size": StandIn("256", "256"),
+    "buffer_size": Stub("256", "256"),
     "callbacks": _NOTHING,
     "class_weight": _NOTHING,
     "sample_weight": _NOTHING,
     "verbose": _FALSE,
 }
-_FITTING = ("fit", "train_on_batch", "evaluate", "test_on_batch")
 _MODEL_PARTS = frozenset(
     (
         "fit compile predict evaluate summary trainable_variables trainable_weights train_on_batch predict_on_batch "
@@ -100,8 +100,8 @@ _NAMES = (
 )
 
 
-def role(name: str, places: Sequence[ast.AST], annotation: ast.expr | None = None) -> StandIn | None:
-    """The stand-in for a name; None where nothing tells what it is.
+def role(name: str, places: Sequence[ast.AST], annotation: ast.expr | None = None) -> Stub | None:
+    """The stub for a name; None where nothing tells what it is.
 
     Arguments:
         places: the statements that use it.
@@ -116,8 +116,8 @@ def role(name: str, places: Sequence[ast.AST], annotation: ast.expr | None = Non
     return next(uses.surely(), None) or _by_name(name, uses.is_array) or next(uses.perhaps(), None)
 
 
-def _by_name(name: str, is_array: bool) -> StandIn | None:
-    found = next((stand_in for pattern, stand_in in _NAMES if re.search(pattern, name)), None)
+def _by_name(name: str, is_array: bool) -> Stub | None:
+    found = next((stub for pattern, stub in _NAMES if re.search(pattern, name)), None)
     if is_array and found in (_TENSOR, _TARGETS):
         return _INPUTS if found is _TENSOR else _LABELS
     return found
@@ -140,7 +140,7 @@ class _Uses:
             if isinstance(node, ast.Subscript)
         ) or any(_last(call.func) in ("len", "shuffle") and self._is_argument(call) for call in self._calls)
 
-    def surely(self) -> Iterator[StandIn]:
+    def surely(self) -> Iterator[Stub]:
         """What uses tell that only something of one kind allows."""
         for call in self._calls:
             yield from self._as_argument(call)
@@ -150,7 +150,7 @@ class _Uses:
             elif isinstance(node, ast.For | ast.comprehension) and self._iterates(node.iter):
                 yield _BATCHES[_parts(node.target, node.iter) - 1]
 
-    def perhaps(self) -> Iterator[StandIn]:
+    def perhaps(self) -> Iterator[Stub]:
         """What uses suggest."""
         for call in self._calls:
             if self._is(call.func):
@@ -158,7 +158,7 @@ class _Uses:
             elif self._is_argument(call) and ast.unparse(call.func).startswith(("tf.", "keras.")):
                 yield _TENSOR
 
-    def _as_argument(self, call: ast.Call) -> Iterator[StandIn]:
+    def _as_argument(self, call: ast.Call) -> Iterator[Stub]:
         called = _last(call.func)
         for keyword in call.keywords:
             if self._is(keyword.value) and keyword.arg in _KEYWORDS:
@@ -166,7 +166,7 @@ class _Uses:
             elif keyword.arg == "validation_data" and isinstance(keyword.value, ast.Tuple):
                 yield from self._of_pair(keyword.value)
         first, second = ([*call.args, None, None])[:2]
-        if called in _FITTING and isinstance(call.func, ast.Attribute):
+        if called in LABELLED_METHODS and isinstance(call.func, ast.Attribute):
             has_labels = second is not None or any(keyword.arg == "y" for keyword in call.keywords)
             if self._is(first):
                 yield _INPUTS if has_labels else _BATCHES[1]
@@ -186,12 +186,12 @@ class _Uses:
         elif (called == "open" or ast.unparse(call.func).endswith("path.join")) and self._is(first):
             yield _PATH
 
-    def _of_pair(self, pair: ast.Tuple) -> Iterator[StandIn]:
-        for part, stand_in in zip(pair.elts, (_INPUTS, _LABELS), strict=False):
+    def _of_pair(self, pair: ast.Tuple) -> Iterator[Stub]:
+        for part, stub in zip(pair.elts, (_INPUTS, _LABELS), strict=False):
             if self._is(part):
-                yield stand_in
+                yield stub
 
-    def _by_part(self, part: str) -> Iterator[StandIn]:
+    def _by_part(self, part: str) -> Iterator[Stub]:
         if part in _MODEL_PARTS:
             yield _MODEL
         elif part == "apply_gradients":

@@ -24,7 +24,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Consulted:
+class Dependencies:
     """The paths that files ask for by their imports, whether they are there or not.
 
     Arguments:

@@ -13,7 +13,7 @@ import libcst as cst
 from tflint_gpu.model import Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import argument
-from tflint_gpu.verify.standins.readers import FILES, VALUES
+from tflint_gpu.verify.stubs.readers import FILES, VALUES
 
 _INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 _RESIZES = ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad")
@@ -70,7 +70,7 @@ class Hints:
     has_folders: bool = False
 
     def settings(self) -> Iterator[str]:
-        """The statements that tell the modules beside the program."""
+        """The statements that tell the modules next to the program."""
         image = self.image or (self.inputs if len(self.inputs) == 3 and self.inputs[2] in (1, 3, 4) else ())
         for module, name, value in (
             (FILES, "IMAGE", image),

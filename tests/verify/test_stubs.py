@@ -12,10 +12,10 @@ from checks import model_of
 from verified import cases_of
 
 from tflint_gpu.verify.slicing.old_keras import signs_of_keras_2
-from tflint_gpu.verify.standins.hints import hints_of
-from tflint_gpu.verify.standins.missing import UnknownName, call_of, left_open, undefined_names
-from tflint_gpu.verify.standins.readers import read_elsewhere, replaced_functions
-from tflint_gpu.verify.standins.roles import role
+from tflint_gpu.verify.stubs.hints import hints_of
+from tflint_gpu.verify.stubs.missing import UnknownName, call_of, left_open, undefined_names
+from tflint_gpu.verify.stubs.readers import read_elsewhere, replaced_functions
+from tflint_gpu.verify.stubs.roles import role
 
 ROLES = {
     "x.fit(1, epochs=2)": "model()",
@@ -45,7 +45,7 @@ ROLES = {
 
 @pytest.mark.parametrize(("code", "expected"), ROLES.items())
 def test_roles(code: str, expected: str) -> None:
-    """Protects each kind of evidence: a stand-in of another kind only leads to a program that fails."""
+    """Protects each kind of evidence: a stub of another kind only leads to a program that fails."""
     found = role("thing", ast.parse(re.sub(r"\bx\b", "thing", code)).body)
     assert found is not None and expected in found.text
 
@@ -189,7 +189,7 @@ def test_an_environment_is_not_filmed(tmp_path: Path) -> None:
     """Protects from what a later gym has no more, and from films that nobody looks at."""
     code = "import gym\ne = gym.wrappers.Monitor(gym.make('A'), 'films', force=True)"
     replaced = replaced_functions(model_of(code, tmp_path).file)
-    assert [text for _, text in replaced] == ["tflint_surroundings.unrecorded"]
+    assert [text for _, text in replaced] == ["tflint_environment.unrecorded"]
 
 
 def test_an_address_for_what_another_file_reads(tmp_path: Path) -> None:

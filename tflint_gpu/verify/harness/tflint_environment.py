@@ -1,7 +1,7 @@
 """Makes up what surrounds a piece of your code and is not here: its command line, environments, trained models.
 
-`tflint-gpu verify` lays a copy beside a program that asks for such things, and puts the functions below around the
-calls that do. What was made up is told in the result.
+`tflint-gpu verify` lays a copy next to a program that asks for such things, and puts the functions below around the
+calls that do. What was made up is reported in the result.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
 
 
-def mend(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Fixing:
+def fix(tmp_path: Path, rule: Any, *paths: str, **options: Any) -> Fixing:
     resolver = SettingsResolver(working_directory=tmp_path)
     files = Discovery(resolver, tmp_path).find(paths or ["."])
     fixing = Fixing(

@@ -1,0 +1,28 @@
+"""What chooses the dtypes of Keras's layers: floatx and the policies of mixed precision, in all their spellings."""
+
+from __future__ import annotations
+
+DOUBLES = frozenset(["tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64"])
+"""Names of the dtype float64."""
+
+DOUBLE_SPELLINGS = frozenset(["float64", "double"])
+"""The same as a string."""
+
+FLOATX_SETTERS = frozenset(["keras.backend.set_floatx", "keras.config.set_floatx"])
+"""Functions that set the dtype which layers have by default."""
+
+POLICY_SETTERS = frozenset(
+    (
+        "keras.mixed_precision.set_global_policy keras.mixed_precision.set_dtype_policy keras.config.set_dtype_policy "
+        "keras.mixed_precision.experimental.set_policy"
+    ).split()
+)
+"""Functions that set the policy which layers have by default."""
+
+POLICIES = frozenset(
+    (
+        "keras.mixed_precision.Policy keras.mixed_precision.DTypePolicy keras.DTypePolicy "
+        "keras.dtype_policies.DTypePolicy keras.mixed_precision.experimental.Policy"
+    ).split()
+)
+"""Classes of policies."""

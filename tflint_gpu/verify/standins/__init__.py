@@ -1,1 +1,0 @@
-"""What is made up where a program takes something from elsewhere: data, parameters, names that nothing defines."""

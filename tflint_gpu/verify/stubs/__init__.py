@@ -1,0 +1,1 @@
+"""Stubs for what a program takes from elsewhere: data, parameters, names that nothing defines."""
