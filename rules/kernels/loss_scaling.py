@@ -81,18 +81,18 @@ class LossScaling(Analysis):
 
     def _pairs(self, file: File, tape: cst.Call) -> Iterator[tuple[cst.Call, cst.Call]]:
         """The calls that take gradients from a tape, each with the one that applies them."""
-        beside = file.calls_in.get(file.tree.function(tape), ())
-        updates = [call for call in beside if method_name(call) == "apply_gradients"]
-        takes = [call for call in beside if method_name(call) == "gradient"]
+        neighbours = file.calls_in.get(file.tree.function(tape), ())
+        updates = [call for call in neighbours if method_name(call) == "apply_gradients"]
+        takes = [call for call in neighbours if method_name(call) == "gradient"]
         own = [call for call in taken(file, tape) if method_name(call) == "gradient"]
         if len(updates) == 1 and len(takes) == 1:
-            is_only = sum(file.name(call.func) in TAPES for call in beside) == 1
+            is_only = sum(file.name(call.func) in TAPES for call in neighbours) == 1
             if own or is_only:
                 yield takes[0], updates[0]
             return
         for update in updates:
-            behind = {node for arg in update.args for node in self._behind(file, arg.value)}
-            applied = [call for call in takes if call in behind]
+            sources = {node for arg in update.args for node in self._behind(file, arg.value)}
+            applied = [call for call in takes if call in sources]
             if len(applied) == 1 and applied[0] in own:
                 yield applied[0], update
 
@@ -114,8 +114,8 @@ class LossScaling(Analysis):
 
     def _is_left_out(self, file: File, one: cst.Call, update: cst.Call) -> bool:
         """Whether a step scales the loss of another optimizer, and never of this one."""
-        beside = file.calls_in.get(file.tree.function(update), ())
-        others = [call for call in beside if method_name(call) == "apply_gradients" and call is not update]
+        neighbours = file.calls_in.get(file.tree.function(update), ())
+        others = [call for call in neighbours if method_name(call) == "apply_gradients" and call is not update]
         if not any(self._scales(file, call) for call in others):
             return False
         used = [argument(one, 0, "target"), *(arg.value for arg in update.args)]

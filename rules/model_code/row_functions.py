@@ -92,8 +92,8 @@ class RowFunctions(Analysis):
         function = self.file.tree.function(call)
         if isinstance(function, cst.FunctionDef) and function.name.value in ("__init__", "build"):
             return True
-        beside = self.file.calls_in.get(function, ()) if function is not None else ()
-        return any(self.file.name(other.func) == "tf.vectorized_map" for other in beside)
+        neighbours = self.file.calls_in.get(function, ()) if function is not None else ()
+        return any(self.file.name(other.func) == "tf.vectorized_map" for other in neighbours)
 
     def _has_many_rows(self, rows: Expression) -> bool:
         """Whether nothing says that there are few rows, or that they differ in length."""
