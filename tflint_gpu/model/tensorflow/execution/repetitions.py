@@ -79,6 +79,18 @@ class Repetitions(Analysis):
         """Whether the call runs in some turns only: `if step % 100 == 0`, `if i == 0`."""
         return any(is_occasional(file, node, one.loop) for file, node in one.places)
 
+    def is_conditional(self, one: Invocation) -> bool:
+        """Whether a test decides in each iteration if the call runs; one of how much was collected soon holds."""
+        for file, node in one.places:
+            child = node
+            for parent in file.tree.ancestors(node):
+                if parent is one.root or isinstance(parent, cst.FunctionDef):
+                    break
+                if isinstance(parent, cst.If) and child is not parent.test and not _asks_for_length(file, parent.test):
+                    return True
+                child = parent
+        return False
+
     def varies(self, one: Invocation, exprs: list[Expression]) -> bool:
         """Whether something in the loop changes what expressions of its own function mean, from turn to turn."""
         changed = changed_in(one.root_file, one.loop)
@@ -130,3 +142,7 @@ def _shaped(file: File, call: cst.Call) -> Expression | None:
     if file.name(call.func) is None:
         return call.func.value
     return call.args[0].value if call.args else None
+
+
+def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
+    return any(isinstance(node, cst.Call) and file.names.is_builtin(node.func, "len") for node in walk(test))

@@ -86,8 +86,8 @@ def joins_again(look: Look) -> bool:
 
 
 def predicts_again(look: Look) -> bool:
-    """Whether a loop repeats a call of `predict`."""
-    return any(call.is_method for _, call in _repeated_calls(look, frozenset(["predict"])))
+    """Whether a loop repeats a call of `predict` or `evaluate`."""
+    return any(call.is_method for _, call in _repeated_calls(look, frozenset(["predict", "evaluate"])))
 
 
 def takes_gradients_again(look: Look) -> bool:
