@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model
 
 
+_SUBSTRINGS = (b".predict(", b".evaluate(")
+
+
 class PredictInStep(Rule):
     """`predict` or `evaluate` runs on one batch, in a training step or in a loop over batches.
 
@@ -67,7 +70,7 @@ class PredictInStep(Rule):
     name = "predict-in-step"
     least_tensorflow = (2, 0)
     required_substrings = ((b"for ", b"while "),)
-    nearby_substrings = (b".predict(", b".evaluate(")
+    nearby_substrings = _SUBSTRINGS
     prefilters = (predicts_again,)
     fixable = "unsafe"
     skips_tests = True
@@ -135,18 +138,14 @@ def _is_made_here(call: Invocation, data: Expression) -> bool:
 def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
     """The calls that get what a loop over a dataset or over the project's own batches yields."""
     loops, data = model.once(EagerLoops), model.once(LoopData)
-    for file, loop in loops.seen:
-        batches = data.batches(file, loop) if _may_predict(file.calls_below.get(loop, ())) else None
+    for file, loop in model.once(Repetitions).loops(_SUBSTRINGS):
+        batches = data.batches(file, loop)
         if batches is None or not batches.is_certain or loops.is_no_place(file, loop):
             continue
-        for call in model.once(Invocations).eager(file, loop, batches):
+        for call in model.once(Invocations).eager(file, loop, batches, _SUBSTRINGS):
             given = argument(call.call, 0, "x") if method_name(call.call) in _OF_BATCH else None
             if given is not None and data.holds(call.file, Batches(call.names, True, batches.sources), given):
                 yield call
-
-
-def _may_predict(calls: list[cst.Call] | tuple[()]) -> bool:
-    return any(call.args for call in calls)
 
 
 def _is_keras(model: Model, call: Invocation) -> bool:
