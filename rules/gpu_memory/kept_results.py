@@ -78,7 +78,7 @@ class KeptResults(Analysis):
                 name = _name_of(self.file, held)
                 if not self.host_reads.is_result(value, results) or is_conditional(self.file, node, loop):
                     continue
-                if not self.inference.surely(self.file, held, _is_list):
+                if not self.inference.must_be(self.file, held, _is_list):
                     continue
                 if self._lives(name, loop) and not self._gives_numbers(loop):
                     found.append(KeptResult(node, name, loop))

@@ -133,7 +133,7 @@ class GeneratorInputs(Analysis):
         if origins:
             return all(self._holds_array(origin, 0) for origin in origins)
         if is_optional:
-            return self.inference.surely(file, expr, lambda one: _is_empty(one) or self._holds_array(one, 1), context)
+            return self.inference.must_be(file, expr, lambda one: _is_empty(one) or self._holds_array(one, 1), context)
         return self._is_array(file, expr, context, 0)
 
     def _is_glance(self, call: cst.Call) -> bool:
@@ -143,7 +143,7 @@ class GeneratorInputs(Analysis):
 
     def _is_array(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
         """Whether an expression certainly is an array in memory whose rows have one shape, or a list of texts."""
-        return depth < _DEPTH_LIMIT and self.inference.surely(
+        return depth < _DEPTH_LIMIT and self.inference.must_be(
             file, expr, lambda origin: self._holds_array(origin, depth + 1), context
         )
 
@@ -180,7 +180,7 @@ class GeneratorInputs(Analysis):
             return origin.parts == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
 
         def is_text(expr: Expression) -> bool:
-            return depth < _DEPTH_LIMIT and self.inference.surely(
+            return depth < _DEPTH_LIMIT and self.inference.must_be(
                 file, expr, lambda one: self._is_text(one, depth + 1), context
             )
 

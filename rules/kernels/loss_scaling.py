@@ -133,7 +133,7 @@ class LossScaling(Analysis):
 
     def _scales(self, file: File, update: cst.Call) -> bool:
         """Whether a call is one of an optimizer of Keras's that scales."""
-        return isinstance(update.func, cst.Attribute) and self.inference.surely(
+        return isinstance(update.func, cst.Attribute) and self.inference.must_be(
             file, update.func.value, lambda origin: (origin.made_by or "").rpartition(".")[2] == _SCALING_OPTIMIZER
         )
 
@@ -145,7 +145,7 @@ class LossScaling(Analysis):
             yield from self._own_step(file, tape, update)
             return
         models = self.inference.of(file, holder)
-        is_plain = self.inference.surely(file, update.func.value, self._is_plain)
+        is_plain = self.inference.must_be(file, update.func.value, self._is_plain)
         if is_plain and models and all(self._is_half(one) for one in models):
             yield UnscaledStep(file, tape, update, models[0].file, models[0].node)
 

@@ -86,7 +86,7 @@ class Growths(Analysis):
     @cached_property
     def in_loops(self) -> list[Growth]:
         """Each concatenation with its loop, in the order of the code."""
-        candidates = self._surely_tensors(list(self._candidates()))
+        candidates = self._must_be_tensors(list(self._candidates()))
         found = []
         for one in candidates:
             same = [o for o in candidates if o.file is one.file and o.place.name == one.place.name]
@@ -118,7 +118,7 @@ class Growths(Analysis):
         if own and added:
             yield _Candidate(file, call, place, statement, (target, *own), tuple(added))
 
-    def _surely_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
+    def _must_be_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Those that join tensors with values, of places that some loop may make longer: the others are not asked."""
         places = {(one.file, one.place.name) for one in candidates if self._may_grow(one)}
         return [
@@ -142,7 +142,7 @@ class Growths(Analysis):
         """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""
         if file.name(call.func) in _OF_TENSORS:
             return not self.execution.symbolic.holds_tensor(file, [operand], None)
-        if self.kinds.is_surely(file, operand, "tensor"):
+        if self.kinds.must_be(file, operand, "tensor"):
             return True
         origins = self.inference.of(file, operand)
         return bool(origins) and all(

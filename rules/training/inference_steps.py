@@ -62,7 +62,7 @@ class InferenceStep:
     """A model that every iteration of a loop calls eagerly, without gradients.
 
     Arguments:
-        evidence: the place that shows that it is a model, where only its use does.
+        usage: the place that shows that it is a model, where only its use does.
         feeds_itself: whether an iteration gets what the one before it gave: tokens, steps of diffusion, an agent.
         others: more such calls in the same loop.
     """
@@ -72,7 +72,7 @@ class InferenceStep:
     loop_file: File
     loop: LoopNode
     path: tuple[Frame, ...] = ()
-    evidence: Node | None = None
+    usage: Node | None = None
     feeds_itself: bool = False
     others: tuple[tuple[File, cst.Call], ...] = ()
 
@@ -107,8 +107,8 @@ class InferenceSteps(Analysis):
             if known is not None:
                 by_loop[loop] = replace(known, others=(*known.others, (run.file, run.call)))
                 continue
-            evidence, feeds = self.forwards.shown_by(run), self.repetitions.feeds_itself(run)
-            by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, evidence, feeds)
+            usage, feeds = self.forwards.shown_by(run), self.repetitions.feeds_itself(run)
+            by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, usage, feeds)
         return list(by_loop.values())
 
     def _innermost(self) -> Iterable[Invocation]:

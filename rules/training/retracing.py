@@ -105,7 +105,7 @@ class Retracing(Analysis):
                 return made in getattr(origin.node, "decorators", ()) and not origin.parts
             return origin.node is made and not origin.parts
 
-        return self.inference.surely(file, call.func, is_it)
+        return self.inference.must_be(file, call.func, is_it)
 
     def _numbers(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[Expression, Turning]]:
         """The arguments that a loop changes, also inside of tuples and lists, each with the innermost such loop."""

@@ -74,8 +74,8 @@ class EagerInferenceLoop(Rule):
             notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
             notes += [Note(one.file, one.node, one.text) for one in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
-            if step.evidence is not None:
-                notes.append(Note(step.file, step.evidence, "this shows that it is a Keras model"))
+            if step.usage is not None:
+                notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))
             yield Finding(
                 step.file,
                 step.call.func,

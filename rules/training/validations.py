@@ -87,7 +87,7 @@ class Validations(Analysis):
                 origin.file, features, size
             )
 
-        return self.inference.surely(self.file, data, is_display)
+        return self.inference.must_be(self.file, data, is_display)
 
     def _is_short(self, file: File, features: Expression, size: int) -> bool:
         """`x[:20]`."""

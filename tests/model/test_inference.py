@@ -315,7 +315,7 @@ def test_more_bindings_than_can_be_told_apart(tmp_path: Path) -> None:
     branches = "".join(f"elif key == {n}:\n    x = make_{n}()\n" for n in range(1, 90))
     model = model_of(f"if key == 0:\n    x = make_0()\n{branches}reveal(x)\n", tmp_path)
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "reveal")
-    assert not model.inference.surely(model.file, call.args[0].value, lambda origin: origin.call is not None)
+    assert not model.inference.must_be(model.file, call.args[0].value, lambda origin: origin.call is not None)
 
 
 def test_texts_that_python_refuses(tmp_path: Path) -> None:

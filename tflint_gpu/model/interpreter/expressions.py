@@ -23,7 +23,7 @@ from tflint_gpu.model.interpreter.values import (
     ListValue,
     Method,
     Mutable,
-    Place,
+    Site,
     Super,
     elements,
     joined,
@@ -53,7 +53,7 @@ class Expressions(ABC):
         self.world: World
 
     @abstractmethod
-    def call(self, callee: Any, given: Arguments, place: Place) -> Any:
+    def call(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call gives."""
 
     @abstractmethod
@@ -136,12 +136,12 @@ class Expressions(ABC):
             dotted = frame.file.name(expr)
             if dotted is not None:
                 return self.external(frame.file, dotted)
-        return self.attribute(self.evaluate(frame, expr.value), expr.attr.value, Place(frame.file, expr))
+        return self.attribute(self.evaluate(frame, expr.value), expr.attr.value, Site(frame.file, expr))
 
-    def attribute(self, value: Any, name: str, place: Place) -> Any:
+    def attribute(self, value: Any, name: str, site: Site) -> Any:
         """What an attribute of a value is."""
         if isinstance(value, Instance):
-            return self._of_instance(value, name, place)
+            return self._of_instance(value, name, site)
         if isinstance(value, Super):
             method = self.method_of(value.owner, name, skip_own=True)
             if method is None:
@@ -158,7 +158,7 @@ class Expressions(ABC):
             return External(canonical(f"{value.name}.{name}"))
         return UNKNOWN if value is UNKNOWN or isinstance(value, PLAIN) else self.world.attribute(value, name)
 
-    def _of_instance(self, value: Instance, name: str, place: Place) -> Any:
+    def _of_instance(self, value: Instance, name: str, site: Site) -> Any:
         if value.is_lost:
             return UNKNOWN
         if name in value.attributes:
@@ -166,7 +166,7 @@ class Expressions(ABC):
         method = self.method_of(value.made.cls, name)
         if method is not None:
             bound = FunctionValue(method, self._frame_of(value.made, method), value)
-            return self.call(bound, Arguments(), place) if is_property(method.node) else bound
+            return self.call(bound, Arguments(), site) if is_property(method.node) else bound
         found = self._of_class(value.made, name)
         return Method(value, name) if found is UNKNOWN else found
 
@@ -191,14 +191,14 @@ class Expressions(ABC):
     # Calls.
 
     def _call(self, frame: Frame, expr: cst.Call) -> Any:
-        place = Place(frame.file, expr)
+        site = Site(frame.file, expr)
         if isinstance(expr.func, cst.Name) and expr.func.value == "super" and not frame.find("super"):
             return self._super(frame, expr)
         callee = self.evaluate(frame, expr.func)
         given = self._arguments(frame, expr)
         if isinstance(callee, Method) and isinstance(callee.receiver, Mutable) and callee.name in CHANGING:
             self.changes(callee.receiver)
-        return self.call(callee, given, place)
+        return self.call(callee, given, site)
 
     def _super(self, frame: Frame, expr: cst.Call) -> Any:
         inside: Frame | None = frame

@@ -206,7 +206,7 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Site:
     """A call, or the reading of a property, in the code."""
 
     file: File

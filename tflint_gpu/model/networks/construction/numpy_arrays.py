@@ -148,7 +148,7 @@ class NumpyArrays:
     def _method(self, origin: Origin, call: cst.Call, func: cst.Attribute, depth: int) -> tuple[Any, str]:
         """A method of an array, or of a generator of random numbers."""
         file, context, name = origin.file, origin.context, func.attr.value
-        if name in _DRAWS and self.inference.surely(file, func.value, lambda o: o.made_by in _GENERATORS, context):
+        if name in _DRAWS and self.inference.must_be(file, func.value, lambda o: o.made_by in _GENERATORS, context):
             dtype = self._named_dtype(file, argument(call, -1, "dtype"), context)
             return arrays.called(f"numpy.random.{_DRAWS[name]}", self._arguments(origin, call)), dtype or "float64"
         whole = self.of(file, func.value, context, depth) if name in ("astype", "copy", "reshape") else None

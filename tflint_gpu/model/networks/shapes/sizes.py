@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.interpreter.values import Place
+from tflint_gpu.model.interpreter.values import Site
 from tflint_gpu.model.networks.shapes.graph import Call, Layer, Network, NotKnown, Tensor, Weights, size
 from tflint_gpu.model.networks.shapes.optimizers import Optimizer
 from tflint_gpu.model.networks.shapes.retention import kept_at_least
@@ -162,29 +162,29 @@ class Estimate:
     """A training, and what it holds.
 
     Arguments:
-        place: the call that trains; compiled: the one that chose the optimizer; made: the one that made the network.
+        site: the call that trains; compiled: the one that chose the optimizer; made: the one that made the network.
     """
 
-    place: Place
+    site: Site
     sizes: Sizes
     optimizer: Optimizer
-    compiled: Place | None
-    made: Place
+    compiled: Site | None
+    made: Site
 
     @property
     def file(self) -> File:
         """The file with the call."""
-        return self.place.file
+        return self.site.file
 
     @property
     def call(self) -> Node:
         """The call that trains."""
-        return self.place.node
+        return self.site.node
 
     @property
     def method(self) -> Node:
         """The method's name in the call."""
-        func = self.place.node.func if isinstance(self.place.node, cst.Call) else self.place.node
+        func = self.site.node.func if isinstance(self.site.node, cst.Call) else self.site.node
         return func.attr if isinstance(func, cst.Attribute) else func
 
     def table(self) -> str:

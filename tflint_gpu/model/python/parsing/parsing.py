@@ -23,7 +23,7 @@ REFUSED = "Python parses this file, but libcst does not, so it was not checked"
 
 
 class PythonTrees:
-    """What Python's parser makes of texts. A first look, the tree and the places of findings rest on the same.
+    """What Python's parser makes of texts. The summary, the tree and the places of findings rest on the same.
 
     The last texts are kept while they are small enough together: these trees are larger than those made of them.
     """

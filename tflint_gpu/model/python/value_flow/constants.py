@@ -12,8 +12,8 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
 class Unknown:
@@ -45,7 +45,7 @@ class Constants:
         inference: follows names, parameters and containers to the literals.
     """
 
-    def __init__(self, inference: Asking) -> None:
+    def __init__(self, inference: Resolver) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
         self._known: dict[tuple[Node, Context | None], Any] = {}

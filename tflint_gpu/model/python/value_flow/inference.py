@@ -113,7 +113,7 @@ class Inference:
             found = found.caller
         return found
 
-    def surely(
+    def must_be(
         self, file: File, expr: Expression, holds: Callable[[Origin], bool], context: Context | None = None
     ) -> bool:
         """Whether something holds of every value that an expression may have; None apart."""

@@ -79,12 +79,12 @@ class MixedPrecision(Analysis):
         ]
         if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
             return None
-        sure = [one for one in setting if self.guards.surely_runs(*one)]
+        sure = [one for one in setting if self.guards.must_run(*one)]
         return sure[0] if sure else None
 
     def _is_half(self, file: File, expr: Expression | None) -> bool:
         """Whether a policy is certainly mixed_float16."""
-        return expr is not None and self.inference.surely(file, expr, self._names_half)
+        return expr is not None and self.inference.must_be(file, expr, self._names_half)
 
     def _names_half(self, origin: Origin) -> bool:
         if origin.made_by in POLICIES and origin.call is not None:

@@ -89,7 +89,7 @@ class Precision(Analysis):
 
     def is_double(self, file: File, expr: Expression | None, context: Context | None = None) -> bool:
         """Whether a dtype, a dtype's name or a policy is certainly float64."""
-        return expr is not None and self.inference.surely(file, expr, self._is_double, context)
+        return expr is not None and self.inference.must_be(file, expr, self._is_double, context)
 
     def _is_double(self, origin: Origin) -> bool:
         if origin.name is not None:
@@ -135,7 +135,7 @@ class Precision(Analysis):
         if any(True for _ in self.file.method_calls("fit", "compile", "predict", "train_on_batch")):
             return True
         return any(
-            self.inference.surely(self.file, call, lambda origin: self.kinds.of(origin) in ("layer", "model"))
+            self.inference.must_be(self.file, call, lambda origin: self.kinds.of(origin) in ("layer", "model"))
             for call in self.file.tree.calls
         )
 

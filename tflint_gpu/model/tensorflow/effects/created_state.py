@@ -185,7 +185,7 @@ class CreatedState(Analysis):
     def _may_be(self, file: File, func: Expression, made: cst.Call) -> bool:
         if file.name(func) is not None or not isinstance(func, cst.Name | cst.Attribute | cst.Subscript):
             return False
-        return self.inference.surely(file, func, lambda origin: _is(origin, made))
+        return self.inference.must_be(file, func, lambda origin: _is(origin, made))
 
     def _is_graph_code(self, file: File, call: cst.Call) -> bool:
         """Whether a graph of its own is built there: `with tf.Graph().as_default():`."""

@@ -125,7 +125,7 @@ class GraphLists(Analysis):
     def _is_dataset(self, traced: Traced, expr: Expression) -> bool:
         yields = self.traced_code.execution.yields_tensors
         context = traced.context if traced.path else None  # what is traced itself gets what all of its callers pass
-        return self.inference.surely(
+        return self.inference.must_be(
             traced.file, expr, lambda origin: not origin.parts and yields(origin.file, origin.node), context
         )
 

@@ -135,7 +135,7 @@ class SideEffects(Analysis):
 
     def _is_outer_container(self, traced: Traced, expr: Expression) -> bool:
         """Whether an expression is certainly a list, dict or set that was made outside of traced code."""
-        return self.inference.surely(traced.file, expr, self._is_made_outside, traced.context)
+        return self.inference.must_be(traced.file, expr, self._is_made_outside, traced.context)
 
     def _is_made_outside(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file

@@ -144,7 +144,7 @@ class HostReads(Analysis):
 
     def _is_metric(self, result: Expression) -> bool:
         assert isinstance(result, cst.Attribute)
-        if self.kinds.is_surely(self.file, result.value, "metric"):
+        if self.kinds.must_be(self.file, result.value, "metric"):
             return True
         metric = dotted_name(result.value)
         updates = self.file.method_calls("update_state", "reset_state", "reset_states")

@@ -66,11 +66,11 @@ class Program(Analysis):
     @cached_property
     def uses_tpu(self) -> bool:
         """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
-        markers = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        substrings = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
         source = self.file.source
         data = source.code.encode("utf-8", "replace")
-        return any(marker in data for marker in markers) or self.inference.project.imports_mention(
-            source.path, data, markers
+        return any(substring in data for substring in substrings) or self.inference.project.imports_mention(
+            source.path, data, substrings
         )
 
     @cached_property

@@ -45,28 +45,28 @@ class Repetitions(Analysis):
 
     def of_methods(self, *methods: str) -> list[Invocation]:
         """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
-        markers = tuple(f".{method}(".encode() for method in methods)
+        substrings = tuple(f".{method}(".encode() for method in methods)
         found: dict[cst.Call, Invocation] = {}
-        for file, loop in self.loops(markers):
+        for file, loop in self.loops(substrings):
             if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
                 continue
-            for one in self.invocations.all(file, loop, markers):
+            for one in self.invocations.all(file, loop, substrings):
                 known = found.get(one.call)
                 if method_name(one.call) in methods and (known is None or len(one.path) <= len(known.path)):
                     found[one.call] = one
         return [one for one in found.values() if not self._is_occasional(one)]
 
-    def loops(self, markers: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
+    def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.file.tree.all_loops)
-        for file, function in self.functions_elsewhere(markers):
+        for file, function in self.functions_elsewhere(substrings):
             yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
 
-    def functions_elsewhere(self, markers: tuple[bytes, ...]) -> list[tuple[File, Node]]:
+    def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls, in files with one of some byte strings."""
-        if not self.inference.project.others_mention(self.file.source, markers):
+        if not self.inference.project.others_mention(self.file.source, substrings):
             return []
-        words = [marker.decode() for marker in markers]
+        words = [substring.decode() for substring in substrings]
         return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
 
     @cached_property

@@ -74,13 +74,13 @@ class LoopData(Analysis):
                 sources |= set(self._indexed(file, loop, index))
             elif self._is_data(file, data):
                 names |= set(_names_in(target))
-                certain = self._is_surely_data(file, data)
+                certain = self._must_be_data(file, data)
         elif isinstance(loop, cst.While) and self._counts_few(file, loop):
             return None
         for call in file.calls_below.get(loop, ()):
             if takes_next(file, call) and self._is_data(file, iterator_of(call)):
                 sources.add(call)
-                certain = certain or self._is_surely_data(file, iterator_of(call))
+                certain = certain or self._must_be_data(file, iterator_of(call))
             elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
                 sources.add(call)
                 certain = True
@@ -113,7 +113,7 @@ class LoopData(Analysis):
         def is_range(origin: Origin) -> bool:
             return origin.call is not None and origin.file.names.is_builtin(origin.call.func, "range")
 
-        return self.inference.surely(file, data, is_range)
+        return self.inference.must_be(file, data, is_range)
 
     def holds(self, file: File, batches: Batches, expr: Node) -> bool:
         """Whether an expression is made of what the loop yields."""
@@ -251,7 +251,7 @@ class LoopData(Analysis):
                 return self._written_out(origin.file, node.elements[0].value)
             return isinstance(node, cst.List) and not origin.parts and len(node.elements) <= FEW
 
-        return self.inference.surely(file, expr, is_few)
+        return self.inference.must_be(file, expr, is_few)
 
     def _may_be_data(self, origin: Origin) -> bool:
         node = origin.node
@@ -265,7 +265,7 @@ class LoopData(Analysis):
             return False
         return not name.startswith(("numpy.arange", "tf.range", "os.", "glob.", "pathlib.", "itertools."))
 
-    def _is_surely_data(self, file: File, expr: Expression) -> bool:
+    def _must_be_data(self, file: File, expr: Expression) -> bool:
         if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
             return True
         origins = self.inference.of(file, expr)

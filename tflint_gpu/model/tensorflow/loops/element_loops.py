@@ -164,7 +164,7 @@ class ElementLoops:
             return ""
         if _stored_by(call) is not None:
             return ""
-        if self.kinds.is_surely(file, call.func, "model"):
+        if self.kinds.must_be(file, call.func, "model"):
             return "the model"
         callees = self.inference.callees(file, call)
         if not callees:

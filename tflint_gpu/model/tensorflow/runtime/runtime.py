@@ -81,9 +81,9 @@ class Runtime(Analysis):
     def _file(self) -> File:
         return self.inference.entry
 
-    def mentions(self, markers: tuple[bytes, ...]) -> bool:
+    def mentions(self, substrings: tuple[bytes, ...]) -> bool:
         """Whether any of these bytes stand in the file or in one of the project that it reaches."""
-        return self.inference.project.program_mentions(self._file.source, markers)
+        return self.inference.project.program_mentions(self._file.source, substrings)
 
     def sets_memory(self) -> bool:
         """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility."""

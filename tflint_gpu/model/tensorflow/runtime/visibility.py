@@ -112,7 +112,7 @@ class Visibility(Analysis):
         if len(places) != 1 or len(setting) != 1 or self._is_explained(places[0]):
             return None
         place = places[0]
-        if not self.guards.surely_runs(self.file, place) or self.guards.in_try(self.file, place):
+        if not self.guards.must_run(self.file, place) or self.guards.in_try(self.file, place):
             return None
         if self.runtime.initialiser_before(self.file, place) is not None:
             return None

@@ -85,7 +85,7 @@ class Consumers(Analysis):
             or (
                 method_name(call) == "write"
                 and isinstance(call.func, cst.Attribute)
-                and self.inference.surely(file, call.func.value, lambda origin: origin.made_by in _WRITERS)
+                and self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in _WRITERS)
             )
             for call in file.calls_below.get(loop, ())
         )

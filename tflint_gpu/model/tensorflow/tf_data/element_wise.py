@@ -244,7 +244,7 @@ class ElementWise:
         first = self._expression(file, call.args[0].value, context)
         tables = [origin.node for origin in self.inference.of(file, features, context)]
         made = [e.value for one in tables if isinstance(one, cst.Dict) for e in one.elements]
-        fixed = (self.inference.surely(file, one, lambda o: o.made_by in _FIXED, context) for one in made)
+        fixed = (self.inference.must_be(file, one, lambda o: o.made_by in _FIXED, context) for one in made)
         if first is None or first.shape is None or not made or not all(fixed):
             return None
         if not all(isinstance(one, cst.Dict) for one in tables):
@@ -306,7 +306,7 @@ class ElementWise:
                 for arg in (origin.call.args if origin.call is not None else ())
             )
 
-        return len(call.args) == 1 and self.inference.surely(file, call.func, is_rescaling, context)
+        return len(call.args) == 1 and self.inference.must_be(file, call.func, is_rescaling, context)
 
 
 def filled(callee: Callee) -> Mapping[Node, Bound]:

@@ -40,7 +40,7 @@ class Pipelines(Analysis):
                 return [_OPEN]
             self._known[key] = []  # a loop that goes on with its own dataset: the way in from before is enough
             found = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]
-            if any(chain is _OPEN for chain in found) and self.kinds.evidence(file, expr, "dataset") is not None:
+            if any(chain is _OPEN for chain in found) and self.kinds.usage(file, expr, "dataset") is not None:
                 found = [Chain(certain=True) if chain is _OPEN else chain for chain in found]
             self._known[key] = (found or [_OPEN])[:_CHAIN_LIMIT]
         return self._known[key]

@@ -72,7 +72,7 @@ class TracedCode(Analysis):
         self.guards = model.once(Guards)
         self.execution = model.once(Execution)
         self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
-        self._asking: dict[File, bool] = {}
+        self._resolver: dict[File, bool] = {}
 
     @cached_property
     def functions(self) -> list[Traced]:
@@ -122,9 +122,9 @@ class TracedCode(Analysis):
         )
 
     def _asks_for_tracing(self, file: File, test: Expression) -> bool:
-        known = self._asking.get(file)
+        known = self._resolver.get(file)
         if known is None:
-            known = self._asking[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
+            known = self._resolver[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
         return known and _ASKS_FOR_TRACING.search(spelling(test)) is not None
 
     def runs_in_every_call(self, traced: Traced, node: Node) -> bool:
@@ -211,7 +211,7 @@ class TracedCode(Analysis):
     def _runs_when_imported(self, file: File, node: Node) -> bool:
         if any(asks_for_main(test) for test in self.guards.conditions(file, node)):
             return False
-        return self.guards.surely_runs(file, node)
+        return self.guards.must_run(file, node)
 
     @cached_property
     def may_run_eagerly(self) -> bool:

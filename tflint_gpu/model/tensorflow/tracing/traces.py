@@ -16,7 +16,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, me
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.marks import TRACED, gives_a_function
+from tflint_gpu.model.tensorflow.api.substrings import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -303,7 +303,7 @@ class Execution(Analysis):
         head = node
         while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute) and file.name(head.func) is None:
             head = head.func.value
-        return isinstance(head, cst.BaseExpression) and self.kinds.is_surely(file, head, "dataset")
+        return isinstance(head, cst.BaseExpression) and self.kinds.must_be(file, head, "dataset")
 
     def _feeds_model(self, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
-from tflint_gpu.model.tensorflow.types.evidence import Evidence, Uses
+from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
 KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
 Kind: TypeAlias = Literal[
@@ -129,7 +129,7 @@ class Kinds(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._uses = Uses()
+        self._usages = Usages()
         self._classes: dict[Node, frozenset[KerasKind]] = {}
         self._stateful: dict[File, tuple[cst.Call, ...]] = {}
         self._models: dict[tuple[Node, Context | None], bool] = {}
@@ -194,9 +194,9 @@ class Kinds(Analysis):
         bases = self.inference.definitions.external_bases(cls) if cls is not None else set()
         return any(base.startswith("keras.callbacks.") for base in bases)
 
-    def is_surely(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
+    def must_be(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
         """Whether an expression can be nothing but one of some kinds."""
-        return self.inference.surely(file, expr, lambda origin: self.of(origin) in kinds, context)
+        return self.inference.must_be(file, expr, lambda origin: self.of(origin) in kinds, context)
 
     def is_model(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether an expression is certainly a Keras model: built as one on every way, or used as only one is."""
@@ -215,8 +215,8 @@ class Kinds(Analysis):
             return True
         if not all(self._may_be_anything(origin) for origin in unknown):
             return False
-        return self.evidence(file, expr, "model") is not None or all(
-            self._evidence_at(origin, "model") is not None for origin in unknown
+        return self.usage(file, expr, "model") is not None or all(
+            self._usage_at(origin, "model") is not None for origin in unknown
         )
 
     def _may_be_anything(self, origin: Origin) -> bool:
@@ -236,16 +236,16 @@ class Kinds(Analysis):
             return not (origin.file.name(origin.node) or "").startswith(("tf.", "keras.", "numpy."))
         return origin.is_open or bool(origin.parts)
 
-    def _evidence_at(self, origin: Origin, kind: str) -> Evidence | None:
+    def _usage_at(self, origin: Origin, kind: str) -> Usage | None:
         node = origin.node
         name = node.name if isinstance(node, cst.Param) else node
         if not isinstance(name, cst.Name) or origin.parts:
             return None
-        return self._uses.evidence(origin.file, name, kind, node)
+        return self._usages.usage(origin.file, name, kind, node)
 
-    def evidence(self, file: File, expr: Expression, kind: str) -> Evidence | None:
+    def usage(self, file: File, expr: Expression, kind: str) -> Usage | None:
         """The use of a value that only something of a kind allows, in the function that has the expression."""
-        return self._uses.evidence(file, expr, kind, expr)
+        return self._usages.usage(file, expr, kind, expr)
 
     def receiver(self, file: File, call: cst.Call, *methods: str) -> Expression | None:
         """For `m.fit(...)` the expression `m` when it is a Keras model and the method is one of these."""
@@ -288,7 +288,7 @@ class Kinds(Analysis):
 
     def is_gpu_list(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether `expr` is certainly the list of a machine's GPUs, which may be empty."""
-        return self.inference.surely(file, expr, self._lists_gpus, context)
+        return self.inference.must_be(file, expr, self._lists_gpus, context)
 
     def is_one_gpu(self, file: File, expr: Expression) -> bool:
         """Whether `expr` is certainly what stands at one index of the list of a machine's GPUs."""
@@ -299,7 +299,7 @@ class Kinds(Analysis):
                 return False
             return self._lists_gpus(Origin(origin.file, origin.node, origin.context))
 
-        return self.inference.surely(file, expr, is_item)
+        return self.inference.must_be(file, expr, is_item)
 
     def _lists_gpus(self, origin: Origin) -> bool:
         call = origin.call

@@ -36,7 +36,7 @@ class ModelClasses(Analysis):
         """The classes of the models and layers that are called, and of their layers."""
         found: dict[Node, Class] = {}
         for file, call in calls:
-            if self.kinds.is_surely(file, call.func, "model", "layer"):
+            if self.kinds.must_be(file, call.func, "model", "layer"):
                 self._add(found, file, call.func, 0)
         return self._with_parts(found)
 

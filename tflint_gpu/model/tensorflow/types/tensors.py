@@ -247,13 +247,13 @@ class Tensors:
                 and self.inference.instance_class(origin) is None
             )
 
-        return self.inference.surely(file, expr, is_keras_own, context)
+        return self.inference.must_be(file, expr, is_keras_own, context)
 
     def _is_gradient(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call takes gradients from a tape."""
         if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
             return False
-        return self.inference.surely(
+        return self.inference.must_be(
             file, call.func.value, lambda o: o.made_by in ("tf.GradientTape", "tf.compat.v1.GradientTape"), context
         )
 

@@ -1,6 +1,6 @@
-"""What can be told from a file's bytes, before it is parsed, where words alone say too little.
+"""Tests of a file's bytes, before it is parsed, where words alone say too little.
 
-Each function is a rule's marker, and true of every file in which what it asks for can be.
+Each function is a rule's required substring, and true of every file in which what it asks for can be.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def _loss_is_named(data: bytes, place: int) -> bool:
 
 def may_grow(data: bytes) -> bool:
     """Whether a concatenation may be assigned to something that it joins: `x = tf.concat([x, y], 0)`."""
-    for marker in CONCATENATIONS:
-        at = data.find(marker)
+    for substring in CONCATENATIONS:
+        at = data.find(substring)
         while at >= 0:
-            behind = at + len(marker)
+            behind = at + len(substring)
             if not _assigned(data, at).isdisjoint(_WORD.findall(_arguments(data, behind))):
                 return True
-            at = data.find(marker, behind)
+            at = data.find(substring, behind)
     return False
 
 

@@ -1,8 +1,8 @@
-"""What Python's own parser tells of a file: its functions, what each calls and which words stand in it.
+"""Summary of a file by Python's own parser: its functions, what each calls and which words are in it.
 
-Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is asked
-of this sketch first, and most files that hold the right words need no more. A sketch knows names as they are written
-and nothing of what they mean: what it answers is "surely not" or "perhaps".
+Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is decided
+with this summary first, and most files with the right words need no more. A summary has names as they are written
+and nothing of what they mean: what it decides is "must not" or "may".
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 UNNAMED = "?"
-"""What stands for something that has no dotted name: `make().fit()` is a call of "?.fit"."""
+"""The name of something that has no dotted name: `make().fit()` is a call of "?.fit"."""
 
 
-class SketchedCall(NamedTuple):
-    """A call: a tuple, since every call of every file that is looked at is one.
+class CallSummary(NamedTuple):
+    """A call: a tuple, since every call of every summarised file is one.
 
     Arguments:
         name: of the function, as it is written: "np.sin", "?.fit".
@@ -57,7 +57,7 @@ class Region:
         is_inner: whether it is made by a function or a loop, and not by the module.
         decorators: their names, as they are written.
         words: all names and attributes in it, and the names of what is defined in it.
-        in_loops: those that stand in its loops.
+        in_loops: those in its loops.
         syntax: which of the classes of `ast` that are counted occur in it; `Subscript` where an item is written.
     """
 
@@ -65,7 +65,7 @@ class Region:
     owner: str = ""
     is_inner: bool = False
     decorators: tuple[str, ...] = ()
-    calls: list[SketchedCall] = field(default_factory=list)
+    calls: list[CallSummary] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
     in_loops: set[str] = field(default_factory=set)
     syntax: set[type] = field(default_factory=set)
@@ -79,8 +79,8 @@ class Region:
         return self._called
 
 
-class Sketch:
-    """The sketch of one file.
+class FileSummary:
+    """The summary of one file.
 
     Arguments:
         tree: what Python's parser made of it.
@@ -105,7 +105,7 @@ class Sketch:
         self.values: set[str] = set()
         self.texts: set[str] = set()
         self._renewing: set[ast.expr] = set()
-        self._held: dict[Callable[[Sketch], bool], bool] = {}
+        self._held: dict[Callable[[FileSummary], bool], bool] = {}
         self._walk(tree)
         self._renewing.clear()
 
@@ -124,7 +124,7 @@ class Sketch:
                 found.setdefault(region.owner, []).append(region)
         return found
 
-    def calls(self) -> Iterator[SketchedCall]:
+    def calls(self) -> Iterator[CallSummary]:
         """All calls of the file."""
         for region in self.regions:
             yield from region.calls
@@ -139,8 +139,8 @@ class Sketch:
         """The attributes that it assigns, or that some object may have from a keyword."""
         return frozenset(self.stored).union(*(call.keywords for call in self.calls()))
 
-    def holds(self, fact: Callable[[Sketch], bool]) -> bool:
-        """Whether something is so in this file: found out once, however many files look at it."""
+    def holds(self, fact: Callable[[FileSummary], bool]) -> bool:
+        """Whether a test holds for this file: run once, however many files import it."""
         if fact not in self._held:
             self._held[fact] = fact(self)
         return self._held[fact]
@@ -221,7 +221,7 @@ class Sketch:
                 region.in_loops.add(last)
         renews = node in self._renewing
         region.calls.append(
-            SketchedCall(name, root, last, len(values), loops, tuple(given), keywords, tuple(texts), renews)
+            CallSummary(name, root, last, len(values), loops, tuple(given), keywords, tuple(texts), renews)
         )
         return [(one, region, loops, owner) for one in children]
 
@@ -294,7 +294,7 @@ class Sketch:
 
 
 _Visit: TypeAlias = "tuple[ast.AST, Region, int, str]"
-_Handler: TypeAlias = Callable[[Sketch, Any, Region, int, str], "Iterable[_Visit] | None"]
+_Handler: TypeAlias = Callable[[FileSummary, Any, Region, int, str], "Iterable[_Visit] | None"]
 _LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp])
 _SHORT = 20
 _COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
@@ -302,19 +302,19 @@ _NO_NODES = frozenset(
     "attr arg asname conversion ctx id is_async kind kwd_attrs level module op ops simple type_comment".split()
 )
 _HANDLERS: dict[type, _Handler] = {
-    ast.Name: Sketch._on_name,
-    ast.Attribute: Sketch._on_attribute,
-    ast.Call: Sketch._on_call,
-    ast.Assign: Sketch._on_assign,
-    ast.AnnAssign: Sketch._on_assign,
-    ast.FunctionDef: Sketch._on_function,
-    ast.AsyncFunctionDef: Sketch._on_function,
-    ast.Lambda: Sketch._on_lambda,
-    ast.ClassDef: Sketch._on_class,
-    ast.Import: Sketch._on_import,
-    ast.ImportFrom: Sketch._on_import_from,
-    ast.Subscript: Sketch._on_subscript,
-    ast.Constant: Sketch._on_constant,
+    ast.Name: FileSummary._on_name,
+    ast.Attribute: FileSummary._on_attribute,
+    ast.Call: FileSummary._on_call,
+    ast.Assign: FileSummary._on_assign,
+    ast.AnnAssign: FileSummary._on_assign,
+    ast.FunctionDef: FileSummary._on_function,
+    ast.AsyncFunctionDef: FileSummary._on_function,
+    ast.Lambda: FileSummary._on_lambda,
+    ast.ClassDef: FileSummary._on_class,
+    ast.Import: FileSummary._on_import,
+    ast.ImportFrom: FileSummary._on_import_from,
+    ast.Subscript: FileSummary._on_subscript,
+    ast.Constant: FileSummary._on_constant,
 }
 
 
@@ -330,7 +330,7 @@ _PARTS = _Parts()
 
 
 def dotted(node: ast.expr) -> str:
-    """The dotted name of an expression, as it is written; what is no name stands as `?`."""
+    """The dotted name of an expression, as it is written; what is no name is `?`."""
     if isinstance(node, ast.Name):
         return node.id
     parts: list[str] = []

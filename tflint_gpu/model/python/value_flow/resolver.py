@@ -16,7 +16,7 @@ from tflint_gpu.model.python.value_flow.library import Library
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 
 
-class Asking(Protocol):
+class Resolver(Protocol):
     """The inference, as far as the steps need it."""
 
     project: Project
