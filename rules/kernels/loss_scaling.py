@@ -91,12 +91,12 @@ class LossScaling(Analysis):
                 yield takes[0], updates[0]
             return
         for update in updates:
-            behind = {node for arg in update.args for node in self._behind(file, arg.value)}
-            applied = [call for call in takes if call in behind]
+            sources = {node for arg in update.args for node in self._sources(file, arg.value)}
+            applied = [call for call in takes if call in sources]
             if len(applied) == 1 and applied[0] in own:
                 yield applied[0], update
 
-    def _behind(self, file: File, expr: Expression) -> Iterator[Node]:
+    def _sources(self, file: File, expr: Expression) -> Iterator[Node]:
         """What a value is computed from in its function, as far as names lead; not what is in a call of `gradient`."""
         stack: list[Node] = [expr]
         seen: set[Node] = set()
@@ -124,7 +124,7 @@ class LossScaling(Analysis):
             or any(_SCALES.search(c.function.file.code(c.function.node)) for c in self._callees(file, node))
             for expr in used
             if expr is not None
-            for node in self._behind(file, expr)
+            for node in self._sources(file, expr)
             if isinstance(node, cst.Name | cst.Attribute | cst.Call)
         )
 

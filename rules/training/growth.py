@@ -30,7 +30,7 @@ from tflint_gpu.model import (
     may_be_replaced,
 )
 
-from .carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
+from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
@@ -156,7 +156,7 @@ class Growths(Analysis):
         loop = self._loop_around(file, call)
         while loop is not None:
             growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
-            if is_carried(file, loop, one.place, growing):
+            if is_loop_carried(file, loop, one.place, growing):
                 own = frozenset(node for other in same for node in other.own)
                 if is_read(file, loop, one.place, own) or is_occasional(file, call, loop):
                     return None

@@ -87,7 +87,9 @@ class EagerInferenceLoop(Rule):
                     high=50.0,
                     basis="dense and convolutional networks, a row or frame at a time, on a CPU",
                 ),
-                help=_HELP if not step.feeds_itself else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
+                help=_HELP
+                if not step.has_loop_carried_input
+                else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
                 notes=tuple(notes),
                 subject=step,
             )

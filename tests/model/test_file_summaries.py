@@ -156,8 +156,8 @@ HELPERS = {
         HEAD + "def noise():\n    return np.random.normal()\n",
     ),
     "TFG103": (
-        "from helpers import tell\n" + LAYER.format("tell(x)"),
-        HEAD + "def tell(x):\n    print('here')\n    return x\n",
+        "from helpers import show\n" + LAYER.format("show(x)"),
+        HEAD + "def show(x):\n    print('here')\n    return x\n",
     ),
 }
 

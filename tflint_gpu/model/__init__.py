@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
     from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, changed_in, is_occasional, names_of
-    from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers, Turning
+    from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
     from tflint_gpu.model.tensorflow.prefilter.calls import (
         calls_python_functions,
         chooses_doubles,
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
     from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
-    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed, Feeds
+    from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
     from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions, State
     from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -192,7 +192,7 @@ _NAMES = {
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in is_occasional names_of",
-    "tensorflow.loops.loop_numbers": "LoopNumbers Turning",
+    "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
     "tensorflow.prefilter.calls": (
         "calls_python_functions chooses_doubles gives_batch_size has_datasets "
         "makes_arrays maps_rows names_bad_device trains_when_run uses_contrib"
@@ -211,7 +211,7 @@ _NAMES = {
     "tensorflow.tf_data.chains": "Chain Operation",
     "tensorflow.tf_data.consumers": "Consumers Consumption",
     "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY filled operands",
-    "tensorflow.tf_data.feeds": "Feed Feeds",
+    "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
     "tensorflow.tf_data.lengths": "Lengths",
     "tensorflow.tf_data.mapped_functions": "MappedFunctions State",
     "tensorflow.tf_data.pipelines": "Pipelines",

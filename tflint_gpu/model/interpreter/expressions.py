@@ -73,7 +73,7 @@ class Expressions(ABC):
         """The method that a name finds in a class and its bases in the project."""
 
     def count_step(self) -> None:
-        """One more step; raises `Exhausted` behind the last."""
+        """One more step; raises `Exhausted` after the last."""
         self.steps -= 1
         if self.steps < 0:
             raise Exhausted
@@ -329,7 +329,7 @@ class Expressions(ABC):
     def _comprehension(self, frame: Frame, expr: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Any:
         inner = Frame(frame.file, {}, frame, receiver=None)
         found: list[Any] = []
-        for _ in self._turns(inner, expr.for_in, found):
+        for _ in self._iterations(inner, expr.for_in, found):
             found.append(self.evaluate(inner, expr.elt))
         return UNKNOWN if found[:1] == [_LOST] else ListValue(found)
 
@@ -337,15 +337,15 @@ class Expressions(ABC):
         inner = Frame(frame.file, {}, frame, receiver=None)
         lost: list[Any] = []
         items: dict[Any, Any] = {}
-        for _ in self._turns(inner, expr.for_in, lost):
+        for _ in self._iterations(inner, expr.for_in, lost):
             key = self.evaluate(inner, expr.key)
             if not isinstance(key, PLAIN):
                 return UNKNOWN
             items[key] = self.evaluate(inner, expr.value)
         return UNKNOWN if lost else DictValue(items)
 
-    def _turns(self, frame: Frame, clause: cst.CompFor, lost: list[Any]) -> Iterator[None]:
-        """The turns of a comprehension; where they are not known, `lost` begins with `_LOST`."""
+    def _iterations(self, frame: Frame, clause: cst.CompFor, lost: list[Any]) -> Iterator[None]:
+        """The iterations of a comprehension; where they are not known, `lost` begins with `_LOST`."""
         found = self.iterated(self.evaluate(frame, clause.iter))
         if found is None:
             lost.insert(0, _LOST)
@@ -360,7 +360,7 @@ class Expressions(ABC):
                 if clause.inner_for_in is None:
                     yield
                 else:
-                    yield from self._turns(frame, clause.inner_for_in, lost)
+                    yield from self._iterations(frame, clause.inner_for_in, lost)
 
     # Other expressions.
 

@@ -82,7 +82,7 @@ class Interpreter(Statements):
         frame = self._modules.get(file)
         if frame is None:
             frame = self._modules[file] = Frame(file)
-            regions, self._regions = self._regions, []  # an import runs the file once, wherever it stands
+            regions, self._regions = self._regions, []  # an import runs the file once, wherever it is
             try:
                 self._block(frame, file.tree.module.body)
             finally:

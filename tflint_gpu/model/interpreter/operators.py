@@ -79,7 +79,7 @@ def compared(symbol: cst.CSTNode, left: Any, right: Any) -> Any:
 
 
 def item(world: World, value: Any, key: Any) -> Any:
-    """What stands under a key or index, or a slice of a sequence."""
+    """What is under a key or index, or a slice of a sequence."""
     if isinstance(value, DictValue):
         return value.items.get(key, UNKNOWN) if not value.is_lost and isinstance(key, PLAIN) else UNKNOWN
     if isinstance(value, (Instance, FunctionValue, ClassValue, External, int, float, type(None))):

@@ -81,7 +81,7 @@ class Frame:
         owner, receiver: of a method the class in which it is written, and the instance.
         returned: what the function has returned on the ways that were followed.
         outer: the names that are the module's, by `global`, or an outer function's.
-        may_have_left_loop: whether a `break` or `continue` stands on a way that was perhaps taken.
+        may_have_left_loop: whether a `break` or `continue` is on a way that was perhaps taken.
     """
 
     file: File
@@ -178,7 +178,7 @@ class Arguments:
     """What a call passes.
 
     Arguments:
-        is_whole: whether nothing else is passed; false behind a `*` or `**` that is not known.
+        is_whole: whether nothing else is passed; false after a `*` or `**` that is not known.
     """
 
     positional: tuple[Any, ...] = ()
@@ -186,7 +186,7 @@ class Arguments:
     is_whole: bool = True
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
-        """The argument at a position or of a name; the default where there is surely none, else `UNKNOWN`."""
+        """The argument at a position or of a name; the default where there must be none, else `UNKNOWN`."""
         if name in self.named:
             return self.named[name]
         if 0 <= position < len(self.positional):
@@ -199,7 +199,7 @@ class Arguments:
         yield from self.named.values()
 
     def then(self, later: Arguments) -> Arguments:
-        """These, and more behind them."""
+        """These, and more after them."""
         return Arguments(
             (*self.positional, *later.positional), {**self.named, **later.named}, self.is_whole and later.is_whole
         )
@@ -229,12 +229,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 def joined(one: Any, other: Any) -> Any:
-    """The value behind two ways."""
+    """The value after two ways join."""
     return one if same(one, other) else UNKNOWN
 
 
 def joined_variables(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The variables behind two ways."""
+    """The variables after two ways join."""
     return {name: joined(one.get(name, UNKNOWN), other.get(name, UNKNOWN)) for name in one.keys() | other.keys()}
 
 

@@ -228,7 +228,7 @@ class Building:
             network.lose()
 
     def instance_called(self, instance: Instance, given: Arguments, site: Site) -> Any:
-        """A layer or model of the project is called: its `call` runs, behind `build` where it has one."""
+        """A layer or model of the project is called: its `call` runs, after `build` where it has one."""
         if not self._is_keras(instance) or instance.is_lost:
             self.run.lose(given.values())
             return UNKNOWN

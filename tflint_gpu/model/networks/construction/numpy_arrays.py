@@ -87,7 +87,7 @@ class NumpyArrays:
         self.constants = constants
 
     def of(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> NumpyArray | None:
-        """The array that an expression surely is, the smallest that it may be; None where that is not known."""
+        """The array that an expression must be, the smallest that it may be; None where that is not known."""
         if depth > _DEPTH_LIMIT:
             return None
         smallest: NumpyArray | None = None

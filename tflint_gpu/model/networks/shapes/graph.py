@@ -177,7 +177,7 @@ class Network(Mutable):
         return bool(self.outputs) and not self.is_lost
 
     def calls(self) -> list[Call]:
-        """The uses of layers between inputs and outputs, each behind those it rests on."""
+        """The uses of layers between inputs and outputs, each after those it rests on."""
         return calls_between(self.inputs, self.outputs)
 
     def members(self) -> list[Layer]:
@@ -191,7 +191,7 @@ class Network(Mutable):
 
 
 def calls_between(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[Call]:
-    """The calls that make some tensors of others, each behind those it rests on.
+    """The calls that make some tensors of others, each after those it rests on.
 
     Raises:
         NotKnown: an output rests on an input that is not among these.

@@ -101,7 +101,7 @@ def _reshape(settings: Settings, shape: Shape) -> Answer:
 
 
 def reshaped(shape: Shape, target: Shape) -> Shape:
-    """A shape for the same elements, with the length that -1 stands for."""
+    """A shape for the same elements, with the length that -1 means."""
     if None in target:
         raise NotKnown
     fixed = math.prod(length for length in target if length is not None and length != -1)
@@ -155,7 +155,7 @@ def _concatenate(settings: Settings, shapes: Shapes) -> Answer:
 
 
 def concatenated(shapes: Shapes, axis: int) -> Shape:
-    """The shape of tensors behind each other."""
+    """The shape of tensors joined along an axis."""
     if len({len(shape) for shape in shapes}) != 1:
         raise NotKnown
     lengths = [shape[axis] for shape in shapes]

@@ -128,7 +128,7 @@ def _trained(layer: Layer) -> Weights:
 def _outputs(network: Network, calls: list[Call]) -> Iterator[Output]:
     """What stays until the gradients are taken.
 
-    Gradients go back through each layer that is trained and all behind it; what these give and get has to stay.
+    Gradients go back through each layer that is trained and all after it; what these give and get has to stay.
     """
     least = kept_at_least(network, calls)
     on_way: set[int] = set()

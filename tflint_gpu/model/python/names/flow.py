@@ -15,14 +15,14 @@ from tflint_gpu.model.python.syntax.tree import Tree
 
 _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _LEFT_EARLY = (cst.For, cst.While, cst.Try, cst.TryStar)
-"""Their bodies may end anywhere, by `break` or an exception, and the code behind them goes on."""
+"""Their bodies may end anywhere, by `break` or an exception, and the code after them goes on."""
 _EXITS = (cst.Return, cst.Raise)
 
 Decide: TypeAlias = Callable[[cst.If], bool | None]
 """What the test of an `if` is known to be; None where it is not."""
 
 
-_MANY = 64  # bindings that may reach one place; more are not told apart
+_MANY = 64  # bindings that may reach one place; more are not distinguished
 
 
 class _Sorted:
@@ -58,7 +58,7 @@ class Flow:
         Empty when the name is bound nowhere in the file (a builtin, or brought by a star import).
 
         Arguments:
-            decide: tells which way some of the ifs surely go.
+            decide: which way some of the ifs must go.
         """
         if decide is not None:
             return self._find(name, at, decide)
@@ -119,7 +119,7 @@ class Flow:
             if decide is not None and self._is_switched_off(block, around, decide):
                 continue
             if binding.kind == "for" and binding.node not in around:
-                found.append(binding)  # a loop may run no turn: what was before may still hold
+                found.append(binding)  # a loop may run no iteration: what was before may still hold
                 continue
             found.append(binding)
             if len(found) > _MANY:  # hundreds of branches: each place would ask each of them for the way to it
@@ -182,7 +182,7 @@ class Flow:
         return False
 
     def _is_rebound(self, block: Node, covered: set[Node], around: set[Node]) -> bool:
-        """Whether a later binding surely takes the place of one in `block`, on the way from there."""
+        """Whether a later binding must replace one in `block`, on the way from there."""
         tree = self.tree
         found = False
         inner: Node | None = block
@@ -194,7 +194,7 @@ class Flow:
         return found
 
     def _is_switched_off(self, block: Node, around: set[Node], decide: Decide) -> bool:
-        """Whether an `if` between `block` and what is around the place surely goes the other way."""
+        """Whether an `if` between `block` and what is around the place must go the other way."""
         inner = block
         while inner not in around and not isinstance(inner, cst.Module):
             parent = self.tree.parents[inner]

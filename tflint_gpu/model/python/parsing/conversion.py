@@ -2,7 +2,7 @@
 
 Python's parser takes a seventh of the time that libcst's takes, most of which goes into nodes for blanks, commas and
 brackets that no question asks for. Here each of its nodes becomes the one that libcst has for the same syntax; what
-stands between them keeps its default. Strings of several parts, and those with expressions in them, are libcst's own.
+is between them keeps its default. Strings of several parts, and those with expressions in them, are libcst's own.
 
 What is written otherwise than usual (`match`, type parameters, a starred index) is left to libcst: `Unlike` says so.
 """
@@ -87,7 +87,7 @@ class _Statements(Expressions):
         return found
 
     def body(self, statements: Sequence[ast.stmt]) -> Any:
-        """An indented block, or what stands behind the colon."""
+        """An indented block, or what is after the colon."""
         first = statements[0]
         if self.lines[first.lineno - 1][: first.col_offset].strip():
             return _suite([_SIMPLE[one.__class__](self, one) for one in statements])

@@ -84,7 +84,7 @@ class Expressions:
         )
 
     def annotation(self, node: ast.expr | None) -> Any:
-        """What stands behind the colon or the arrow."""
+        """What is after the colon or the arrow."""
         return None if node is None else make_annotation(self.expression(node))
 
     def parameters(self, node: ast.arguments) -> Any:
@@ -141,7 +141,7 @@ class Expressions:
             last = args[-1] if args else None
             for keyword in keywords:
                 given.append(self.keyword(keyword))
-            if last.__class__ is ast.Starred:  # it may stand behind a keyword
+            if last.__class__ is ast.Starred:  # it may be after a keyword
                 places = [*map(_place, args), *(_place(one) for one in keywords)]
                 given = [one for _, one in sorted(zip(places, given, strict=True), key=lambda pair: pair[0])]
         return _call(expressions[function.__class__](self, function), given)

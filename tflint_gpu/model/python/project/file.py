@@ -119,8 +119,8 @@ class File:
         text = self.source.line(self.source.row(start))
         return text[: len(text) - len(text.lstrip())]
 
-    def comment_behind(self, statement: Node) -> bool:
-        """Whether a comment stands behind a statement, on its line."""
+    def comment_after(self, statement: Node) -> bool:
+        """Whether a comment is after a statement, on its line."""
         end = self.span(statement)[1]
         return self.source.text[end : self.source.end_of_line(end)].lstrip().startswith("#")
 
@@ -132,12 +132,12 @@ class File:
         return row > 0 and self.source.line(row).lstrip().startswith("#")
 
     def code(self, node: Node) -> str:
-        """The text of a node, as it stands in the file."""
+        """The text of a node, as it is in the file."""
         start, end = self.span(node)
         return self.source.text[start:end]
 
     def fitted(self, node: Node, code: str) -> str | None:
-        """Code with such quotes that it may stand in a node's place or beside it; None where none will do."""
+        """Code with such quotes that it may replace a node or go next to it; None where none will do."""
         return within_text(self.tree, node, code)
 
     def span(self, node: Node) -> tuple[int, int]:
@@ -153,7 +153,7 @@ class File:
 
     @cached_property
     def _original(self) -> OriginalOffsets | None:
-        """Where the text that was parsed stands in the file's, if they differ."""
+        """Where the text that was parsed is in the file's, if they differ."""
         return None if self._parsed is self.source.code else OriginalOffsets(self.source.code)
 
     @cached_property
@@ -282,7 +282,7 @@ class File:
 
     @cached_property
     def calls_given(self) -> dict[str, list[cst.Call]]:
-        """For each name or attribute that stands among arguments, the calls that get it: `run(step)`."""
+        """For each name or attribute among arguments, the calls that get it: `run(step)`."""
         result: dict[str, list[cst.Call]] = {}
         for call in self.tree.calls:
             for arg in call.args:

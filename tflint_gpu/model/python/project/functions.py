@@ -231,7 +231,7 @@ class Definitions:
         return tuple(target.value for target in found if isinstance(target, cst.Name))
 
     def passed(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[cst.Param, Expression]]:
-        """Which parameter each argument of `call` fills; arguments behind a `*` are left out."""
+        """Which parameter each argument of `call` fills; arguments after a `*` are left out."""
         by_name = {p.name.value: p for p in [*function.parameters, *function.node.params.kwonly_params]}
         positional = function.parameters
         unbound = (

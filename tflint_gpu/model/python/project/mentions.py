@@ -1,4 +1,4 @@
-"""Where a file names something of a library by its full name: in an import, or behind one."""
+"""Where a file names something of a library by its full name: in an import, or after one."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ class Project:
         return file.runs_something and bool(self.reached(file.source))
 
     def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
-        """The files that a file's imports reach in which a word stands, and which may have to do with TensorFlow.
+        """The files that a file's imports reach in which a word is, and which may have to do with TensorFlow.
 
         Arguments:
             importing: only those that import this file.

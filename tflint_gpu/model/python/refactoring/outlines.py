@@ -51,9 +51,9 @@ def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[s
     first = next((one for one in children(block) if file.tree.within(tape, one)), None)
     if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
         return ()
-    behind = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
-    last = next((i for i in reversed(range(len(behind))) if _calls(file, behind[i], updates)), None)
-    return () if last is None else behind[: last + 1]
+    after = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
+    last = next((i for i in reversed(range(len(after))) if _calls(file, after[i], updates)), None)
+    return () if last is None else after[: last + 1]
 
 
 def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
@@ -75,7 +75,7 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
     moved = [one for one in inside if one.lineno in {_rows(file, node)[0] for node in region}]
     printed = _printed(file, moved)
     moved = [one for one in moved if one not in printed]
-    read = _read_behind(tree, first, last, frozenset(inside)) | free_of_block(printed)
+    read = _read_after(tree, first, last, frozenset(inside)) | free_of_block(printed)
     given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around)))
     returned = ", ".join(sorted(_made(moved) & read))
     outer, inner = file.indentation(loop), file.indentation(region[0])
@@ -114,8 +114,8 @@ def _is_print(file: File, statement: ast.stmt) -> bool:
         return False
     rows = _rows_of(statement)
     before = file.source.line(rows[0]).encode()[: statement.col_offset]
-    behind = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
-    return not before.strip() and (not behind or behind.startswith(b"#"))
+    after = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
+    return not before.strip() and (not after or after.startswith(b"#"))
 
 
 def _without(text: str, first: int, statements: list[ast.stmt]) -> str:
@@ -130,7 +130,7 @@ def _rows_of(statement: ast.stmt) -> range:
 
 @dataclass(frozen=True, slots=True)
 class CallOutline:
-    """A function under `tf.function` that makes a call, and what stands in the call's place.
+    """A function under `tf.function` that makes a call, and what replaces the call.
 
     Arguments:
         above: the statement of the module above which the function goes.
@@ -190,7 +190,7 @@ def _set_apart(file: File, statement: Node, definition: str, indentation: str) -
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:
-    """The name, with a number behind it where it is taken."""
+    """The name, with a number after it where it is taken."""
     numbered = (f"{name}_{number}" for number in count(2))
     return next(one for one in chain((name,), numbered) if one not in taken)
 
@@ -216,8 +216,8 @@ def _made(block: list[ast.stmt]) -> set[str]:
     return {name for one in block for name in bound(one)} - managers
 
 
-def _read_behind(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
-    """The names whose values are read after some rows: further down, or in the next turn of a loop around them."""
+def _read_after(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
+    """The names whose values are read after some rows: further down, or in the next iteration of a loop around them."""
     found = {name for one in tree.body if isinstance(one, _DEFINITIONS) for name in free(one, region)}
     block, is_repeated = tree.body, False
     while True:

@@ -97,7 +97,7 @@ class Spans:
         """Character offsets (start, end) of a node's own syntax.
 
         Arguments:
-            near: the node itself, or one that stands in the same statement, if the traversal leaves this one out.
+            near: the node itself, or one in the same statement, if the traversal leaves this one out.
 
         Raises:
             UnreadableSource: libcst does not read the file, so that no offset can be trusted.

@@ -136,7 +136,7 @@ class Tree:
 
     @cached_property
     def uses(self) -> dict[str, list[cst.Name]]:
-        """The places where each name stands, in the order of the code."""
+        """Where each name is, in the order of the code."""
         found: dict[str, list[cst.Name]] = {}
         for node in self.nodes(cst.Name):
             found.setdefault(node.value, []).append(node)

@@ -18,7 +18,7 @@ from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
 def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | None) -> Iterator[Origin]:
-    """What a name stands for where it is read."""
+    """The origins of a name where it is read."""
     dotted = file.name(expr)
     if dotted is not None and is_library(dotted):
         yield Origin(file, expr)

@@ -90,7 +90,7 @@ class Constants:
         return [value for value in values if value is not UNKNOWN]
 
     def beginning(self, file: File, expr: Expression) -> str:
-        """The text with which a string surely begins; empty where none is known: "/GPU:" for `f"/GPU:{rank}"`."""
+        """The text with which a string must begin; empty where none is known: "/GPU:" for `f"/GPU:{rank}"`."""
         value = self.of(file, expr)
         if isinstance(value, str):
             return value

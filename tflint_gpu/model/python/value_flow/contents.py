@@ -51,7 +51,7 @@ def along(resolver: Resolver, origins: Origins, path: Path) -> Iterator[Origin]:
 
 
 def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
-    """What stands under a key or index; without a key, any item."""
+    """What is under a key or index; without a key, any item."""
     node, file, context = origin.node, origin.file, origin.context
     if origin.parts:
         return _item_of_part(resolver, origin, key)

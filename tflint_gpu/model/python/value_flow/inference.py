@@ -1,4 +1,4 @@
-"""The one inference: what an expression stands for. Asked on demand, remembered, with explicit bounds.
+"""The one inference: where the value of an expression comes from. Computed on demand, remembered, with explicit bounds.
 
 A value is followed back through a few kinds of steps to its origins (`origins.Origin`):
 
@@ -9,7 +9,7 @@ A value is followed back through a few kinds of steps to its origins (`origins.O
   that only hands on what it is given is just that (`passing`);
 - store and load: attributes, items and elements (`contents`).
 
-What no step leads behind is an origin; the views of TensorFlow say what it is.
+What no step goes beyond is an origin; the views of TensorFlow say what it is.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tflint_gpu.model.python.value_flow.library import Library, is_library, wrap
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 from tflint_gpu.model.python.value_flow.passing import passed_on
 
-_DEPTH = 40  # steps one behind the other; more than any real program was seen to need
+_DEPTH = 40  # steps one after the other; more than any real program was seen to need
 _WIDTH = 24  # origins of one expression
-_CALLS = 8  # calls inside each other for which arguments are told apart
+_CALLS = 8  # calls inside each other for which arguments are distinguished
 _LOST = cst.Ellipsis()
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
@@ -123,7 +123,7 @@ class Inference:
     # Branches.
 
     def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
-        """Whether a test surely holds, or surely does not; None where that is not known."""
+        """Whether a test must hold (True) or must fail (False); None where that is not known."""
         if isinstance(test, cst.BooleanOperation) or is_negation(test):
             return decided(test, lambda one: self.holds(file, one, context))
         if context is not None:
@@ -309,7 +309,7 @@ class Inference:
         return []
 
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
-        """The context in which a call runs a function; None behind too many calls."""
+        """The context in which a call runs a function; None after too many calls."""
         depth = caller.depth + 1 if caller is not None else 1
         if depth > _CALLS:
             self.bounds_met.add(f"{_CALLS} calls inside each other")
@@ -369,14 +369,14 @@ class Inference:
         return self._subclasses[cls.node]
 
     def files_with(self, word: str, *files: File) -> Iterable[File]:
-        """Some files, the one that is checked, and what that imports, as far as a word stands in them."""
+        """Some files, the one that is checked, and what that imports, as far as a word is in them."""
         near = dict.fromkeys((*files, self.entry))
         return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, word)))
 
     # What the steps into contents ask.
 
     def item(self, origin: Origin, key: Key) -> Origins:
-        """What stands under a key or index; without a key, any item."""
+        """What is under a key or index; without a key, any item."""
         return self._once((origin, "item", key), lambda: contents.item(self, origin, key))
 
     def elements(self, origin: Origin) -> Origins:

@@ -11,7 +11,7 @@ from tflint_gpu.model.python.syntax.syntax import dotted_name, method_name
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 _SUBCLASSES = 32  # of one class that are looked at
-_OVERRIDES = 6  # of one method that are told apart
+_OVERRIDES = 6  # of one method that are distinguished
 
 
 def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:

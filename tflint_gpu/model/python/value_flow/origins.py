@@ -1,4 +1,4 @@
-"""What an expression stands for: the places where values come from, and the way into what they contain."""
+"""Origins: the places where values come from, and the path into what they contain."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Origin:
     """Where a value comes from.
 
     Arguments:
-        node: an expression that no step leads behind (a literal, a display, an operation, a call of something
+        node: an expression that no step goes beyond (a literal, a display, an operation, a call of something
             outside the project or of a class), a function or class, or, where nothing is known, a parameter or name.
         context: the call in which `node` is evaluated, where that matters.
         parts: what of that value it is, outermost content last: `load()[0]` has one item.

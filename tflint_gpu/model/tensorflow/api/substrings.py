@@ -70,10 +70,10 @@ def may_grow(data: bytes) -> bool:
     for substring in CONCATENATIONS:
         at = data.find(substring)
         while at >= 0:
-            behind = at + len(substring)
-            if not _assigned(data, at).isdisjoint(_WORD.findall(_arguments(data, behind))):
+            after = at + len(substring)
+            if not _assigned(data, at).isdisjoint(_WORD.findall(_arguments(data, after))):
                 return True
-            at = data.find(substring, behind)
+            at = data.find(substring, after)
     return False
 
 
@@ -90,7 +90,7 @@ def _assigned(data: bytes, place: int) -> set[bytes]:
 
 
 def _targets(line: bytes) -> bytes:
-    """What stands on a line before the last `=` that is in no brackets."""
+    """What is on a line before the last `=` that is in no brackets."""
     for match in reversed(list(_EQUALS.finditer(line))):
         targets = line[: match.start()]
         if all(targets.count(one) <= targets.count(other) for one, other in _PAIRS):
@@ -99,7 +99,7 @@ def _targets(line: bytes) -> bytes:
 
 
 def _is_argument(line: bytes) -> bool:
-    """Whether what follows on a line is surely returned, or an argument of a call that begins there."""
+    """Whether what follows on a line must be returned, or an argument of a call that begins there."""
     if _LEAVES.match(line) is not None:
         return True
     if b"'" in line or b'"' in line:

@@ -1,4 +1,4 @@
-"""The mixed_float16 policy: where it is surely in force, and which models give float16 probabilities."""
+"""The mixed_float16 policy: where it must be in force, and which models give float16 probabilities."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class MixedPrecision(Analysis):
         return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
 
     def is_in_force(self, file: File, node: Node) -> bool:
-        """Whether the policy is surely set before a place runs."""
+        """Whether the policy must be set before a place runs."""
         if self.policy is None:
             return False
         first = set(self._frames(*self.policy, 0))
@@ -112,15 +112,15 @@ class MixedPrecision(Analysis):
     def _comes_after(self, first: set[tuple[File, Node | None, Node]], file: File, node: Node, depth: int) -> bool:
         """Whether a place runs after one of some others, on every way that leads to it."""
         function = file.tree.function(node)
-        beside = [one for at, within, one in first if at is file and within is function]
-        if beside:
-            return any(file.tree.order[one] < file.tree.order[node] for one in beside)
+        settings = [one for at, within, one in first if at is file and within is function]
+        if settings:
+            return any(file.tree.order[one] < file.tree.order[node] for one in settings)
         if function is None:  # a module whose imports set the policy
             return any(at is not file and within is None for at, within, _ in first)
         if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH:
             return False
         sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        if not sites:  # run later than what stands at the top of its own file
+        if not sites:  # run later than what is at the top of its own file
             return any(at is file and within is None for at, within, _ in first)
         return all(self._comes_after(first, site, call, depth + 1) for site, call in sites[:_SITES])
 

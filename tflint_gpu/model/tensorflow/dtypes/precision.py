@@ -126,7 +126,7 @@ class Precision(Analysis):
                     yield Double("default", self.file, dtype, word)
 
     def _is_choice(self, call: cst.Call) -> bool:
-        """Whether the call stands under a condition, other than that the file is run as a program with a model."""
+        """Whether the call is under a condition, other than that the file is run as a program with a model."""
         tests = [spelling(test) for test, _ in self.guards.choices(self.file, call)]
         return any("__name__" not in test for test in tests) or (bool(tests) and not self._has_model())
 

@@ -79,7 +79,7 @@ class HostEffects(Analysis):
         self._written: dict[File, frozenset[str]] = {}
 
     def of(self, function: Function, execution: Execution) -> Iterator[Blocker]:
-        """What a function does, or may do, beside computing with tensors."""
+        """What a function does, or may do, other than compute with tensors."""
         traces = {trace.function.node: trace for trace in execution.traces}
         queue, seen = [function], {function.node}
         for one in queue:  # grows meanwhile

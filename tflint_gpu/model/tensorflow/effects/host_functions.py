@@ -39,7 +39,7 @@ class HostCall:
     """A call that runs a Python function on the host.
 
     Arguments:
-        traced: the traced function in which it stands.
+        traced: the traced function in which it is.
         name: "tf.numpy_function", canonical.
         settings: the call with `Tout`: itself, or the decorator's.
         function: what is run; None where it is not a function of the project.
@@ -99,7 +99,7 @@ class HostFunctions(Analysis):
 
     @cached_property
     def compiled(self) -> list[Compiled]:
-        """The host calls that surely run where XLA compiles, each once."""
+        """The host calls that must run where XLA compiles, each once."""
         found: dict[Node, Compiled] = {}
         for place, roots in self._compiled_roots():
             for host in self._calls_in(self.traced_code.reached_from(roots)):
@@ -139,7 +139,7 @@ class HostFunctions(Analysis):
 
     @cached_property
     def on_gradients(self) -> list[OnGradient]:
-        """The host calls through which a gradient is surely asked for, apart from those that XLA cannot compile."""
+        """The host calls through which a gradient must be asked for, apart from those that XLA cannot compile."""
         refused = {one.host.call for one in self.compiled}
         found = []
         for host in self._calls_in(self.traced_code.functions):

@@ -62,7 +62,7 @@ class HostValues(Analysis):
         self.keras_functions = model.once(KerasFunctions)
 
     def asked(self, *, converts: bool) -> Iterator[HostValue]:
-        """The places in code that is surely traced.
+        """The places in code that must be traced.
 
         Arguments:
             converts: whether Keras has AutoGraph convert the control flow and the numbers of its methods.
@@ -82,7 +82,7 @@ class HostValues(Analysis):
             ):
                 yield one
 
-    # What is surely traced, and how.
+    # What must be traced, and how.
 
     def _must_be_traced(self, traced: Traced) -> bool:
         """Whether a `tf.function` leads to it, or a method or function of Keras whose model this file fits."""
@@ -101,7 +101,7 @@ class HostValues(Analysis):
 
     @cached_property
     def _called(self) -> frozenset[Node]:
-        """The classes of the layers and models that functions under `tf.function` surely call."""
+        """The classes of the layers and models that functions under `tf.function` must call."""
         calls = [
             (traced.file, call)
             for traced in self.traced_code.functions

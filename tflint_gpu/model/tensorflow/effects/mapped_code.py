@@ -50,7 +50,7 @@ class Misplaced:
     """A call that does not do for each element what it says.
 
     Arguments:
-        traced: the function in which it stands, with the way that leads to it.
+        traced: the function in which it is, with the path that leads to it.
         operation: the dataset's method that traces that function.
         name: of what is called, as the code or its library has it.
     """

@@ -1,4 +1,4 @@
-"""What Python does beside its results while TensorFlow traces: it prints, opens files, changes what outlives it."""
+"""What Python does while TensorFlow traces, other than give results: prints, opens files, changes what outlives it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SideEffects(Analysis):
 
     @cached_property
     def all(self) -> list[list[SideEffect]]:
-        """The effects, those of one kind in one function together; prints of shapes behind other prints."""
+        """The effects, those of one kind in one function together; prints of shapes after other prints."""
         found: dict[tuple[Node, str], list[SideEffect]] = {}
         for traced in self.code.functions:
             for effect in sorted(self._of(traced), key=lambda one: one.kind == "shape"):

@@ -1,4 +1,4 @@
-"""Models that loops over batches run eagerly, turn by turn, without gradients."""
+"""Models that loops over batches run eagerly, one per iteration, without gradients."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class ForwardPasses(Analysis):
         return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
 
     def _is_occasional(self, run: Invocation, file: File, loop: LoopNode) -> bool:
-        """Whether the model runs only in some turns: `if step % 100 == 0`."""
+        """Whether the model runs only in some iterations: `if step % 100 == 0`."""
         for where, node in run.places:
             for parent in where.tree.ancestors(node):
                 if parent is loop or isinstance(parent, cst.FunctionDef):
@@ -208,7 +208,7 @@ class ForwardPasses(Analysis):
         return method is not None and self.training.takes_gradients(method.file, method.node)
 
     def _leaves_early(self, file: File, loop: LoopNode) -> bool:
-        """Whether the loop only looks at some elements: it breaks after few turns, or at once."""
+        """Whether the loop only inspects some elements: it breaks after few iterations, or at once."""
         for node in breaks_of(loop):
             handler = next(
                 (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None

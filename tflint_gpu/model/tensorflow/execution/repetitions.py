@@ -76,16 +76,16 @@ class Repetitions(Analysis):
         return [(function.file, function.node) for function in functions]
 
     def _is_occasional(self, one: Invocation) -> bool:
-        """Whether the call runs in some turns only: `if step % 100 == 0`, `if i == 0`."""
+        """Whether the call runs in some iterations only: `if step % 100 == 0`, `if i == 0`."""
         return any(is_occasional(file, node, one.loop) for file, node in one.places)
 
     def varies(self, one: Invocation, exprs: list[Expression]) -> bool:
-        """Whether something in the loop changes what expressions of its own function mean, from turn to turn."""
+        """Whether something in the loop changes what expressions of its own function mean between iterations."""
         changed = changed_in(one.root_file, one.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 
     def stays(self, one: Invocation) -> bool:
-        """Whether a call in the loop surely gets the same in all turns: nothing else there has its row or model."""
+        """Whether a call in the loop must get the same in all iterations: nothing else there has its row or model."""
         file, tree = one.root_file, one.root_file.tree
         row: Expression | None = one.entry.args[0].value if one.entry.args and not one.path else None
         while isinstance(row, cst.Call | cst.Subscript):
@@ -98,8 +98,8 @@ class Repetitions(Analysis):
             binding.remote for binding in file.flow.lookup(row.value, row)
         )
 
-    def feeds_itself(self, one: Invocation) -> bool:
-        """Whether what the call gives in one turn decides what it gets in the next: an agent that acts, text."""
+    def has_loop_carried_input(self, one: Invocation) -> bool:
+        """Whether what the call gives in one iteration decides what it gets in the next: an agent that acts, text."""
         file, loop = one.root_file, one.loop
         flow = IterationFlow(file, loop, frozenset([one.entry]))
         return any(flow.comes_back(arg.value) for arg in one.entry.args)

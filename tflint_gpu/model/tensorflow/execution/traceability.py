@@ -1,4 +1,4 @@
-"""Whether a function that runs eagerly may run under `tf.function` as it is, and what stands in the way."""
+"""Whether a function that runs eagerly may run under `tf.function` as it is, and what prevents it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
 
 FEW = 10
-"""A loop of so many turns only looks at data."""
+"""A loop of so many iterations only inspects data."""
 _GIVES_BATCH = re.compile(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
@@ -41,7 +41,7 @@ class Batches:
     """What a loop goes through.
 
     Arguments:
-        names: the local names that hold what a turn yields, or what is made of it.
+        names: the local names that hold what an iteration yields, or what is made of it.
         is_certain: whether it is certainly batches: of a dataset, or of an iterator or class of the project.
         sources: the calls and subscripts in the loop that yield something.
     """
@@ -90,22 +90,22 @@ class LoopData(Analysis):
         return Batches(held, certain or bool(sources), frozenset(sources))
 
     def is_short(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop makes a known, small number of turns, and no other loop runs it again and again."""
+        """Whether a loop makes a known, small number of iterations, and no other loop runs it again and again."""
         data = iterable(loop)
         if data is None or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
             return False
         length = self._length(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
 
-    def is_at_most(self, file: File, loop: LoopNode, turns: int) -> bool:
-        """Whether a loop is known to make no more than some turns."""
+    def is_at_most(self, file: File, loop: LoopNode, limit: int) -> bool:
+        """Whether a loop is known to make no more than some iterations."""
         if isinstance(loop, cst.While):
-            return self._counts_few(file, loop, turns)
+            return self._counts_few(file, loop, limit)
         if isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None:
             return False
         data = iterable(loop)
         length = self._length(file, data) if data is not None else None
-        return length is not None and length <= turns
+        return length is not None and length <= limit
 
     def counts(self, file: File, data: Expression) -> bool:
         """Whether what a `for` runs over is a `range`."""
@@ -142,7 +142,7 @@ class LoopData(Analysis):
                 return False
 
     def _length(self, file: File, expr: Expression) -> int | None:
-        """How many turns a `for` makes, where that is known."""
+        """How many iterations a `for` makes, where that is known."""
         if expr not in self._lengths:
             self._lengths[expr] = None  # in work
             lengths = [self._length_of(origin) for origin in self.inference.of(file, expr)]
@@ -334,7 +334,7 @@ def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[N
 
 
 def _body(place: LoopNode | FunctionNode) -> Node:
-    """What runs in every turn; a comprehension as a whole."""
+    """What runs in every iteration; a comprehension as a whole."""
     return place if isinstance(place, cst.BaseComp) else place.body
 
 

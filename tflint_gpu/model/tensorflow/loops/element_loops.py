@@ -111,7 +111,7 @@ class ElementLoops:
         return self._work(file, loop, elements)
 
     def _elements(self, file: File, loop: LoopNode, body: Node) -> IterationFlow | None:
-        """What is made of an element in a turn; of a loop over indexes, what stands there, or is computed of it."""
+        """What is made of an element in an iteration; of a loop over indexes, what is at the index."""
         data = iterable(loop)
         names = names_of(loop)
         if data is None or not names or any(_PARTS_OF_MODELS.search(_word(node)) for node in walk(data)):
@@ -132,7 +132,7 @@ class ElementLoops:
         return IterationFlow(file, loop, sources) if sources else None
 
     def _work(self, file: File, loop: LoopNode, elements: IterationFlow) -> ElementLoop | None:
-        """The first call that computes, where every call of a turn is known to do so for an array as for an element."""
+        """The first call that computes, where every call of an iteration is known to do the same for an array."""
         first: ElementLoop | None = None
         for call in file.calls_below.get(loop, ()):
             data = iterable(loop)
@@ -153,7 +153,7 @@ class ElementLoops:
             library, _, short = name.partition(".")
             if short in (_WORK if library == "numpy" else _TENSOR_WORK):
                 return name
-            if short in _REDUCING and self._is_beside_arithmetic(file, call):
+            if short in _REDUCING and self._is_next_to_arithmetic(file, call):
                 return name
             return "" if short in _SHAPING or short in _REDUCING or name in _DRAWING else None
         if name in _DRAWING:
@@ -172,7 +172,7 @@ class ElementLoops:
         found = {self._computed_by(callee.function, depth) for callee in callees}
         return found.pop() if len(found) == 1 else None
 
-    def _is_beside_arithmetic(self, file: File, call: cst.Call) -> bool:
+    def _is_next_to_arithmetic(self, file: File, call: cst.Call) -> bool:
         """Whether an array of the element's shape is made with what a call gives: `row - np.mean(row)`."""
         given = {dotted_name(n) or spelling(n) for arg in call.args for n in walk(arg.value)}
         for parent in file.tree.ancestors(call):
@@ -206,7 +206,7 @@ class ElementLoops:
         return _stores_all(file, loop)
 
     def _goes_into_array(self, file: File, display: Expression) -> bool:
-        """Whether a list is made an array where it stands, or by the name that it gets."""
+        """Whether a list is made an array where it is, or by the name that it gets."""
         parent = file.tree.parents.get(display)
         if isinstance(parent, cst.Arg):
             call = file.tree.parents.get(parent)
@@ -224,7 +224,7 @@ class ElementLoops:
 
 
 def _stores_all(file: File, loop: LoopNode) -> bool:
-    """Whether a turn gives its results away by storing them at its own index, and by nothing else."""
+    """Whether an iteration gives its results away by storing them at its own index, and by nothing else."""
     indexes = names_of(loop)
     made = _assigned_in(loop)
     stores = [
@@ -241,7 +241,7 @@ def _stores_all(file: File, loop: LoopNode) -> bool:
 
 
 def _assigned_in(loop: LoopNode) -> set[str]:
-    """The names to which a turn assigns something of its own."""
+    """The names to which an iteration assigns something of its own."""
     body = loop.body if isinstance(loop, cst.For) else loop
     assigned = (one for one in walk(body) if isinstance(one, cst.AssignTarget))
     return {one.target.value for one in assigned if isinstance(one.target, cst.Name)}
@@ -281,7 +281,7 @@ def _is_plain_comprehension(loop: cst.BaseComp) -> bool:
 
 
 def _is_straight(file: File, place: cst.For | cst.FunctionDef, *, returns: bool = False, masks: bool = False) -> bool:
-    """Whether a loop's or function's body is statements one behind the other, that put nothing into attributes.
+    """Whether a loop's or function's body is statements one after the other, that put nothing into attributes.
 
     Arguments:
         masks: `if` may stand there, too: what it decides is only where something is stored, as a mask does.
@@ -309,7 +309,7 @@ def _is_plain_target(target: Expression) -> bool:
 
 
 def _carries(file: File, loop: cst.For) -> bool:
-    """Whether a turn may need what another one made: a name or item that it reads before it sets it."""
+    """Whether an iteration may need what another one made: a name or item that it reads before it sets it."""
     order = file.tree.order
     inner = [one for one in walk(loop.body) if isinstance(one, cst.For)]
     bound = {name for one in (loop, *inner) for name in names_of(one)}
@@ -336,7 +336,7 @@ def _carries(file: File, loop: cst.For) -> bool:
 
 
 def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
-    """Whether a name may be read in a turn that came by its assignment, under an `if`, without running it."""
+    """Whether a name may be read in an iteration that came by its assignment, under an `if`, without running it."""
     for parent in file.tree.ancestors(first):
         if parent is loop:
             return False
@@ -348,7 +348,7 @@ def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
 
 
 def _reads_stored(file: File, loop: cst.For) -> bool:
-    """Whether a turn reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
+    """Whether an iteration reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
     stored = [target for target, _ in file.tree.item_assignments if file.tree.within(target, loop.body)]
     keys = {(dotted_name(one.value), spelling(one.slice[0])) for one in stored}
     targets = {id(one) for one in stored}

@@ -1,4 +1,4 @@
-"""Python numbers that a loop changes from turn to turn: counters, indexes, decaying rates."""
+"""Python numbers that a loop changes from iteration to iteration: counters, indexes, decaying rates."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _DRAWN_SIZE = {"numpy.random.uniform": 2, "numpy.random.normal": 2, "numpy.rando
 
 
 @dataclass(frozen=True, slots=True)
-class Turning:
-    """A loop whose turns change a number.
+class ChangingLoop:
+    """A loop whose iterations change a number.
 
     Arguments:
         path: the calls through which the number is handed on, from the loop inwards.
@@ -54,9 +54,9 @@ class Turning:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A Python int or float, and the loops of more than a few turns that change it; none: it stays what it is."""
+    """A Python int or float, and the loops of more than a few iterations that change it; none: it stays what it is."""
 
-    changed_by: tuple[Turning, ...] = ()
+    changed_by: tuple[ChangingLoop, ...] = ()
 
 
 _FIXED = Number()
@@ -125,12 +125,12 @@ class LoopNumbers(Analysis):
         found = _all(self._bound(file, binding) for binding in bindings)
         if found is None:
             return None
-        return Number(tuple(one for one in found.changed_by if one.path or self._is_in_turn(file, name, one)))
+        return Number(tuple(one for one in found.changed_by if one.path or self._is_in_iteration(file, name, one)))
 
-    def _is_in_turn(self, file: File, node: Node, turning: Turning) -> bool:
-        """Whether the turns of a loop run a place: not one behind it, nor in a function that is called later."""
-        tree, loop = file.tree, turning.loop
-        if turning.file is not file or tree.function(node) is not tree.function(loop):
+    def _is_in_iteration(self, file: File, node: Node, changing_loop: ChangingLoop) -> bool:
+        """Whether the iterations of a loop run a place: not one after it, nor in a function that is called later."""
+        tree, loop = file.tree, changing_loop.loop
+        if changing_loop.file is not file or tree.function(node) is not tree.function(loop):
             return False
         return tree.within(node, loop if isinstance(loop, cst.BaseComp) else loop.body)
 
@@ -169,14 +169,14 @@ class LoopNumbers(Analysis):
             return None
         return Number((*found.changed_by, *self._loop_around(file, statement)))
 
-    def _loop_around(self, file: File, node: Node) -> tuple[Turning, ...]:
-        """The innermost loop of more than a few turns that runs a statement again and again."""
+    def _loop_around(self, file: File, node: Node) -> tuple[ChangingLoop, ...]:
+        """The innermost loop of more than a few iterations that runs a statement again and again."""
         for loop in _loops_around(file, node):
-            return (Turning(file, loop),) if self.is_long(file, loop) else ()
+            return (ChangingLoop(file, loop),) if self.is_long(file, loop) else ()
         return ()
 
     def is_long(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop may make more than a few turns, as far as the code says."""
+        """Whether a loop may make more than a few iterations, as far as the code says."""
         if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
             return False
         data = iterable(loop)
@@ -200,7 +200,7 @@ class LoopNumbers(Analysis):
             return None
         function = self.inference.definitions.function(file, node)
         sites = self.inference.call_sites(function)[:_SITES]
-        changed: list[Turning] = []
+        changed: list[ChangingLoop] = []
         is_number = False
         for site, call in sites:
             given = dict(self.inference.definitions.passed(site, call, function)).get(parameter)
@@ -233,7 +233,7 @@ class LoopNumbers(Analysis):
             return None
         counting = [one.node for one in assigned if isinstance(one.node, cst.AugAssign) and one.file is file]
         loops = [loop for node in counting for loop in self._loop_around(file, node)]
-        return Number(tuple(loop for loop in loops if self._is_in_turn(file, expr, loop)))
+        return Number(tuple(loop for loop in loops if self._is_in_iteration(file, expr, loop)))
 
     # What loops yield.
 
@@ -245,10 +245,10 @@ class LoopNumbers(Analysis):
             return None
         if not self._yields_numbers(file, binding.value, binding.path):
             return None
-        return Number((Turning(file, loop),)) if self.is_long(file, loop) else _FIXED
+        return Number((ChangingLoop(file, loop),)) if self.is_long(file, loop) else _FIXED
 
     def _yields_numbers(self, file: File, data: Expression, path: Path) -> bool:
-        """Whether some part of what is iterated is a new Python number in every turn."""
+        """Whether some part of what is iterated is a new Python number in every iteration."""
         origins = self.inference.of(file, data)
         return bool(origins) and all(self._counts(origin, path) for origin in origins)
 
@@ -325,7 +325,7 @@ class LoopNumbers(Analysis):
         many = [isinstance(o.node, cst.List | cst.Tuple) and len(o.node.elements) > FEW for o in origins]
         return place if many and all(many) and all(self._counts(o, ()) for o in origins) else None
 
-    def _changes(self, file: File, expr: Expression) -> Iterator[Turning]:
+    def _changes(self, file: File, expr: Expression) -> Iterator[ChangingLoop]:
         """The loops that change what an expression is made of, whatever that is: `float(loss)`."""
         number = self.of(file, expr)
         if number is not None:
@@ -335,7 +335,7 @@ class LoopNumbers(Analysis):
         for loop in _loops_around(file, expr):
             if names & self.data.spread(file, loop, set(names_of(loop))):
                 if self.is_long(file, loop):
-                    yield Turning(file, loop)
+                    yield ChangingLoop(file, loop)
                 return
 
 
@@ -366,7 +366,7 @@ def _builds_on(value: Expression, name: str) -> bool:
 
 
 def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
-    """The loops of its own function whose turns run a place, innermost first."""
+    """The loops of its own function whose iterations run a place, innermost first."""
     child = node
     for parent in file.tree.ancestors(node):
         if isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):

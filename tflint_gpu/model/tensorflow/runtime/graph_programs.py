@@ -1,6 +1,6 @@
 """Programs for TensorFlow 1: they run in graphs, so what is true of code that runs eagerly is not said of them.
 
-Asked of a file's calls, and, before it is parsed at all, of its text: many files of public code are such programs, and
+By a file's calls, and, before it is parsed at all, its text: many files of public code are such programs, and
 Python's own parser, which is enough to see it, takes a tenth of the time that libcst's takes.
 """
 
@@ -42,7 +42,7 @@ def runs_in_graphs(called: Collection[str], reached: Collection[str], text: str)
 
     Arguments:
         called: what the file calls of TensorFlow: "Session", "compat.v1.disable_eager_execution".
-        reached: what of it shows graphs, and is called with TensorFlow 2, too, as far as tests for the version tell.
+        reached: what of it shows graphs, and is called with TensorFlow 2, too, as far as tests for the version show.
         text: of the file; a notebook may choose the version by a line of its own.
     """
     if any(is_switch(name) for name in reached):

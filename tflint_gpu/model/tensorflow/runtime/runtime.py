@@ -52,7 +52,7 @@ _NO_GPUS = re.compile(
 )
 _OTHER_BACKEND = re.compile(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
 _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
-# They raise where code runs eagerly, so what stands beside them does not.
+# They raise where code runs eagerly, so what is next to them does not.
 _BUILDING = frozenset(
     ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
 )
@@ -192,7 +192,7 @@ class Runtime(Analysis):
                     yield file, call
 
     def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
-        """What surely initialises the runtime before a place: a call there, or before each call of its code."""
+        """What must initialise the runtime before a place: a call there, or before each call of its code."""
         tree = file.tree
         function = tree.function(node)
         around = {tree.module, *tree.ancestors(node)}
@@ -210,7 +210,7 @@ class Runtime(Analysis):
     def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> Initialiser | None:
         """What comes before each of the calls of a function, in its own file and in those that import it.
 
-        What the file does when it is run as a program by itself, under `__name__`, does not count beside other callers.
+        What the file does as a program by itself, under `__name__`, does not count if there are other callers.
         """
         if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH_LIMIT:
             return None
@@ -237,7 +237,7 @@ class Runtime(Analysis):
         return None
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
-        """What code at the top of a module of the project surely initialises the runtime with."""
+        """What code at the top of a module of the project must initialise the runtime with."""
         if file in seen or len(seen) > _DEPTH_LIMIT or self.is_graph_program(file):
             return None
         around: set[Node] = {file.tree.module}
@@ -249,7 +249,7 @@ class Runtime(Analysis):
         return None
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
-        """Whether `call` stands in a branch, loop, handler or lambda that need not run before the place."""
+        """Whether `call` is in a branch, loop, handler or lambda that need not run before the place."""
         child: Node = call
         for parent in file.tree.ancestors(call):
             if parent in around:

@@ -52,7 +52,7 @@ class Visibility(Analysis):
         self.runtime = model.once(Runtime)
 
     def late(self) -> Iterator[LateVariable]:
-        """The assignments to the variable after something that surely initialises the GPUs of this process."""
+        """The assignments to the variable after something that must initialise the GPUs of this process."""
         for file, target, value in (*self._here(), *self._elsewhere()):
             if self._reads_environment(file, value):
                 continue
@@ -106,7 +106,7 @@ class Visibility(Analysis):
         )
 
     def hidden(self) -> HiddenGpus | None:
-        """Where the program surely hides all GPUs, without a word, though it sets something up for them."""
+        """Where the program must hide all GPUs, without a word, though it sets something up for them."""
         places = [*self._hiding_assignments(), *self._hiding_calls()]
         setting = [target for target, _ in self._assignments(self.file)] + list(self.file.calls(*sorted(VISIBLE)))
         if len(places) != 1 or len(setting) != 1 or self._is_explained(places[0]):

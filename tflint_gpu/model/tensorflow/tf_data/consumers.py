@@ -208,7 +208,7 @@ class Consumers(Analysis):
                     yield one.file, one.value.args[0].value
 
     def dataset_of(self, item: Consumption) -> tuple[File, Expression]:
-        """The dataset itself, with its file: behind `enumerate`, `tqdm` and the iterator that `iter` made of it."""
+        """The dataset itself, with its file: after `enumerate`, `tqdm` and the iterator that `iter` made of it."""
         file, expr = item.file, item.data
         for _ in range(_DEPTH_LIMIT):
             made = next(self._made_iterators(file, expr), None)

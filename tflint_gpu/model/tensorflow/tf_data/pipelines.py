@@ -36,7 +36,7 @@ class Pipelines(Analysis):
         key = (expr, context)
         if key not in self._known:
             if depth > _DEPTH_LIMIT:
-                self.inference.bounds_met.add(f"{_DEPTH_LIMIT} operations of one pipeline behind each other")
+                self.inference.bounds_met.add(f"{_DEPTH_LIMIT} operations of one pipeline after each other")
                 return [_OPEN]
             self._known[key] = []  # a loop that goes on with its own dataset: the way in from before is enough
             found = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]

@@ -53,7 +53,7 @@ _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike"
 _PATH_LIMIT = 6
 
 TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
-"""One of them stands in each file from which something is traced."""
+"""One of them is in each file from which something is traced."""
 
 
 @dataclass(frozen=True, slots=True)

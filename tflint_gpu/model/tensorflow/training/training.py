@@ -50,7 +50,7 @@ class Training(Analysis):
         return fits or self.takes_gradients(file, node)
 
     def runs_epochs(self, file: File, loop: LoopNode) -> bool:
-        """Whether a turn runs a loop of training steps of its own, or `fit`."""
+        """Whether an iteration runs a loop of training steps of its own, or `fit`."""
         inner = (one for one in file.tree.all_loops if one is not loop and file.tree.within(one, loop))
         calls = file.calls_below.get(loop, ())
         return (
@@ -130,7 +130,7 @@ def takes_next(file: File, call: cst.Call) -> bool:
 
 
 def iterator_of(call: cst.Call) -> cst.BaseExpression:
-    """The iterator of which `takes_next` tells that a call takes an element."""
+    """The iterator of which `takes_next` says that a call takes an element."""
     return call.args[0].value if call.args else call.func.value  # type: ignore[attr-defined]
 
 

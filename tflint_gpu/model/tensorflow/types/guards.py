@@ -63,7 +63,7 @@ class Guards(Analysis):
         return ((test, holds) for test, holds, _ in file.branches.around(node))
 
     def must_run(self, file: File, node: Node, depth: int = 0) -> bool:
-        """Whether running the program surely comes to a place, on a machine with a GPU."""
+        """Whether running the program must come to a place, on a machine with a GPU."""
         for test, _ in self.choices(file, node):
             if "__name__" not in spelling(test) and not self.inference.must_be(file, test, _lists_devices):
                 return False

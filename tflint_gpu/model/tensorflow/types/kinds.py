@@ -80,7 +80,7 @@ _OTHER_LIBRARIES = frozenset(
 
 
 def keras_kind(canonical_name: str) -> KerasKind | None:
-    """What a class of Keras's own, or of a package beside it, is: "layer" for keras.layers.Dense."""
+    """What a class of Keras's own, or of a package next to it, is: "layer" for keras.layers.Dense."""
     known = _KERAS_BASES.get(canonical_name)
     if known is not None:
         return known
@@ -291,7 +291,7 @@ class Kinds(Analysis):
         return self.inference.must_be(file, expr, self._lists_gpus, context)
 
     def is_one_gpu(self, file: File, expr: Expression) -> bool:
-        """Whether `expr` is certainly what stands at one index of the list of a machine's GPUs."""
+        """Whether `expr` is certainly what is at one index of the list of a machine's GPUs."""
 
         def is_item(origin: Origin) -> bool:
             parts = origin.parts

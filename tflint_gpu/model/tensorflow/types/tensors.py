@@ -220,7 +220,7 @@ class Tensors:
         return Carry.UNKNOWN
 
     def gives_one(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        """Whether a call surely gives one tensor: of a loss object, `self.compute_loss(...)`, `metric.result()`."""
+        """Whether a call must give one tensor: of a loss object, `self.compute_loss(...)`, `metric.result()`."""
         func = call.func
         if self._is_keras_own(file, func, context, "loss"):
             return bool(call.args)
@@ -238,7 +238,7 @@ class Tensors:
         )
 
     def _is_keras_own(self, file: File, expr: Expression, context: Context | None, *kinds: Kind) -> bool:
-        """Whether an expression is surely an object of Keras's own of some kinds, and none of the project."""
+        """Whether an expression must be an object of Keras's own of some kinds, and none of the project."""
 
         def is_keras_own(origin: Origin) -> bool:
             return (

@@ -50,7 +50,7 @@ class Usages:
 
 
 def _sees_same(file: File, dotted: str, at: Node, use: Node) -> bool:
-    """Whether a name means the same value at two places, as far as scopes tell."""
+    """Whether a name means the same value at two places, as far as scopes show."""
     first = dotted.partition(".")[0]
     if first in ("self", "cls") and "." in dotted:
         return _class_around(file, at) is _class_around(file, use) is not None
