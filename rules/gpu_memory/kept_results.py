@@ -131,7 +131,7 @@ def _is_list(origin: Origin) -> bool:
     call = origin.call
     if call is not None:
         return origin.file.names.is_builtin(call.func, "list")
-    return isinstance(origin.node, cst.List | cst.ListComp) and not origin.parts
+    return isinstance(origin.node, cst.List | cst.ListComp) and not origin.access_path
 
 
 def _name_of(file: File, expr: Expression) -> str:

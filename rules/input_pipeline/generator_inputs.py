@@ -153,7 +153,7 @@ class GeneratorInputs(Analysis):
             return True
         if isinstance(node, cst.Call):
             return self._gives_array(origin, node, depth)
-        if origin.parts:
+        if origin.access_path:
             return False
         if isinstance(node, cst.BinaryOperation):
             return any(self._is_array(file, side, context, depth) for side in (node.left, node.right))
@@ -165,7 +165,7 @@ class GeneratorInputs(Analysis):
 
     def _holds_texts(self, origin: Origin) -> bool:
         """Whether a value is a list of which each element is a text: the name of a file."""
-        if origin.parts:
+        if origin.access_path:
             return False
         if origin.made_by in _LISTING:
             return True
@@ -176,8 +176,8 @@ class GeneratorInputs(Analysis):
 
     def _is_text(self, origin: Origin, depth: int) -> bool:
         node, file, context = origin.node, origin.file, origin.context
-        if origin.parts:
-            return origin.parts == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
+        if origin.access_path:
+            return origin.access_path == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
 
         def is_text(expr: Expression) -> bool:
             return depth < _DEPTH_LIMIT and self.inference.must_be(
@@ -204,11 +204,11 @@ class GeneratorInputs(Analysis):
     def _gives_array(self, origin: Origin, call: cst.Call, depth: int) -> bool:
         file, name = origin.file, origin.file.name(call.func) or ""
         if name.startswith(_DATASETS):
-            return bool(origin.parts)
+            return bool(origin.access_path)
         if name == _SPLITTING:
             arrays = [arg.value for arg in call.args if arg.keyword is None]
-            return bool(origin.parts) and all(self._is_array(file, one, origin.context, depth) for one in arrays)
-        if origin.parts:
+            return bool(origin.access_path) and all(self._is_array(file, one, origin.context, depth) for one in arrays)
+        if origin.access_path:
             return False
         if name in _GIVING_ARRAYS:
             return True
@@ -265,7 +265,7 @@ def _bound_in(loop: cst.For) -> frozenset[str]:
 
 
 def _is_empty(origin: Origin) -> bool:
-    return isinstance(origin.node, cst.List) and not origin.node.elements and not origin.parts
+    return isinstance(origin.node, cst.List) and not origin.node.elements and not origin.access_path
 
 
 def _yielded(statements: list[cst.CSTNode]) -> list[Expression] | None:

@@ -118,7 +118,7 @@ class Samples(Analysis):
         node = origin.node
         if isinstance(node, cst.Call):
             return self._is_table(origin, node, depth)
-        if origin.parts:
+        if origin.access_path:
             return False
         parts: list[Expression] = []
         if isinstance(node, cst.Tuple | cst.Dict):
@@ -134,8 +134,8 @@ class Samples(Analysis):
         if name.startswith(_TABLES) or name in _LOADS:
             return True
         if name.startswith("keras.datasets."):
-            return bool(origin.parts)
-        if origin.parts:
+            return bool(origin.access_path)
+        if origin.access_path:
             return False
         if name in _SHAPED:
             shape = self.constants.of(file, argument(call, 0, "shape"), origin.context)

@@ -225,7 +225,7 @@ class InferenceSteps(Analysis):
 
     def _is_value(self, origin: Origin) -> bool:
         name = origin.made_by
-        return name is not None and not origin.parts and name.startswith(tuple(_VALUES))
+        return name is not None and not origin.access_path and name.startswith(tuple(_VALUES))
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""

@@ -102,8 +102,8 @@ class Retracing(Analysis):
 
         def is_it(origin: Origin) -> bool:
             if isinstance(made, cst.Decorator):
-                return made in getattr(origin.node, "decorators", ()) and not origin.parts
-            return origin.node is made and not origin.parts
+                return made in getattr(origin.node, "decorators", ()) and not origin.access_path
+            return origin.node is made and not origin.access_path
 
         return self.inference.must_be(file, call.func, is_it)
 

@@ -80,7 +80,7 @@ class Validations(Analysis):
 
         def is_display(origin: Origin) -> bool:
             node = origin.node
-            if origin.parts or not isinstance(node, cst.Tuple | cst.List) or len(node.elements) not in (2, 3):
+            if origin.access_path or not isinstance(node, cst.Tuple | cst.List) or len(node.elements) not in (2, 3):
                 return False
             features = node.elements[0].value
             return not self.pipelines.is_dataset(origin.file, features) and not self._is_short(

@@ -339,4 +339,4 @@ def text(origin: Origin) -> str:
         "element": lambda key: "[*]",
         "item": lambda key: "[?]" if key is None else f"[{key}]",
     }
-    return code + "?" * origin.is_open + "".join(parts[one.kind](one.key) for one in origin.parts)
+    return code + "?" * origin.is_open + "".join(parts[one.kind](one.key) for one in origin.access_path)

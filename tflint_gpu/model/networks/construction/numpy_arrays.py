@@ -102,8 +102,8 @@ class NumpyArrays:
         node = origin.node
         if isinstance(node, cst.Call):
             found = self._called(origin, node, depth)
-            return self._part(origin, found) if origin.parts else _array(origin, *found)
-        if origin.parts:
+            return self._part(origin, found) if origin.access_path else _array(origin, *found)
+        if origin.access_path:
             return None
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _COMPUTED):
             return self._computed(origin, node, depth)
@@ -116,7 +116,7 @@ class NumpyArrays:
     def _part(self, origin: Origin, found: tuple[Any, str]) -> NumpyArray | None:
         """An item of an array, or of the tuple of arrays that a function gives."""
         value, dtype = found
-        for part in origin.parts:
+        for part in origin.access_path:
             if part.kind != "item" or not isinstance(part.key, int):
                 return None
             if isinstance(value, tuple) and -len(value) <= part.key < len(value):

@@ -144,7 +144,7 @@ class Constants:
 
     def _of_origin(self, origin: Origin) -> Any:
         node = origin.node
-        if origin.parts or not isinstance(node, cst.BaseExpression):
+        if origin.access_path or not isinstance(node, cst.BaseExpression):
             return UNKNOWN
         if isinstance(node, _FOLLOWED) and not (isinstance(node, cst.Name) and node.value in _LITERAL_NAMES):
             return UNKNOWN

@@ -53,14 +53,14 @@ def along(resolver: Resolver, origins: Origins, path: Path) -> Iterator[Origin]:
 def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     """What is under a key or index; without a key, any item."""
     node, file, context = origin.node, origin.file, origin.context
-    if origin.parts:
+    if origin.access_path:
         return _item_of_part(resolver, origin, key)
     if isinstance(node, cst.Tuple | cst.List):
         stored = _stored(resolver, origin, key)
         if isinstance(key, int) and not any(isinstance(e, cst.StarredElement) for e in node.elements):
             inside = -len(node.elements) <= key < len(node.elements)
             own = resolver.of(file, node.elements[key].value, context) if inside else ()
-            return (*own, *stored) or (origin.part(Content("item", key)),)
+            return (*own, *stored) or (origin.content(Content("item", key)),)
         return resolver.elements(origin)
     if isinstance(node, cst.Dict):
         return _item_of_dict(resolver, origin, key)
@@ -76,23 +76,23 @@ def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
         if _is_dict_call(file, node):
             held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
             own = tuple(found for value in held[:_KEY_LIMIT] for found in resolver.of(file, value, context))
-            return (*own, *_stored(resolver, origin, key)) or (origin.part(Content("item", key)),)
+            return (*own, *_stored(resolver, origin, key)) or (origin.content(Content("item", key)),)
         cls = resolver.instance_class(origin)
         if cls is not None:
             return _item_of_instance(resolver, origin, cls, key)
-    return (origin.part(Content("item", key)),)
+    return (origin.content(Content("item", key)),)
 
 
 def _item_of_part(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     """An item of what `enumerate`, `zip` and `items` yield: the tuple exists only in Python's head."""
     call = origin.node
-    if origin.parts != (ELEMENT,) or not isinstance(call, cst.Call) or not isinstance(key, int):
-        return (origin.part(Content("item", key)),)
+    if origin.access_path != (ELEMENT,) or not isinstance(call, cst.Call) or not isinstance(key, int):
+        return (origin.content(Content("item", key)),)
     file, context = origin.file, origin.context
     args = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     if file.names.is_builtin(call.func, "enumerate") and args:
         inner = resolver.of(file, args[0], context)
-        return (origin.part(Content("item", 0)),) if key == 0 else _all_elements(resolver, inner)
+        return (origin.content(Content("item", 0)),) if key == 0 else _all_elements(resolver, inner)
     if file.names.is_builtin(call.func, "zip") and 0 <= key < len(args):
         return _all_elements(resolver, resolver.of(file, args[key], context))
     if method_name(call) == "items" and isinstance(call.func, cst.Attribute):
@@ -102,7 +102,7 @@ def _item_of_part(resolver: Resolver, origin: Origin, key: Key) -> Origins:
         return tuple(found for one in mappings for found in resolver.item(one, None))
     if method_name(call) == "enumerate" and isinstance(call.func, cst.Attribute) and key == 1:
         return _all_elements(resolver, resolver.of(file, call.func.value, context))
-    return (origin.part(Content("item", key)),)
+    return (origin.content(Content("item", key)),)
 
 
 def _item_of_dict(resolver: Resolver, origin: Origin, key: Key) -> Origins:
@@ -115,13 +115,13 @@ def _item_of_dict(resolver: Resolver, origin: Origin, key: Key) -> Origins:
                 found.extend(resolver.item(inner, key))
         elif isinstance(element, cst.DictElement) and (key is None or _literal(element.key) in (key, None)):
             found.extend(resolver.of(origin.file, element.value, origin.context))
-    return tuple(found) or (origin.part(Content("item", key)),)
+    return tuple(found) or (origin.content(Content("item", key)),)
 
 
 def lacks(origin: Origin, key: Key) -> bool:
     """Whether a value is a mapping that names all its keys, not this one, and that nothing adds to."""
     node, file = origin.node, origin.file
-    if origin.parts:
+    if origin.access_path:
         return False
     if isinstance(node, cst.Dict):
         keys = [_literal(e.key) if isinstance(e, cst.DictElement) else None for e in node.elements]
@@ -142,7 +142,9 @@ def _item_of_instance(resolver: Resolver, origin: Origin, cls: Class, key: Key) 
     if isinstance(key, int) and 0 <= key < len(fields):
         return attribute(resolver, origin, fields[key])
     method = resolver.definitions.method(cls, "__getitem__")
-    return results.of_method(resolver, origin, method) if method is not None else (origin.part(Content("item", key)),)
+    return (
+        results.of_method(resolver, origin, method) if method is not None else (origin.content(Content("item", key)),)
+    )
 
 
 def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
@@ -159,7 +161,7 @@ def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     if isinstance(origin.node, cst.Dict) and any(
         dotted_name(_receiver(c)) == name for c in file.method_calls("update")
     ):
-        found.append(origin.part(Content("item", key)))
+        found.append(origin.content(Content("item", key)))
     if isinstance(origin.node, cst.List | cst.Call):
         for call in file.appends.get(name, ()):
             found.extend(resolver.of(file, call.args[0].value))
@@ -169,17 +171,17 @@ def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
 def elements(resolver: Resolver, origin: Origin) -> Origins:
     """What iterating over a value yields."""
     node, file, context = origin.node, origin.file, origin.context
-    if origin.parts:
-        return (origin.part(ELEMENT),)
+    if origin.access_path:
+        return (origin.content(ELEMENT),)
     if isinstance(node, _SEQUENCES):
         found: list[Origin] = list(_stored(resolver, origin, None))
         for one in node.elements[:_KEY_LIMIT]:
             held = resolver.of(file, one.value, context)
             found.extend(_all_elements(resolver, held) if isinstance(one, cst.StarredElement) else held)
-        return tuple(found) or (origin.part(ELEMENT),)
+        return tuple(found) or (origin.content(ELEMENT),)
     if isinstance(node, cst.Dict):
         keys = [e.key for e in node.elements[:_KEY_LIMIT] if isinstance(e, cst.DictElement)]
-        return tuple(found for key in keys for found in resolver.of(file, key, context)) or (origin.part(ELEMENT),)
+        return tuple(found for key in keys for found in resolver.of(file, key, context)) or (origin.content(ELEMENT),)
     if isinstance(node, _COMPREHENSIONS):
         return resolver.of(file, node.elt, context)
     if isinstance(node, cst.DictComp):
@@ -190,7 +192,7 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
         if _is_list_call(file, node):
             first = [arg.value for arg in node.args if arg.keyword is None][:1]
             given = tuple(one for expr in first for one in _all_elements(resolver, resolver.of(file, expr, context)))
-            return (*given, *_stored(resolver, origin, None)) or (origin.part(ELEMENT),)
+            return (*given, *_stored(resolver, origin, None)) or (origin.content(ELEMENT),)
         if method_name(node) == "values" and isinstance(node.func, cst.Attribute) and not node.args:
             return tuple(
                 one for held in resolver.of(file, node.func.value, context) for one in resolver.item(held, None)
@@ -199,11 +201,11 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
             return tuple(one for held in resolver.of(file, node.func.value, context) for one in resolver.elements(held))
         found_here = results.yielded(resolver, file, node, context)
         if found_here is not None:
-            return found_here or (origin.part(ELEMENT),)
+            return found_here or (origin.content(ELEMENT),)
     cls = resolver.instance_class(origin)
     if cls is not None:
-        return _elements_of_instance(resolver, origin, cls) or (origin.part(ELEMENT),)
-    return (origin.part(ELEMENT),)
+        return _elements_of_instance(resolver, origin, cls) or (origin.content(ELEMENT),)
+    return (origin.content(ELEMENT),)
 
 
 def _elements_of_instance(resolver: Resolver, origin: Origin, cls: Class) -> Origins:
@@ -212,7 +214,7 @@ def _elements_of_instance(resolver: Resolver, origin: Origin, cls: Class) -> Ori
         found = results.of_method(resolver, origin, method)
         if method.file.yields_of.get(method.node):
             return found
-        others = [one for one in found if one != origin and not one.parts]
+        others = [one for one in found if one != origin and not one.access_path]
         if others:
             return tuple(inner for one in others for inner in resolver.elements(one))
     method = resolver.definitions.method(cls, "__next__") or resolver.definitions.method(cls, "__getitem__")
@@ -226,7 +228,7 @@ def _all_elements(resolver: Resolver, origins: Origins) -> Origins:
 def attribute(resolver: Resolver, origin: Origin, name: str) -> Origins:
     """What an attribute of a value holds."""
     node, file = origin.node, origin.file
-    if isinstance(node, cst.ClassDef) and not origin.parts:
+    if isinstance(node, cst.ClassDef) and not origin.access_path:
         return _of_class(resolver, origin, Class(file, node), name)
     cls = resolver.instance_class(origin)
     if cls is not None:
@@ -236,7 +238,7 @@ def attribute(resolver: Resolver, origin: Origin, name: str) -> Origins:
         kept = argument(node, -1, name)
         if kept is not None:
             return resolver.of(file, kept, origin.context)
-    return (origin.part(Content("attribute", name)),)
+    return (origin.content(Content("attribute", name)),)
 
 
 def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
@@ -244,7 +246,7 @@ def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Orig
     if method is not None:
         return (Origin(method.file, method.node),)
     found = [o for a in resolver.definitions.attributes(cls, name) for o in resolver.of(a.file, a.value)]
-    return tuple(found) or (origin.part(Content("attribute", name)),)
+    return tuple(found) or (origin.content(Content("attribute", name)),)
 
 
 def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
@@ -276,7 +278,7 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
     if not found:
         found.extend(_set_from_outside(resolver, origin, cls, name))
     built = tuple(one for one in found if not one.is_none)  # `self.model = None` in __init__, built later
-    return built or tuple(found) or (origin.part(Content("attribute", name)),)
+    return built or tuple(found) or (origin.content(Content("attribute", name)),)
 
 
 def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:
@@ -287,7 +289,7 @@ def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:
 
 def _left_to_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
     """What `self.name` is in a class that leaves it to its subclasses, whichever of them `self` is."""
-    is_self = isinstance(origin.node, cst.Param) and not origin.parts
+    is_self = isinstance(origin.node, cst.Param) and not origin.access_path
     if not is_self or (method is None and resolver.definitions.attributes(cls, name)):
         return ()
     found: list[Origin] = []

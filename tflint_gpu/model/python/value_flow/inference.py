@@ -212,9 +212,9 @@ class Inference:
         """The constant by which an item is asked for; None where it may be any."""
         for origin in self.of(file, expr, context):
             node = origin.node
-            if isinstance(node, cst.SimpleString) and not origin.parts:
+            if isinstance(node, cst.SimpleString) and not origin.access_path:
                 return text_of(node)
-            if isinstance(node, cst.Integer) and not origin.parts:
+            if isinstance(node, cst.Integer) and not origin.access_path:
                 return node.evaluated_value
             if isinstance(node, cst.UnaryOperation) and isinstance(node.expression, cst.Integer):
                 return -node.expression.evaluated_value if isinstance(node.operator, cst.Minus) else None
@@ -292,7 +292,7 @@ class Inference:
     def meant_by(self, origin: Origin) -> list[Callee]:
         """The functions of the project that one value means when it is called; none where it is not known."""
         node = origin.node
-        if node.__class__ in _FUNCTIONS and not origin.parts:
+        if node.__class__ in _FUNCTIONS and not origin.access_path:
             assert isinstance(node, cst.FunctionDef | cst.Lambda)
             return [Callee(self.definitions.function(origin.file, node), origin.receiver, origin.context)]
         call = origin.call
@@ -401,7 +401,7 @@ class Inference:
         nodes = {o.node: o for o in found if not o.is_none}
         if len(nodes) == 1:
             ((node, origin),) = nodes.items()
-            if isinstance(node, cst.ClassDef) and not origin.parts:
+            if isinstance(node, cst.ClassDef) and not origin.access_path:
                 return Class(origin.file, node)
         return None
 
@@ -409,7 +409,7 @@ class Inference:
         """The project's class of which a value is an instance."""
         if origin.call is not None:
             return self.class_called(origin.file, origin.call, origin.context)
-        if isinstance(origin.node, cst.Param) and not origin.parts:
+        if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self.definitions.class_of_self(origin.file, origin.node)
         return None
 

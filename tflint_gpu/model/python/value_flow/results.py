@@ -54,7 +54,7 @@ def of_method(resolver: Resolver, receiver: Origin, method: Function) -> Origins
     found = list(_yields(resolver, method, context))
     for value in method.file.returned(method.node) if not found else ():
         found.extend(resolver.of(method.file, value, context))
-    return tuple(found) or (receiver.part(Content("item")),)
+    return tuple(found) or (receiver.content(Content("item")),)
 
 
 def _yields(resolver: Resolver, function: Function, context: Context | None) -> Iterator[Origin]:

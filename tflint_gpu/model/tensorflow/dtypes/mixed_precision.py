@@ -89,7 +89,7 @@ class MixedPrecision(Analysis):
     def _names_half(self, origin: Origin) -> bool:
         if origin.made_by in POLICIES and origin.call is not None:
             return self._is_half(origin.file, argument(origin.call, 0, "name"))
-        if origin.parts or not isinstance(origin.node, cst.BaseString):
+        if origin.access_path or not isinstance(origin.node, cst.BaseString):
             return False
         return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
 
@@ -176,7 +176,7 @@ class MixedPrecision(Analysis):
         """The names, or the constructors' names, that an expression may stand for; "" for anything else."""
         found = set()
         for origin in self.inference.of(file, expr, context):
-            if isinstance(origin.node, cst.BaseString) and not origin.parts:
+            if isinstance(origin.node, cst.BaseString) and not origin.access_path:
                 found.add(str(self.constants.of(origin.file, origin.node, origin.context)))
             elif origin.call is not None and any(_may_take_logits(arg) for arg in origin.call.args):
                 found.add("")

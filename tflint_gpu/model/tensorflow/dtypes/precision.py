@@ -96,7 +96,7 @@ class Precision(Analysis):
             return origin.name in DOUBLES
         if origin.made_by in POLICIES and isinstance(origin.node, cst.Call):
             return self.is_double(origin.file, argument(origin.node, 0, "name"), origin.context)
-        if origin.parts or not isinstance(origin.node, cst.BaseString):
+        if origin.access_path or not isinstance(origin.node, cst.BaseString):
             return False
         return self.constants.of(origin.file, origin.node, origin.context) in DOUBLE_SPELLINGS
 

@@ -92,7 +92,7 @@ class GraphLists(Analysis):
             is_list = isinstance(node, cst.List) or (
                 isinstance(node, cst.Call) and file.names.is_builtin(node.func, "list") and not node.args
             )
-            if origin.parts or not is_list or origin.file is not file or file.tree.function(node) not in around:
+            if origin.access_path or not is_list or origin.file is not file or file.tree.function(node) not in around:
                 return ()
         return found
 
@@ -126,7 +126,7 @@ class GraphLists(Analysis):
         yields = self.traced_code.execution.yields_tensors
         context = traced.context if traced.path else None  # what is traced itself gets what all of its callers pass
         return self.inference.must_be(
-            traced.file, expr, lambda origin: not origin.parts and yields(origin.file, origin.node), context
+            traced.file, expr, lambda origin: not origin.access_path and yields(origin.file, origin.node), context
         )
 
     def _is_tensor(self, traced: Traced, expr: Expression, region: Node) -> bool:

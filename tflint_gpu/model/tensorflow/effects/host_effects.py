@@ -275,7 +275,7 @@ class HostEffects(Analysis):
 def _is_constant(origin: Origin) -> bool:
     node = origin.node
     is_named = isinstance(node, cst.Name) and node.value in ("True", "False", "None")
-    return not origin.parts and (is_named or isinstance(node, _LITERALS))
+    return not origin.access_path and (is_named or isinstance(node, _LITERALS))
 
 
 def _calls(function: Function) -> Iterator[cst.Call]:

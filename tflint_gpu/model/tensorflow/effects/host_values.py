@@ -163,7 +163,7 @@ class HostValues(Analysis):
 
     def _is_one(self, traced: Traced, origin: Origin) -> bool:
         node = origin.node
-        if any(part.kind == "attribute" for part in origin.parts):
+        if any(part.kind == "attribute" for part in origin.access_path):
             return False
         if isinstance(node, cst.Call):
             name = origin.file.name(node.func) or ""

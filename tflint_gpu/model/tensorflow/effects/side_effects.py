@@ -139,7 +139,7 @@ class SideEffects(Analysis):
 
     def _is_made_outside(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
-        if origin.parts:
+        if origin.access_path:
             return False
         if isinstance(node, cst.Call):
             builtin = any(file.names.is_builtin(node.func, name) for name in _CONTAINERS)

@@ -269,7 +269,7 @@ class FunctionObjects(Analysis):
         kind = self.kinds.of(origin)
         if kind is not None:
             return kind not in _HARMLESS
-        is_element = bool(origin.parts)
+        is_element = bool(origin.access_path)
         is_number = isinstance(origin.node, cst.Integer | cst.Float | cst.BinaryOperation | cst.SimpleString)
         return not (is_element or is_number)
 

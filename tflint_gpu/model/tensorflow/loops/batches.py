@@ -151,11 +151,11 @@ class LoopData(Analysis):
 
     def _length_of(self, origin: Origin) -> int | None:
         node, file = origin.node, origin.file
-        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.parts:
+        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.access_path:
             name = file.bound_to(node)
             starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
             return None if starred or name in file.changed else len(node.elements)
-        if isinstance(node, cst.Subscript) and not origin.parts:
+        if isinstance(node, cst.Subscript) and not origin.access_path:
             return self._slice_length(origin, node.slice[0].slice)
         call = origin.call
         if call is None:
@@ -247,9 +247,9 @@ class LoopData(Analysis):
             node = origin.node
             if origin.made_by in ("numpy.array", "tf.constant") and isinstance(node, cst.Call) and node.args:
                 return self._written_out(origin.file, node.args[0].value)
-            if isinstance(node, cst.Tuple) and node.elements and not origin.parts:  # features and labels
+            if isinstance(node, cst.Tuple) and node.elements and not origin.access_path:  # features and labels
                 return self._written_out(origin.file, node.elements[0].value)
-            return isinstance(node, cst.List) and not origin.parts and len(node.elements) <= FEW
+            return isinstance(node, cst.List) and not origin.access_path and len(node.elements) <= FEW
 
         return self.inference.must_be(file, expr, is_few)
 

@@ -254,7 +254,7 @@ class LoopNumbers(Analysis):
 
     def _counts(self, origin: Origin, path: Path) -> bool:
         file, node, call = origin.file, origin.node, origin.call
-        if isinstance(node, cst.List | cst.Tuple) and not origin.parts:
+        if isinstance(node, cst.List | cst.Tuple) and not origin.access_path:
             written = [e.value for e in node.elements if isinstance(e.value, cst.Integer | cst.Float)]
             return not path and len(written) == len(node.elements)
         if call is None:

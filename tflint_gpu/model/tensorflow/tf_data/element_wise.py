@@ -129,11 +129,11 @@ class ElementWise:
         file, node, context = origin.file, origin.node, origin.context
         if isinstance(node, cst.Param):
             return self._parameter(origin, node)
-        if isinstance(node, cst.Call) and len(origin.parts) == 1 and origin.parts[0].kind == "item":
+        if isinstance(node, cst.Call) and len(origin.access_path) == 1 and origin.access_path[0].kind == "item":
             record = self._record(file, node, context)
-            key = origin.parts[0].key
+            key = origin.access_path[0].key
             return replace(record, shape=("record", key), is_structure=False) if record and key is not None else None
-        if origin.parts or not isinstance(node, cst.BaseExpression | cst.AugAssign):
+        if origin.access_path or not isinstance(node, cst.BaseExpression | cst.AugAssign):
             return self._number(origin)
         if isinstance(node, cst.Call):
             return self._call(file, node, context) or self._number(origin)
@@ -148,7 +148,7 @@ class ElementWise:
         return self._number(origin)
 
     def _parameter(self, origin: Origin, node: cst.Param) -> _Value | None:
-        if origin.parts:
+        if origin.access_path:
             return None
         if node in self.components:
             return _Value(frozenset([node]), (node,))
@@ -160,7 +160,7 @@ class ElementWise:
 
     def _number(self, origin: Origin) -> _Value | None:
         """A number that is known before the function is called, and so has no shape."""
-        if origin.parts or not isinstance(origin.node, cst.BaseExpression):
+        if origin.access_path or not isinstance(origin.node, cst.BaseExpression):
             return None
         if (origin.name or "") in ("numpy.pi", "numpy.e", "math.pi", "math.e"):
             return _Value()

@@ -41,7 +41,7 @@ class Lengths(Analysis):
         return depth < _DEPTH_LIMIT and any(
             self._is_written(origin.file, origin.node, origin.context, depth + 1)
             for origin in self.inference.of(file, expr, context)
-            if not origin.parts and isinstance(origin.node, cst.BaseExpression)
+            if not origin.access_path and isinstance(origin.node, cst.BaseExpression)
         )
 
     def _is_written(self, file: File, node: Expression, context: Context | None, depth: int) -> bool:

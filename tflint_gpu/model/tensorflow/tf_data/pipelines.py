@@ -53,7 +53,7 @@ class Pipelines(Analysis):
         node = origin.node
         if not isinstance(node, cst.Call):
             return [] if origin.is_none else [_OTHER if self._is_own(origin) else _OPEN]
-        if origin.parts:
+        if origin.access_path:
             return self._of_part(origin, depth)
         return [_OTHER] if self._is_own(origin) else self._of_call(origin.file, node, origin.context, depth)
 
@@ -66,9 +66,9 @@ class Pipelines(Analysis):
         """`tfds.load(...)[0]`, `tfds.load(..., with_info=True)` unpacked; an attribute or element is no dataset."""
         assert isinstance(origin.node, cst.Call)
         if origin.made_by is None and origin.file.name(origin.node.func) in _TFDS:
-            items = [part for part in origin.parts if part.kind == "item"]
+            items = [part for part in origin.access_path if part.kind == "item"]
             is_info = items[:1] == [Content("item", 1)] and self._has_info(origin.node)
-            if len(items) == len(origin.parts) and not is_info:
+            if len(items) == len(origin.access_path) and not is_info:
                 return self._of_call(origin.file, origin.node, origin.context, depth)
         return [_OPEN]
 

@@ -152,7 +152,7 @@ class KerasFunctions(Analysis):
     def _single(self, origins: Iterable[Origin], depth: int) -> Iterator[Origin]:
         """Some values, those that are lists or dictionaries item by item."""
         for origin in origins:
-            if not isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) or origin.parts:
+            if not isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) or origin.access_path:
                 yield origin
             elif depth < _DEPTH_LIMIT:
                 yield from self._single(self.inference.item(origin, None), depth + 1)

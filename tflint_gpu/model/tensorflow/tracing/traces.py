@@ -288,7 +288,7 @@ class Execution(Analysis):
             inside: the computations that it is a part of; one that depends on itself, as `x = x + 1`, is none.
         """
         node = origin.node
-        if origin.parts:
+        if origin.access_path:
             return self.yields_tensors(origin.file, node)
         if isinstance(node, cst.BinaryOperation):
             if origin in inside:

@@ -52,7 +52,7 @@ class Images:
     def _size(self, origin: Origin) -> frozenset[object] | None:
         """The height and the width of an image; which is which differs from library to library."""
         call, file = origin.call, origin.file
-        if call is None or origin.parts:
+        if call is None or origin.access_path:
             return self._size_of_scaled(origin)
         name, method = file.name(call.func), method_name(call)
         if name in _LOADING:
@@ -68,7 +68,7 @@ class Images:
     def _size_of_scaled(self, origin: Origin) -> frozenset[object] | None:
         """`image / 255`."""
         node = origin.node
-        if origin.parts or not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Divide):
+        if origin.access_path or not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Divide):
             return None
         return self._size_of(origin.file, node.left, origin.context)
 

@@ -156,7 +156,7 @@ class Kinds(Analysis):
                 if kind in kinds:
                     return kind
             return self._of_other_class(cls)
-        if origin.parts[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
+        if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
         return None
 
@@ -188,7 +188,7 @@ class Kinds(Analysis):
 
     def _is_callback(self, origin: Origin) -> bool:
         """`self.model` in a Keras callback: the model that is being fitted."""
-        if len(origin.parts) != 1 or not isinstance(origin.node, cst.Param):
+        if len(origin.access_path) != 1 or not isinstance(origin.node, cst.Param):
             return False
         cls = self.inference.definitions.class_of_self(origin.file, origin.node)
         bases = self.inference.definitions.external_bases(cls) if cls is not None else set()
@@ -234,12 +234,12 @@ class Kinds(Analysis):
             return name is None or name.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras")
         if isinstance(origin.node, cst.Name | cst.Attribute) and origin.file.name(origin.node) is not None:
             return not (origin.file.name(origin.node) or "").startswith(("tf.", "keras.", "numpy."))
-        return origin.is_open or bool(origin.parts)
+        return origin.is_open or bool(origin.access_path)
 
     def _usage_at(self, origin: Origin, kind: str) -> Usage | None:
         node = origin.node
         name = node.name if isinstance(node, cst.Param) else node
-        if not isinstance(name, cst.Name) or origin.parts:
+        if not isinstance(name, cst.Name) or origin.access_path:
             return None
         return self._usages.usage(origin.file, name, kind, node)
 
@@ -294,7 +294,7 @@ class Kinds(Analysis):
         """Whether `expr` is certainly what is at one index of the list of a machine's GPUs."""
 
         def is_item(origin: Origin) -> bool:
-            parts = origin.parts
+            parts = origin.access_path
             if len(parts) != 1 or parts[0].kind != "item" or not isinstance(parts[0].key, int):
                 return False
             return self._lists_gpus(Origin(origin.file, origin.node, origin.context))

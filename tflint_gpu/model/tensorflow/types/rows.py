@@ -76,7 +76,7 @@ class Rows(Analysis):
 
         def holds(origin: Origin) -> bool:
             node = origin.node
-            if origin.parts or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
+            if origin.access_path or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
                 return self._is_single(origin)
             found = any(self.is_single_input(origin.file, one, origin.context) for one in _inputs(node))
             return found or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
@@ -112,7 +112,7 @@ class Rows(Analysis):
 
     def _is_single(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
-        if origin.parts:
+        if origin.access_path:
             return False
         if isinstance(node, cst.Subscript):
             return self._takes_one(file, node) or (
@@ -241,7 +241,7 @@ def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
 
 
 def _preprocesses(origin: Origin) -> bool:
-    return not origin.parts and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
+    return not origin.access_path and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
 
 
 def _is_whole(index: cst.BaseSlice) -> bool:

@@ -98,7 +98,7 @@ class Tensors:
         return found.pop() if len(found) == 1 else Carry.UNKNOWN
 
     def _origin(self, origin: Origin) -> Carry | None:
-        if origin.parts:
+        if origin.access_path:
             return self._part(origin)
         node = origin.node
         if isinstance(node, _LITERALS):
@@ -119,13 +119,13 @@ class Tensors:
         """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
         whole = self._origin(Origin(origin.file, origin.node, origin.context))
         if whole is Carry.TENSOR:
-            if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.parts):
+            if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.access_path):
                 return Carry.HOST
-            if any(part.kind == "attribute" for part in origin.parts):
+            if any(part.kind == "attribute" for part in origin.access_path):
                 return Carry.UNKNOWN
-            if origin.parts[0] == ELEMENT and isinstance(origin.node, cst.Call) and self._counts(origin):
+            if origin.access_path[0] == ELEMENT and isinstance(origin.node, cst.Call) and self._counts(origin):
                 return Carry.HOST
-            if ELEMENT in origin.parts and self._is_used_as_dictionary(origin):
+            if ELEMENT in origin.access_path and self._is_used_as_dictionary(origin):
                 return Carry.UNKNOWN
         return whole
 
@@ -140,7 +140,7 @@ class Tensors:
         call = origin.node
         assert isinstance(call, cst.Call)
         numbers = origin.file.names.is_builtin(call.func, "enumerate") or method_name(call) == "items"
-        return numbers and len(origin.parts) > 1 and origin.parts[1].key == 0
+        return numbers and len(origin.access_path) > 1 and origin.access_path[1].key == 0
 
     def _is_used_as_dictionary(self, origin: Origin) -> bool:
         """Whether the code asks a parameter for keys: then a loop over it yields strings."""
