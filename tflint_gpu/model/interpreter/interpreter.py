@@ -126,9 +126,9 @@ class Interpreter(Statements):
         if name in ("tf.function", "tf.autograph.experimental.do_not_convert") and given.positional:
             return given.positional[0]
         if name == "builtins.map" and len(given.positional) == 2:
-            found = self.iterated(given.positional[1])
-            if found is not None:
-                return tuple(self.call(given.positional[0], Arguments((one,)), site) for one in found)
+            values = self.iterated(given.positional[1])
+            if values is not None:
+                return tuple(self.call(given.positional[0], Arguments((value,)), site) for value in values)
         if name == "builtins.getattr" and len(given.positional) >= 2 and isinstance(given.positional[1], str):
             return self.attribute(given.positional[0], given.positional[1], site)
         if name.startswith(("builtins.", "math.", "operator.")):
@@ -146,10 +146,10 @@ class Interpreter(Statements):
 
     def _of_foreign(self, name: str, given: Arguments) -> Any:
         """`len(model.layers)`, `reversed(shape)`: Python's function on what only the world can iterate over."""
-        found = [self.iterated(value) if elements(value) is None else None for value in given.positional[:1]]
-        if not found or found[0] is None:
+        values = [self.iterated(value) if elements(value) is None else None for value in given.positional[:1]]
+        if not values or values[0] is None:
             return UNKNOWN
-        return called(name, Arguments((tuple(found[0]), *given.positional[1:]), given.named, given.is_whole))
+        return called(name, Arguments((tuple(values[0]), *given.positional[1:]), given.named, given.is_whole))
 
     def lose(self, values: Iterator[Any]) -> None:
         """Forget what unknown code may have changed."""
@@ -245,8 +245,8 @@ class Interpreter(Statements):
 
     def method_of(self, owner: Class, name: str, skip_own: bool = False) -> Function | None:
         """The method that a name finds in a class and its bases in the project."""
-        found = self.definitions.method(owner, name, skip_own=skip_own)
-        return None if found is None or is_decorated(found.node, "setter") else found
+        method = self.definitions.method(owner, name, skip_own=skip_own)
+        return None if method is None or is_decorated(method.node, "setter") else method
 
     def class_body(self, made: ClassValue) -> Frame:
         """The variables that the body of a class sets."""

@@ -187,9 +187,9 @@ class Statements(Expressions):
 
     def _nonlocal(self, frame: Frame, node: cst.Nonlocal) -> None:
         for item in node.names:
-            found = frame.parent.find(item.name.value) if frame.parent is not None else None
-            if found is not None:
-                frame.outer[item.name.value] = found
+            scope = frame.parent.find(item.name.value) if frame.parent is not None else None
+            if scope is not None:
+                frame.outer[item.name.value] = scope
 
     def _return(self, frame: Frame, node: cst.Return) -> Signal:
         frame.returned.append(None if node.value is None else self.evaluate(frame, node.value))
@@ -212,24 +212,24 @@ class Statements(Expressions):
         before = dict(frame.variables)
         with self._perhaps():
             first = self._way(frame, node.body)
-        one, frame.variables = frame.variables, before
+        taken, frame.variables = frame.variables, before
         with self._perhaps():
             second = self._way(frame, other)
-        return self._met(frame, one, first, second)
+        return self._met(frame, taken, first, second)
 
     def _way(self, frame: Frame, body: Node | None) -> Signal:
         return None if body is None else self._statement(frame, body)
 
-    def _met(self, frame: Frame, one: dict[str, Any], first: Signal, second: Signal) -> Signal:
+    def _met(self, frame: Frame, taken: dict[str, Any], first: Signal, second: Signal) -> Signal:
         """Two ways meet: `one` has the variables of the first, the frame those of the second."""
         if first != second and {first, second} & {"break", "continue"}:
             frame.may_have_left_loop = True
         if first is not None and second is not None:
             return first if first == second else "return" if "return" in (first, second) else first
         if second is not None:
-            frame.variables = one
+            frame.variables = taken
         elif first is None:
-            frame.variables = joined_variables(one, frame.variables)
+            frame.variables = joined_variables(taken, frame.variables)
         return None
 
     def _for(self, frame: Frame, node: cst.For) -> Signal:

@@ -213,29 +213,31 @@ class Site:
     node: Node
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two values certainly are one."""
-    if one is other:
-        return not isinstance(one, Unknown)
-    if type(one) is not type(other):
+    if first is second:
+        return not isinstance(first, Unknown)
+    if type(first) is not type(second):
         return False
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, (*PLAIN, External)):
-        return bool(one == other)
+    if isinstance(first, tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, (*PLAIN, External)):
+        return bool(first == second)
     return (
-        isinstance(one, FunctionValue) and one.function.node is other.function.node and one.receiver is other.receiver
+        isinstance(first, FunctionValue)
+        and first.function.node is second.function.node
+        and first.receiver is second.receiver
     )
 
 
-def joined(one: Any, other: Any) -> Any:
+def joined(first: Any, second: Any) -> Any:
     """The value after two ways join."""
-    return one if same(one, other) else UNKNOWN
+    return first if same(first, second) else UNKNOWN
 
 
-def joined_variables(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def joined_variables(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """The variables after two ways join."""
-    return {name: joined(one.get(name, UNKNOWN), other.get(name, UNKNOWN)) for name in one.keys() | other.keys()}
+    return {name: joined(first.get(name, UNKNOWN), second.get(name, UNKNOWN)) for name in first.keys() | second.keys()}
 
 
 def plain(value: Any) -> Any:
@@ -243,8 +245,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, ListValue):
         return UNKNOWN if value.is_lost else plain(tuple(value.items))
     if isinstance(value, tuple):
-        inner = tuple(plain(one) for one in value)
-        return UNKNOWN if any(one is UNKNOWN for one in inner) else inner
+        inner = tuple(plain(item) for item in value)
+        return UNKNOWN if any(item is UNKNOWN for item in inner) else inner
     return value if isinstance(value, PLAIN) else UNKNOWN
 
 

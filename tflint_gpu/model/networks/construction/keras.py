@@ -112,8 +112,8 @@ class Keras(Building):
     def attribute(self, value: Any, name: str) -> Any:
         """An attribute of what was made here."""
         if isinstance(value, Array):
-            found = arrays.attribute(value, name)
-            return Method(value, name) if found is UNKNOWN else found
+            result = arrays.attribute(value, name)
+            return Method(value, name) if result is UNKNOWN else result
         if isinstance(value, Tensor):
             return value.shape if name in ("shape", "_keras_shape") else Method(value, name)
         if isinstance(value, Network):
@@ -214,8 +214,8 @@ class Keras(Building):
             return given.positional[0].shape
         if name in ("keras.backend.image_data_format", "keras.config.image_data_format"):
             return "channels_last"
-        found = operations.called(name, given)
-        return arrays.called(name, given) if found is UNKNOWN else found
+        result = operations.called(name, given)
+        return arrays.called(name, given) if result is UNKNOWN else result
 
     def _policy(self, name: str, given: Arguments) -> Any:
         try:
@@ -288,20 +288,20 @@ class Keras(Building):
 
 def _members(value: Any) -> list[Layer]:
     """The layers in a layer, a network, or an object of the project."""
-    found: dict[Layer, None] = {}
+    layers: dict[Layer, None] = {}
     waiting, seen = [value], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        member = waiting.pop()
+        if id(member) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, Layer):
-            found[one] = None
-            waiting.extend(one.given.values())
-        elif isinstance(one, Network | Members):
-            found.update(dict.fromkeys(one.layers if isinstance(one, Members) else one.members()))
-        elif isinstance(one, Instance | ListValue | DictValue):
-            waiting.extend(one.content())
-        elif isinstance(one, tuple):
-            waiting.extend(one)
-    return list(found)
+        seen.add(id(member))
+        if isinstance(member, Layer):
+            layers[member] = None
+            waiting.extend(member.given.values())
+        elif isinstance(member, Network | Members):
+            layers.update(dict.fromkeys(member.layers if isinstance(member, Members) else member.members()))
+        elif isinstance(member, Instance | ListValue | DictValue):
+            waiting.extend(member.content())
+        elif isinstance(member, tuple):
+            waiting.extend(member)
+    return list(layers)

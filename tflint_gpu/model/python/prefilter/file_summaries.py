@@ -117,12 +117,12 @@ class FileSummary:
     @cached_property
     def by_name(self) -> dict[str, list[Region]]:
         """The functions by their names; what runs when an object is used, by its class's name, too."""
-        found: dict[str, list[Region]] = {}
+        functions: dict[str, list[Region]] = {}
         for region in self.functions:
-            found.setdefault(region.name, []).append(region)
+            functions.setdefault(region.name, []).append(region)
             if region.owner and region.name.startswith("__"):
-                found.setdefault(region.owner, []).append(region)
-        return found
+                functions.setdefault(region.owner, []).append(region)
+        return functions
 
     def calls(self) -> Iterator[CallSummary]:
         """All calls of the file."""
@@ -158,7 +158,7 @@ class FileSummary:
         return self.imports.get(root, "").partition(".")[0]
 
     def _walk(self, tree: ast.Module) -> None:
-        stack: list[_Visit] = [(one, self.module, 0, "") for one in tree.body]
+        stack: list[_Visit] = [(statement, self.module, 0, "") for statement in tree.body]
         pop, push, handlers, parts = stack.pop, stack.append, _HANDLERS, _PARTS
         while stack:
             node, region, loops, owner = pop()
@@ -175,9 +175,9 @@ class FileSummary:
             for name in parts[kind]:
                 child = getattr(node, name, None)
                 if child.__class__ is list:
-                    for one in child:
-                        if isinstance(one, ast.AST):
-                            push((one, region, loops, owner))
+                    for item in child:
+                        if isinstance(item, ast.AST):
+                            push((item, region, loops, owner))
                 elif isinstance(child, ast.AST):
                     push((child, region, loops, owner))
 
@@ -198,12 +198,12 @@ class FileSummary:
         return ((node.value, region, loops, owner),)
 
     def _on_call(self, node: ast.Call, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
-        values = [*node.args, *(one.value for one in node.keywords)] if node.keywords else node.args
-        keywords = tuple([one.arg or UNNAMED for one in node.keywords]) if node.keywords else ()
+        values = [*node.args, *(keyword.value for keyword in node.keywords)] if node.keywords else node.args
+        keywords = tuple([keyword.arg or UNNAMED for keyword in node.keywords]) if node.keywords else ()
         given: list[str] = []
         texts: list[str] = []
-        for one in values:
-            _name_given(one, given, texts)
+        for value in values:
+            _name_given(value, given, texts)
         function = node.func
         if function.__class__ is ast.Name:
             name = root = last = function.id
@@ -223,7 +223,7 @@ class FileSummary:
         region.calls.append(
             CallSummary(name, root, last, len(values), loops, tuple(given), keywords, tuple(texts), renews)
         )
-        return [(one, region, loops, owner) for one in children]
+        return [(child, region, loops, owner) for child in children]
 
     def _on_assign(self, node: ast.Assign | ast.AnnAssign, region: Region, loops: int, owner: str) -> None:
         targets, value = node.targets if isinstance(node, ast.Assign) else [node.target], node.value
@@ -233,8 +233,8 @@ class FileSummary:
             pairs = [*zip(targets[0].elts, value.elts, strict=False)]
         else:
             pairs = [] if value is None else [(targets[0], value)]
-        for target, one in pairs:
-            for call in (one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,):
+        for target, assigned in pairs:
+            for call in (assigned.body, assigned.orelse) if isinstance(assigned, ast.IfExp) else (assigned,):
                 if isinstance(call, ast.Call) and dotted(_container(target)) in map(dotted, _operands(call)):
                     self._renewing.add(call)
 
@@ -244,29 +244,39 @@ class FileSummary:
         region.words.add(node.name)
         if loops:
             region.in_loops.add(node.name)
-        names = tuple(dotted(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list)
+        names = tuple(
+            dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+            for decorator in node.decorator_list
+        )
         inner = Region(node.name, owner, loops > 0 or region is not self.module, names)
         inner.words.update(name.rpartition(".")[2] for name in names)
         self.functions.append(inner)
         self._bind(node.args)
-        outside = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
-        return [*((one, region, loops, "") for one in outside), *((one, inner, 0, "") for one in node.body)]
+        outside = [
+            *node.decorator_list,
+            *node.args.defaults,
+            *(default for default in node.args.kw_defaults if default),
+        ]
+        return [*((child, region, loops, "") for child in outside), *((child, inner, 0, "") for child in node.body)]
 
     def _on_lambda(self, node: ast.Lambda, region: Region, loops: int, owner: str) -> None:
         self._bind(node.args)
 
     def _bind(self, given: ast.arguments) -> None:
-        self.bound.update([one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)])
+        self.bound.update([parameter.arg for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs)])
 
     def _on_class(self, node: ast.ClassDef, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
         region.words.add(node.name)
         self.classes.add(node.name)
-        outside = [*node.decorator_list, *node.bases, *(one.value for one in node.keywords)]
-        for one in node.body:
-            if isinstance(one, ast.Assign | ast.AnnAssign):
-                targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+        outside = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
+        for child in node.body:
+            if isinstance(child, ast.Assign | ast.AnnAssign):
+                targets = child.targets if isinstance(child, ast.Assign) else [child.target]
                 self.stored.update(target.id for target in targets if isinstance(target, ast.Name))
-        return [*((one, region, loops, "") for one in outside), *((one, region, loops, node.name) for one in node.body)]
+        return [
+            *((child, region, loops, "") for child in outside),
+            *((child, region, loops, node.name) for child in node.body),
+        ]
 
     def _on_import(self, node: ast.Import, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
         for alias in node.names:
@@ -322,8 +332,8 @@ class _Parts(dict[type, tuple[str, ...]]):
     """The fields of a class of nodes that may hold other nodes, operators and the like left out."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        self[kind] = found = tuple(name for name in kind._fields if name not in _NO_NODES)
-        return found
+        self[kind] = fields = tuple(name for name in kind._fields if name not in _NO_NODES)
+        return fields
 
 
 _PARTS = _Parts()
@@ -350,8 +360,8 @@ def _container(node: ast.expr) -> ast.expr:
 
 def _operands(call: ast.Call) -> Iterator[ast.expr]:
     """What a call is given, also in a list or tuple."""
-    for one in (*call.args, *(keyword.value for keyword in call.keywords)):
-        for part in one.elts if isinstance(one, ast.List | ast.Tuple) else (one,):
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for part in argument.elts if isinstance(argument, ast.List | ast.Tuple) else (argument,):
             yield _container(part)
 
 
@@ -365,11 +375,11 @@ def _name_given(value: ast.expr, given: list[str], texts: list[str]) -> None:
     elif isinstance(value, ast.Attribute):
         given.append(value.attr)
     elif isinstance(value, ast.Tuple | ast.List | ast.Set):
-        for one in value.elts:
-            _name_given(one, given, texts)
+        for element in value.elts:
+            _name_given(element, given, texts)
     elif isinstance(value, ast.Dict):
-        for one in value.values:
-            _name_given(one, given, texts)
+        for element in value.values:
+            _name_given(element, given, texts)
     elif isinstance(value, ast.Starred):
         _name_given(value.value, given, texts)
     else:

@@ -28,15 +28,15 @@ class Lazy(Iterable[_T]):
         self._kept: list[_T] = []
 
     def __iter__(self) -> Iterator[_T]:
-        place = 0
+        index = 0
         while True:
-            if place == len(self._kept):
+            if index == len(self._kept):
                 try:
                     self._kept.append(next(self._more))
                 except StopIteration:
                     return
-            yield self._kept[place]
-            place += 1
+            yield self._kept[index]
+            index += 1
 
 
 class PrefilterScope:
@@ -86,15 +86,15 @@ class PrefilterScope:
             yield FileRegion(self.own, region)
         fresh = set(heard)
         while fresh:  # first in the file alone
-            found = list(self._called(self.own, fresh, seen))
-            yield from found
-            fresh = {word for place in found for word in place.region.words} - heard
+            reached = list(self._called(self.own, fresh, seen))
+            yield from reached
+            fresh = {word for code in reached for word in code.region.words} - heard
             heard |= fresh
         fresh = set(heard)
         while fresh:
-            found = [place for summary in self.all for place in self._called(summary, fresh, seen)]
-            yield from found
-            fresh = {word for place in found for word in place.region.words} - heard
+            reached = [code for summary in self.all for code in self._called(summary, fresh, seen)]
+            yield from reached
+            fresh = {word for code in reached for word in code.region.words} - heard
             heard |= fresh
 
     @staticmethod

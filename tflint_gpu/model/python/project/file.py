@@ -126,10 +126,10 @@ class File:
 
     def comment_above(self, statement: Node) -> bool:
         """Whether the lines right above a statement, empty ones apart, are comments."""
-        row = self.source.row(self.span(statement)[0]) - 1
-        while row > 0 and not self.source.line(row).strip():
-            row -= 1
-        return row > 0 and self.source.line(row).lstrip().startswith("#")
+        line_number = self.source.row(self.span(statement)[0]) - 1
+        while line_number > 0 and not self.source.line(line_number).strip():
+            line_number -= 1
+        return line_number > 0 and self.source.line(line_number).lstrip().startswith("#")
 
     def code(self, node: Node) -> str:
         """The text of a node, as it is in the file."""
@@ -184,11 +184,11 @@ class File:
             else:
                 yield from self._named_calls.get(name, ())
 
-    def call_at(self, place: Node) -> cst.Call | None:
+    def call_at(self, node: Node) -> cst.Call | None:
         """The call whose function, or whose method's name, is at `place`; `place` itself if it is a call."""
-        if isinstance(place, cst.Call):
-            return place
-        return self._calls_by_function.get(place)
+        if isinstance(node, cst.Call):
+            return node
+        return self._calls_by_function.get(node)
 
     @cached_property
     def _calls_by_function(self) -> dict[Node, cst.Call]:
@@ -252,10 +252,10 @@ class File:
                 path.append(node)
                 node = parents[node]
             lists = around[node]
-            for one in reversed(path):
-                if one.__class__ in _REGIONS:
-                    lists = (*lists, result.setdefault(one, []))
-                around[one] = lists
+            for ancestor in reversed(path):
+                if ancestor.__class__ in _REGIONS:
+                    lists = (*lists, result.setdefault(ancestor, []))
+                around[ancestor] = lists
             for calls in lists:
                 calls.append(call)
         return result
@@ -405,11 +405,11 @@ def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
         return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
     except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
         return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
-    row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
-    return _Refusal(UnreadableSource(REFUSED, _clamped(source, row, column)), by_libcst_only=True)
+    line_number, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
+    return _Refusal(UnreadableSource(REFUSED, _clamped(source, line_number, column)), by_libcst_only=True)
 
 
-def _clamped(source: SourceFile, row: int, column: int) -> Location:
-    row = min(max(row, 1), len(source.line_starts))
-    column = min(max(column, 1), len(source.line(row)) + 1)
-    return source.locate(source.line_starts[row - 1] + column - 1)
+def _clamped(source: SourceFile, line_number: int, column: int) -> Location:
+    line_number = min(max(line_number, 1), len(source.line_starts))
+    column = min(max(column, 1), len(source.line(line_number)) + 1)
+    return source.locate(source.line_starts[line_number - 1] + column - 1)

@@ -117,17 +117,17 @@ def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: 
 def _argument(
     resolver: Resolver, file: File, parameter: cst.Param, given: dict[Node, Bound] | None
 ) -> Iterator[Origin]:
-    found = given.get(parameter) if given is not None else None
-    if found is not None:
-        passed = resolver.of(found.file, found.value, found.context)
-        if found.key is None:
+    bound = given.get(parameter) if given is not None else None
+    if bound is not None:
+        passed = resolver.of(bound.file, bound.value, bound.context)
+        if bound.key is None:
             yield from passed
             return
         for mapping in passed:
-            if parameter.default is not None and contents.lacks(mapping, found.key):
+            if parameter.default is not None and contents.lacks(mapping, bound.key):
                 yield from resolver.of(file, parameter.default)
             else:
-                yield from resolver.item(mapping, found.key)
+                yield from resolver.item(mapping, bound.key)
     elif given is not None and parameter.default is not None and not parameter.star:
         yield from resolver.of(file, parameter.default)
     else:
@@ -157,11 +157,11 @@ def called_elsewhere(
     """
     if not resolver.project.leads_elsewhere(file):
         return []
-    functions = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
-    found: dict[Node, Function] = {}
-    for function in functions:  # grows meanwhile
-        if function.file is file or function.node in found or len(found) > _FUNCTIONS:
+    queue = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
+    functions: dict[Node, Function] = {}
+    for function in queue:  # grows meanwhile
+        if function.file is file or function.node in functions or len(functions) > _FUNCTIONS:
             continue
-        found[function.node] = function
-        functions += [c.function for call in follows(function) for c in resolver.callees(function.file, call)]
-    return list(found.values())
+        functions[function.node] = function
+        queue += [c.function for call in follows(function) for c in resolver.callees(function.file, call)]
+    return list(functions.values())

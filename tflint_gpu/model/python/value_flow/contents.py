@@ -46,7 +46,7 @@ _KEY_LIMIT = 200
 def along(resolver: Resolver, origins: Origins, path: Path) -> Iterator[Origin]:
     """What an unpacking path names in some values."""
     for index in path:
-        origins = tuple(found for origin in origins for found in resolver.item(origin, index))
+        origins = tuple(content for origin in origins for content in resolver.item(origin, index))
     yield from origins
 
 
@@ -75,7 +75,7 @@ def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
             return resolver.elements(origin)
         if _is_dict_call(file, node):
             held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
-            own = tuple(found for value in held[:_KEY_LIMIT] for found in resolver.of(file, value, context))
+            own = tuple(content for value in held[:_KEY_LIMIT] for content in resolver.of(file, value, context))
             return (*own, *_stored(resolver, origin, key)) or (origin.content(Content("item", key)),)
         cls = resolver.instance_class(origin)
         if cls is not None:
@@ -98,8 +98,8 @@ def _item_of_part(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     if method_name(call) == "items" and isinstance(call.func, cst.Attribute):
         mappings = resolver.of(file, call.func.value, context)
         if key == 0:
-            return tuple(found for one in mappings for found in resolver.elements(one))
-        return tuple(found for one in mappings for found in resolver.item(one, None))
+            return tuple(content for mapping in mappings for content in resolver.elements(mapping))
+        return tuple(content for mapping in mappings for content in resolver.item(mapping, None))
     if method_name(call) == "enumerate" and isinstance(call.func, cst.Attribute) and key == 1:
         return _all_elements(resolver, resolver.of(file, call.func.value, context))
     return (origin.content(Content("item", key)),)
@@ -108,14 +108,14 @@ def _item_of_part(resolver: Resolver, origin: Origin, key: Key) -> Origins:
 def _item_of_dict(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     node = origin.node
     assert isinstance(node, cst.Dict)
-    found: list[Origin] = list(_stored(resolver, origin, key))
+    items: list[Origin] = list(_stored(resolver, origin, key))
     for element in node.elements[:_KEY_LIMIT]:
         if isinstance(element, cst.StarredDictElement):
             for inner in resolver.of(origin.file, element.value, origin.context):
-                found.extend(resolver.item(inner, key))
+                items.extend(resolver.item(inner, key))
         elif isinstance(element, cst.DictElement) and (key is None or _literal(element.key) in (key, None)):
-            found.extend(resolver.of(origin.file, element.value, origin.context))
-    return tuple(found) or (origin.content(Content("item", key)),)
+            items.extend(resolver.of(origin.file, element.value, origin.context))
+    return tuple(items) or (origin.content(Content("item", key)),)
 
 
 def lacks(origin: Origin, key: Key) -> bool:
@@ -152,20 +152,20 @@ def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     file, name = origin.file, origin.file.bound_to(origin.node)
     if name is None:
         return ()
-    found: list[Origin] = []
+    items: list[Origin] = []
     for target, value in file.stores.get(name, ()):
         index = target.slice[0].slice if len(target.slice) == 1 else None
         known = _literal(index.value) if isinstance(index, cst.Index) else None
         if key is None or known is None or known == key:
-            found.extend(resolver.of(file, value))
+            items.extend(resolver.of(file, value))
     if isinstance(origin.node, cst.Dict) and any(
         dotted_name(_receiver(c)) == name for c in file.method_calls("update")
     ):
-        found.append(origin.content(Content("item", key)))
+        items.append(origin.content(Content("item", key)))
     if isinstance(origin.node, cst.List | cst.Call):
         for call in file.appends.get(name, ()):
-            found.extend(resolver.of(file, call.args[0].value))
-    return tuple(found)
+            items.extend(resolver.of(file, call.args[0].value))
+    return tuple(items)
 
 
 def elements(resolver: Resolver, origin: Origin) -> Origins:
@@ -174,14 +174,16 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
     if origin.access_path:
         return (origin.content(ELEMENT),)
     if isinstance(node, _SEQUENCES):
-        found: list[Origin] = list(_stored(resolver, origin, None))
-        for one in node.elements[:_KEY_LIMIT]:
-            held = resolver.of(file, one.value, context)
-            found.extend(_all_elements(resolver, held) if isinstance(one, cst.StarredElement) else held)
-        return tuple(found) or (origin.content(ELEMENT),)
+        yielded: list[Origin] = list(_stored(resolver, origin, None))
+        for element in node.elements[:_KEY_LIMIT]:
+            held = resolver.of(file, element.value, context)
+            yielded.extend(_all_elements(resolver, held) if isinstance(element, cst.StarredElement) else held)
+        return tuple(yielded) or (origin.content(ELEMENT),)
     if isinstance(node, cst.Dict):
         keys = [e.key for e in node.elements[:_KEY_LIMIT] if isinstance(e, cst.DictElement)]
-        return tuple(found for key in keys for found in resolver.of(file, key, context)) or (origin.content(ELEMENT),)
+        return tuple(element for key in keys for element in resolver.of(file, key, context)) or (
+            origin.content(ELEMENT),
+        )
     if isinstance(node, _COMPREHENSIONS):
         return resolver.of(file, node.elt, context)
     if isinstance(node, cst.DictComp):
@@ -191,14 +193,18 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
     if isinstance(node, cst.Call):
         if _is_list_call(file, node):
             first = [arg.value for arg in node.args if arg.keyword is None][:1]
-            given = tuple(one for expr in first for one in _all_elements(resolver, resolver.of(file, expr, context)))
+            given = tuple(
+                element for expr in first for element in _all_elements(resolver, resolver.of(file, expr, context))
+            )
             return (*given, *_stored(resolver, origin, None)) or (origin.content(ELEMENT),)
         if method_name(node) == "values" and isinstance(node.func, cst.Attribute) and not node.args:
             return tuple(
-                one for held in resolver.of(file, node.func.value, context) for one in resolver.item(held, None)
+                element for held in resolver.of(file, node.func.value, context) for element in resolver.item(held, None)
             )
         if method_name(node) == "keys" and isinstance(node.func, cst.Attribute):
-            return tuple(one for held in resolver.of(file, node.func.value, context) for one in resolver.elements(held))
+            return tuple(
+                element for held in resolver.of(file, node.func.value, context) for element in resolver.elements(held)
+            )
         found_here = results.yielded(resolver, file, node, context)
         if found_here is not None:
             return found_here or (origin.content(ELEMENT),)
@@ -211,18 +217,18 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
 def _elements_of_instance(resolver: Resolver, origin: Origin, cls: Class) -> Origins:
     method = resolver.definitions.method(cls, "__iter__")
     if method is not None:
-        found = results.of_method(resolver, origin, method)
+        yielded = results.of_method(resolver, origin, method)
         if method.file.yields_of.get(method.node):
-            return found
-        others = [one for one in found if one != origin and not one.access_path]
+            return yielded
+        others = [other for other in yielded if other != origin and not other.access_path]
         if others:
-            return tuple(inner for one in others for inner in resolver.elements(one))
+            return tuple(inner for other in others for inner in resolver.elements(other))
     method = resolver.definitions.method(cls, "__next__") or resolver.definitions.method(cls, "__getitem__")
     return results.of_method(resolver, origin, method) if method is not None else ()
 
 
 def _all_elements(resolver: Resolver, origins: Origins) -> Origins:
-    return tuple(found for origin in origins for found in resolver.elements(origin))
+    return tuple(element for origin in origins for element in resolver.elements(origin))
 
 
 def attribute(resolver: Resolver, origin: Origin, name: str) -> Origins:
@@ -245,8 +251,8 @@ def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Orig
     method = resolver.definitions.method(cls, name)
     if method is not None:
         return (Origin(method.file, method.node),)
-    found = [o for a in resolver.definitions.attributes(cls, name) for o in resolver.of(a.file, a.value)]
-    return tuple(found) or (origin.content(Content("attribute", name)),)
+    values = [o for a in resolver.definitions.attributes(cls, name) for o in resolver.of(a.file, a.value)]
+    return tuple(values) or (origin.content(Content("attribute", name)),)
 
 
 def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
@@ -263,7 +269,7 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
         given = _argument_of(resolver, origin, fields.index(name), name)
         if given:
             return given
-    found: list[Origin] = []
+    values: list[Origin] = []
     for assigned in definitions.attributes(cls, name):
         function = assigned.file.tree.function(assigned.node)
         context = None
@@ -272,13 +278,13 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
             if context.call is not None and resolver.is_switched_off(assigned.file, assigned.node, context):
                 continue
         if isinstance(assigned.node, cst.AugAssign):
-            found.append(Origin(assigned.file, assigned.node))
+            values.append(Origin(assigned.file, assigned.node))
             continue
-        found.extend(along(resolver, resolver.of(assigned.file, assigned.value, context), assigned.path))
-    if not found:
-        found.extend(_set_from_outside(resolver, origin, cls, name))
-    built = tuple(one for one in found if not one.is_none)  # `self.model = None` in __init__, built later
-    return built or tuple(found) or (origin.content(Content("attribute", name)),)
+        values.extend(along(resolver, resolver.of(assigned.file, assigned.value, context), assigned.path))
+    if not values:
+        values.extend(_set_from_outside(resolver, origin, cls, name))
+    built = tuple(value for value in values if not value.is_none)  # `self.model = None` in __init__, built later
+    return built or tuple(values) or (origin.content(Content("attribute", name)),)
 
 
 def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:
@@ -292,12 +298,12 @@ def _left_to_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: st
     is_self = isinstance(origin.node, cst.Param) and not origin.access_path
     if not is_self or (method is None and resolver.definitions.attributes(cls, name)):
         return ()
-    found: list[Origin] = []
+    values: list[Origin] = []
     for below in inheritance.overrides(resolver, cls, name):
         first = positional_parameters(below.node)[:1]
         receiver = Origin(below.file, first[0]) if first and below.is_method else origin
-        found.extend(_of_method(resolver, receiver, below))
-    return tuple(found)
+        values.extend(_of_method(resolver, receiver, below))
+    return tuple(values)
 
 
 def _argument_of(resolver: Resolver, origin: Origin, position: int, keyword: str) -> Origins:
@@ -316,7 +322,7 @@ def _set_from_outside(resolver: Resolver, origin: Origin, cls: Class, name: str)
     for assignment in origin.file.tree.attribute_assignments:
         target = assignment.target
         if target.attr.value == name and any(
-            resolver.instance_class(one) == cls for one in resolver.of(origin.file, target.value)
+            resolver.instance_class(receiver) == cls for receiver in resolver.of(origin.file, target.value)
         ):
             yield from along(resolver, resolver.of(origin.file, assignment.value), assignment.path)
 

@@ -94,9 +94,9 @@ class Inference:
             self._cycles += 1
         return known
 
-    def _distinct(self, file: File, found: Iterable[Origin]) -> Origins:
+    def _distinct(self, file: File, origins: Iterable[Origin]) -> Origins:
         distinct: dict[Origin, None] = {}
-        for origin in found:
+        for origin in origins:
             if len(distinct) == _WIDTH and origin not in distinct:
                 self.bounds_met.add(f"{_WIDTH} origins of one expression")
                 return (*distinct, Origin(file, _LOST))
@@ -108,10 +108,10 @@ class Inference:
         around = self._around.get(expr)
         if around is None:
             around = self._around[expr] = frozenset(file.enclosing_functions(expr))
-        found: Context | None = context
-        while found is not None and found.function not in around:
-            found = found.caller
-        return found
+        caller: Context | None = context
+        while caller is not None and caller.function not in around:
+            caller = caller.caller
+        return caller
 
     def must_be(
         self, file: File, expr: Expression, holds: Callable[[Origin], bool], context: Context | None = None
@@ -125,7 +125,7 @@ class Inference:
     def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
         """Whether a test must hold (True) or must fail (False); None where that is not known."""
         if isinstance(test, cst.BooleanOperation) or is_negation(test):
-            return decided(test, lambda one: self.holds(file, one, context))
+            return decided(test, lambda part: self.holds(file, part, context))
         if context is not None:
             context = self._relevant(file, test, context)
         key = (test, context)
@@ -140,7 +140,7 @@ class Inference:
     def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
         if context is not None and file.calls_itself(context.function):
             return None  # with other arguments
-        if any(isinstance(one, cst.Attribute) and one.attr.value in file.set_from_outside for one in walk(test)):
+        if any(isinstance(node, cst.Attribute) and node.attr.value in file.set_from_outside for node in walk(test)):
             return None
         compared = _compared_with_none(test)
         value = self.constants.of(file, test if compared is None else compared[0], context)
@@ -246,8 +246,8 @@ class Inference:
         if not isinstance(call.func, cst.Attribute) or not self.may_be_called(file, call.func):
             return ()
         known = self.callees(file, call, context)
-        found = known or [c for origin in self.of(file, call.func, context) for c in self.meant_by(origin)]
-        return tuple(dict.fromkeys(c for c in found if c.function.owner is not None and c.receiver is not None))
+        callees = known or [c for origin in self.of(file, call.func, context) for c in self.meant_by(origin)]
+        return tuple(dict.fromkeys(c for c in callees if c.function.owner is not None and c.receiver is not None))
 
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that an expression means when it is called; none where one is not known."""
@@ -263,15 +263,15 @@ class Inference:
     def _callees_of(self, file: File, func: Expression, context: Context | None) -> tuple[Callee, ...]:
         if not self.may_be_called(file, func):
             return ()
-        found: list[Callee] = []
+        callees: list[Callee] = []
         for origin in self.of(file, func, context):
             if origin.is_none:
                 continue
             means = self.meant_by(origin)
             if not means:
                 return ()
-            found.extend(means)
-        return tuple(dict.fromkeys(found))
+            callees.extend(means)
+        return tuple(dict.fromkeys(callees))
 
     def may_be_called(self, file: File, func: Expression) -> bool:
         """Whether an expression may mean something of the project when it is called: by its name alone, at no cost."""
@@ -286,8 +286,8 @@ class Inference:
 
     def called(self, file: File, call: cst.Call, context: Context | None = None) -> Function | None:
         """The one function of the project that a call runs; None where it is not certain."""
-        found = {callee.function for callee in self.callees(file, call, context)}
-        return found.pop() if len(found) == 1 else None
+        functions = {callee.function for callee in self.callees(file, call, context)}
+        return functions.pop() if len(functions) == 1 else None
 
     def meant_by(self, origin: Origin) -> list[Callee]:
         """The functions of the project that one value means when it is called; none where it is not known."""
@@ -397,8 +397,8 @@ class Inference:
         named = self.definitions.class_named(file, call.func)
         if named is not None:
             return named
-        found = self.of(file, call.func, context)
-        nodes = {o.node: o for o in found if not o.is_none}
+        origins = self.of(file, call.func, context)
+        nodes = {o.node: o for o in origins if not o.is_none}
         if len(nodes) == 1:
             ((node, origin),) = nodes.items()
             if isinstance(node, cst.ClassDef) and not origin.access_path:

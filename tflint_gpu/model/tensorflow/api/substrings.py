@@ -59,10 +59,10 @@ def gives_a_function(data: bytes) -> bool:
     return False
 
 
-def _loss_is_named(data: bytes, place: int) -> bool:
+def _loss_is_named(data: bytes, position: int) -> bool:
     """Whether the call around an argument gives the loss by its name, and before that argument."""
-    start = data.rfind(b"compile(", 0, place)
-    return start >= 0 and _LOSS.search(data, start, place) is not None
+    start = data.rfind(b"compile(", 0, position)
+    return start >= 0 and _LOSS.search(data, start, position) is not None
 
 
 def may_grow(data: bytes) -> bool:
@@ -77,12 +77,12 @@ def may_grow(data: bytes) -> bool:
     return False
 
 
-def _assigned(data: bytes, place: int) -> set[bytes]:
+def _assigned(data: bytes, position: int) -> set[bytes]:
     """The words in what a statement assigns to: on the line of a place in it, or above, where the line has none."""
-    start = data.rfind(b"\n", 0, place) + 1
-    if _is_argument(data[start:place]):
+    start = data.rfind(b"\n", 0, position) + 1
+    if _is_argument(data[start:position]):
         return set()
-    targets = _targets(data[start:place])
+    targets = _targets(data[start:position])
     if targets:
         return set(_WORD.findall(targets))
     above = data[max(0, start - _BEFORE) : start].split(b"\n")
@@ -93,7 +93,7 @@ def _targets(line: bytes) -> bytes:
     """What is on a line before the last `=` that is in no brackets."""
     for match in reversed(list(_EQUALS.finditer(line))):
         targets = line[: match.start()]
-        if all(targets.count(one) <= targets.count(other) for one, other in _PAIRS):
+        if all(targets.count(opening) <= targets.count(closing) for opening, closing in _PAIRS):
             return targets
     return b""
 
@@ -120,8 +120,8 @@ def _arguments(data: bytes, start: int) -> bytes:
     for match in _BRACKET.finditer(window):
         depth += 1 if match[0] in b"([{" else -1
         if not depth:
-            found = window[: match.start()]
-            return window if b"'" in found or b'"' in found or b"#" in found else found
+            arguments = window[: match.start()]
+            return window if b"'" in arguments or b'"' in arguments or b"#" in arguments else arguments
     return window
 
 

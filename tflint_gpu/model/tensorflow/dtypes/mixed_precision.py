@@ -79,7 +79,7 @@ class MixedPrecision(Analysis):
         ]
         if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
             return None
-        sure = [one for one in setting if self.guards.must_run(*one)]
+        sure = [call_site for call_site in setting if self.guards.must_run(*call_site)]
         return sure[0] if sure else None
 
     def _is_half(self, file: File, expr: Expression | None) -> bool:
@@ -112,9 +112,9 @@ class MixedPrecision(Analysis):
     def _comes_after(self, first: set[tuple[File, Node | None, Node]], file: File, node: Node, depth: int) -> bool:
         """Whether a place runs after one of some others, on every way that leads to it."""
         function = file.tree.function(node)
-        settings = [one for at, within, one in first if at is file and within is function]
+        settings = [setting for at, within, setting in first if at is file and within is function]
         if settings:
-            return any(file.tree.order[one] < file.tree.order[node] for one in settings)
+            return any(file.tree.order[setting] < file.tree.order[node] for setting in settings)
         if function is None:  # a module whose imports set the policy
             return any(at is not file and within is None for at, within, _ in first)
         if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH:
@@ -137,7 +137,10 @@ class MixedPrecision(Analysis):
                 activation = self._activation(layer)
                 if activation is None or layer.node in seen or layer.call is None:
                     continue
-                if not all(self._has_crossentropy(one, call, activation, made.context) for one, call in compiles):
+                if not all(
+                    self._has_crossentropy(compile_file, call, activation, made.context)
+                    for compile_file, call in compiles
+                ):
                     continue
                 if self.is_in_force(layer.file, layer.call):
                     seen.add(layer.node)
@@ -174,15 +177,15 @@ class MixedPrecision(Analysis):
 
     def _names(self, file: File, expr: Expression, context: Context | None) -> set[str]:
         """The names, or the constructors' names, that an expression may stand for; "" for anything else."""
-        found = set()
+        names = set()
         for origin in self.inference.of(file, expr, context):
             if isinstance(origin.node, cst.BaseString) and not origin.access_path:
-                found.add(str(self.constants.of(origin.file, origin.node, origin.context)))
+                names.add(str(self.constants.of(origin.file, origin.node, origin.context)))
             elif origin.call is not None and any(_may_take_logits(arg) for arg in origin.call.args):
-                found.add("")
+                names.add("")
             else:
-                found.add(origin.name or origin.made_by or "")
-        return found
+                names.add(origin.name or origin.made_by or "")
+        return names
 
 
 def _may_take_logits(arg: cst.Arg) -> bool:

@@ -82,14 +82,14 @@ class HostEffects(Analysis):
         """What a function does, or may do, other than compute with tensors."""
         traces = {trace.function.node: trace for trace in execution.traces}
         queue, seen = [function], {function.node}
-        for one in queue:  # grows meanwhile
-            yield from self._in_function(one, traces.get(one.node), is_first=one is function)
-            for called in self._called(one):
+        for reached in queue:  # grows meanwhile
+            yield from self._in_function(reached, traces.get(reached.node), is_first=reached is function)
+            for called in self._called(reached):
                 if called.node not in seen:
                     seen.add(called.node)
                     queue.append(called)
             if len(queue) > _FUNCTIONS_LIMIT:
-                yield Blocker(one.file, one.node)
+                yield Blocker(reached.file, reached.node)
                 return
 
     def _called(self, function: Function) -> Iterator[Function]:
@@ -136,9 +136,11 @@ class HostEffects(Analysis):
         if isinstance(expr, cst.UnaryOperation):
             return self._is_static(file, expr.expression)
         if isinstance(expr, cst.Comparison):
-            if all(isinstance(one.operator, cst.Is | cst.IsNot) for one in expr.comparisons):
+            if all(isinstance(comparison.operator, cst.Is | cst.IsNot) for comparison in expr.comparisons):
                 return True
-            return all(self._is_static(file, one) for one in (expr.left, *(c.comparator for c in expr.comparisons)))
+            return all(
+                self._is_static(file, operand) for operand in (expr.left, *(c.comparator for c in expr.comparisons))
+            )
         if isinstance(expr, cst.Call):
             return any(file.names.is_builtin(expr.func, name) for name in ("len", "isinstance", "hasattr"))
         if isinstance(expr, cst.Name) and expr.value == "training":
@@ -177,7 +179,7 @@ class HostEffects(Analysis):
             yield Blocker(file, call.func, _only_while_traced(name))
         elif name in _CONVERSIONS:
             given = [arg.value for arg in call.args]
-            is_static = all(self._is_static(file, one) for one in given)
+            is_static = all(self._is_static(file, argument) for argument in given)
             if not is_static or (trace is not None and trace.holds_tensor(*given)):
                 yield Blocker(file, call.func, f"`{name}` in it needs a value, which no tensor has while it is traced")
         elif name not in _BUILTINS:
@@ -214,8 +216,8 @@ class HostEffects(Analysis):
 
     def _of_assignment(self, function: Function, node: cst.Assign | cst.AugAssign | cst.AnnAssign) -> Iterator[Blocker]:
         file = function.file
-        targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        for target in (part for one in targets for part in walk(one)):
+        targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in (part for left in targets for part in walk(left)):
             if isinstance(target, cst.Attribute) and _is_target(file, target):
                 text = f"it sets `{file.code(target)}`, which would happen only while it is traced"
                 yield Blocker(file, target, text)
@@ -252,14 +254,14 @@ class HostEffects(Analysis):
     def _written_in(self, file: File) -> frozenset[str]:
         """The attributes that a file sets outside of constructors, and containers that it changes."""
         if file not in self._written:
-            found = {name.rpartition(".")[2] for name in file.changed if "." in name}
+            names = {name.rpartition(".")[2] for name in file.changed if "." in name}
             for assignment in file.tree.attribute_assignments:
                 function = file.tree.function(assignment.statement)
                 if not isinstance(function, cst.FunctionDef) or function.name.value not in _PREPARING:
-                    found.add(assignment.target.attr.value)
+                    names.add(assignment.target.attr.value)
             augmented = (node.target for node in file.tree.nodes(cst.AugAssign))
-            found.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
-            self._written[file] = frozenset(found)
+            names.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
+            self._written[file] = frozenset(names)
         return self._written[file]
 
     def _handed_back(self, file: File, value: Expression) -> Iterator[Blocker]:

@@ -70,9 +70,7 @@ def _gives_batch_size(summary: FileSummary) -> bool:
 
 def trains_when_run(scope: PrefilterScope) -> bool:
     """Whether running the file may train or predict."""
-    return any(
-        call.last in TRAINING_WORDS for place in scope.reached([scope.own.module]) for call in place.region.calls
-    )
+    return any(call.last in TRAINING_WORDS for code in scope.reached([scope.own.module]) for call in code.region.calls)
 
 
 def calls_python_functions(scope: PrefilterScope) -> bool:

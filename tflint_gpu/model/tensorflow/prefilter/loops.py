@@ -30,24 +30,24 @@ def _repetitions(scope: PrefilterScope, leaving: frozenset[str]) -> Iterator[tup
         if region.name not in leaving:
             yield FileRegion(own, region), False
             words |= region.in_loops
-    for place in scope.reached((), words):
-        yield place, True
+    for code in scope.reached((), words):
+        yield code, True
     words = set()
-    for place in scope.reached(own.regions):
-        if place.summary is not own and place.region.name not in leaving:
-            yield place, False
-            words |= place.region.in_loops | place.summary.values
-    for place in scope.reached((), words):
-        yield place, True
+    for code in scope.reached(own.regions):
+        if code.summary is not own and code.region.name not in leaving:
+            yield code, False
+            words |= code.region.in_loops | code.summary.values
+    for code in scope.reached((), words):
+        yield code, True
 
 
 def _repeated_calls(scope: PrefilterScope, names: frozenset[str]) -> Iterator[tuple[FileSummary, CallSummary]]:
     """The calls of something of one of some names that a loop may repeat."""
-    for place, is_whole in _repeated(scope):
-        if not names.isdisjoint(place.region.called):
-            for call in place.region.calls:
+    for code, is_whole in _repeated(scope):
+        if not names.isdisjoint(code.region.called):
+            for call in code.region.calls:
                 if call.last in names and (is_whole or call.loops):
-                    yield place.summary, call
+                    yield code.summary, call
 
 
 def makes_functions_again(scope: PrefilterScope) -> bool:
@@ -97,7 +97,7 @@ def takes_gradients_again(scope: PrefilterScope) -> bool:
 
 def _has_models_with_tapes(summary: FileSummary) -> bool:
     models = filter(is_models, summary.functions)
-    return any(not _TAPES.isdisjoint(place.region.called) for place in PrefilterScope(summary).reached(models))
+    return any(not _TAPES.isdisjoint(code.region.called) for code in PrefilterScope(summary).reached(models))
 
 
 def runs_models_again(scope: PrefilterScope) -> bool:
@@ -105,9 +105,9 @@ def runs_models_again(scope: PrefilterScope) -> bool:
     stored = _Members(summary.attributes for summary in scope.all)
     bound = _Members(summary.bound for summary in scope.near)
     return any(
-        (is_whole or call.loops) and _may_be_model(place.summary, call, stored, bound)
-        for place, is_whole in _repetitions(scope, _MODEL_METHODS)
-        for call in place.region.calls
+        (is_whole or call.loops) and _may_be_model(code.summary, call, stored, bound)
+        for code, is_whole in _repetitions(scope, _MODEL_METHODS)
+        for call in code.region.calls
     )
 
 
@@ -120,7 +120,7 @@ class _Members:
 
     def __contains__(self, name: str) -> bool:
         if name not in self._known:
-            self._known[name] = any(name in one for one in self._sets)
+            self._known[name] = any(name in names for names in self._sets)
         return self._known[name]
 
 

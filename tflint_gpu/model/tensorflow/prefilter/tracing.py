@@ -41,7 +41,7 @@ def _traced(scope: PrefilterScope, *, by: frozenset[str] = _TRACERS) -> Iterable
 def _roots(own: FileSummary, by: frozenset[str]) -> Iterator[Region]:
     for region in own.functions:
         if (_KERAS in by and is_models(region)) or (
-            _FUNCTION in by and any(one.rpartition(".")[2] not in _UNTRACING for one in region.decorators)
+            _FUNCTION in by and any(decorator.rpartition(".")[2] not in _UNTRACING for decorator in region.decorators)
         ):
             yield region
     named = _given_by(own, by)
@@ -101,17 +101,17 @@ def gives_numpy_tensors(scope: PrefilterScope) -> bool:
     own = scope.own
     if any(_numpy_call(own, call) for call in own.calls()) and any(call.last == "Input" for call in own.calls()):
         return True
-    return any(_numpy_call(place.summary, call) for place in _traced(scope) for call in place.region.calls)
+    return any(_numpy_call(code.summary, call) for code in _traced(scope) for call in code.region.calls)
 
 
 def draws_while_traced(scope: PrefilterScope) -> bool:
     """Whether Python may draw a number, or read a clock, in what is traced."""
     draws = False
-    for place in _traced(scope):
-        for call in place.region.calls if not DRAWING.isdisjoint(place.region.called) else ():
+    for code in _traced(scope):
+        for call in code.region.calls if not DRAWING.isdisjoint(code.region.called) else ():
             if call.last in DRAWING:
                 draws = True
-                if call.root == "np" or place.summary.library(call.name) in _DRAWING_LIBRARIES:
+                if call.root == "np" or code.summary.library(call.name) in _DRAWING_LIBRARIES:
                     return True
     return draws and scope.any(_makes_generators)
 
@@ -122,33 +122,31 @@ def _makes_generators(summary: FileSummary) -> bool:
 
 def has_effects_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is traced prints, opens files, or under `tf.function` changes what outlives it."""
-    if any(call.name in ("print", "open") for place in _traced(scope) for call in place.region.calls):
+    if any(call.name in ("print", "open") for code in _traced(scope) for call in code.region.calls):
         return True
     writes = {ast.Global, ast.Nonlocal, ast.Delete, ast.Subscript}
     return any(
-        not writes.isdisjoint(place.region.syntax)
-        or any(call.is_method and call.last in CHANGES for call in place.region.calls)
-        for place in _traced(scope, by=_WITHOUT_KERAS)
+        not writes.isdisjoint(code.region.syntax)
+        or any(call.is_method and call.last in CHANGES for call in code.region.calls)
+        for code in _traced(scope, by=_WITHOUT_KERAS)
     )
 
 
 def asks_values_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is traced may ask a tensor for its value: what AutoGraph converts only where Keras traces it."""
-    if any(
-        call.is_method and call.last in ("numpy", "item") for place in _traced(scope) for call in place.region.calls
-    ):
+    if any(call.is_method and call.last in ("numpy", "item") for code in _traced(scope) for call in code.region.calls):
         return True
     decides = {ast.If, ast.IfExp, ast.For, ast.While}
     return any(
-        not decides.isdisjoint(place.region.syntax)
-        or any(call.name in ("float", "int", "bool", "range") for call in place.region.calls)
-        for place in _traced(scope, by=frozenset([_KERAS]))
+        not decides.isdisjoint(code.region.syntax)
+        or any(call.name in ("float", "int", "bool", "range") for call in code.region.calls)
+        for code in _traced(scope, by=frozenset([_KERAS]))
     )
 
 
 def creates_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is traced may create variables, layers or optimizers."""
-    return any(_creates(place.summary, call) for place in _traced(scope) for call in place.region.calls)
+    return any(_creates(code.summary, call) for code in _traced(scope) for call in code.region.calls)
 
 
 def _creates(summary: FileSummary, call: CallSummary) -> bool:
@@ -165,4 +163,4 @@ def _creates(summary: FileSummary, call: CallSummary) -> bool:
 
 def grows_list_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is under `tf.function` appends to a list."""
-    return any(call.last == "append" for place in _traced(scope, by=_WITHOUT_KERAS) for call in place.region.calls)
+    return any(call.last == "append" for code in _traced(scope, by=_WITHOUT_KERAS) for call in code.region.calls)

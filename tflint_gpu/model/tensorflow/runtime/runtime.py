@@ -170,7 +170,7 @@ class Runtime(Analysis):
                 for call in building
                 if not (self.guards.is_for_graphs(file, call) or self._is_switched_off(file, call))
             }
-            known = self._graphs[file] = frozenset(one for one in scopes if one is not None), frozenset(builders)
+            known = self._graphs[file] = frozenset(scope for scope in scopes if scope is not None), frozenset(builders)
         return known
 
     def device_strings(self, *names: str) -> Iterator[tuple[cst.Call, Expression]]:
@@ -217,23 +217,23 @@ class Runtime(Analysis):
         sites = self.inference.call_sites(self.inference.definitions.function(file, function))
         if any(site is not file for site, _ in sites):
             sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
-        found = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
-        return found[0] if found and all(found) else None
+        initialisers = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
+        return initialisers[0] if initialisers and all(initialisers) else None
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
         order, parents = file.tree.order, file.tree.parents
         for bindings in file.tree.root.bindings.values():
             for binding in bindings:
-                place = binding.node
-                if binding.kind != "import" or order[place] > order[node]:
+                statement = binding.node
+                if binding.kind != "import" or order[statement] > order[node]:
                     continue
-                if not isinstance(parents.get(parents.get(place, place)), cst.Module):
+                if not isinstance(parents.get(parents.get(statement, statement)), cst.Module):
                     continue
-                found = self.inference.project.imported(file, binding.target)
-                name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
+                imported = self.inference.project.imported(file, binding.target)
+                name = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
                 if name is not None:
-                    return Initialiser(file, place, name)
+                    return Initialiser(file, statement, name)
         return None
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
@@ -325,7 +325,7 @@ class Runtime(Analysis):
 
 
 def _is_in_main_block(file: File, node: Node) -> bool:
-    return any(isinstance(one, cst.If) and asks_for_main(one.test) for one in file.tree.ancestors(node))
+    return any(isinstance(ancestor, cst.If) and asks_for_main(ancestor.test) for ancestor in file.tree.ancestors(node))
 
 
 def _is_of(name: str, names: frozenset[str]) -> bool:
@@ -336,5 +336,7 @@ def _is_of(name: str, names: frozenset[str]) -> bool:
 
 def _entering(file: File, call: cst.Call) -> Node | None:
     """The with statement that enters what a call makes."""
-    item = next((one for one in file.tree.ancestors(call) if isinstance(one, cst.WithItem | cst.BaseSuite)), None)
+    item = next(
+        (ancestor for ancestor in file.tree.ancestors(call) if isinstance(ancestor, cst.WithItem | cst.BaseSuite)), None
+    )
     return file.tree.parents[item] if isinstance(item, cst.WithItem) else None
