@@ -91,12 +91,12 @@ class LossScaling(Analysis):
                 yield takes[0], updates[0]
             return
         for update in updates:
-            sources = {node for arg in update.args for node in self._behind(file, arg.value)}
+            sources = {node for arg in update.args for node in self._sources(file, arg.value)}
             applied = [call for call in takes if call in sources]
             if len(applied) == 1 and applied[0] in own:
                 yield applied[0], update
 
-    def _behind(self, file: File, expr: Expression) -> Iterator[Node]:
+    def _sources(self, file: File, expr: Expression) -> Iterator[Node]:
         """What a value is computed from in its function, as far as names lead; not what is in a call of `gradient`."""
         stack: list[Node] = [expr]
         seen: set[Node] = set()
@@ -124,7 +124,7 @@ class LossScaling(Analysis):
             or any(_SCALES.search(c.function.file.code(c.function.node)) for c in self._callees(file, node))
             for expr in used
             if expr is not None
-            for node in self._behind(file, expr)
+            for node in self._sources(file, expr)
             if isinstance(node, cst.Name | cst.Attribute | cst.Call)
         )
 
@@ -133,7 +133,7 @@ class LossScaling(Analysis):
 
     def _scales(self, file: File, update: cst.Call) -> bool:
         """Whether a call is one of an optimizer of Keras's that scales."""
-        return isinstance(update.func, cst.Attribute) and self.inference.surely(
+        return isinstance(update.func, cst.Attribute) and self.inference.must_be(
             file, update.func.value, lambda origin: (origin.made_by or "").rpartition(".")[2] == _SCALING_OPTIMIZER
         )
 
@@ -145,7 +145,7 @@ class LossScaling(Analysis):
             yield from self._own_step(file, tape, update)
             return
         models = self.inference.of(file, holder)
-        is_plain = self.inference.surely(file, update.func.value, self._is_plain)
+        is_plain = self.inference.must_be(file, update.func.value, self._is_plain)
         if is_plain and models and all(self._is_half(one) for one in models):
             yield UnscaledStep(file, tape, update, models[0].file, models[0].node)
 

@@ -143,7 +143,7 @@ class FittedModels(Analysis):
 
     def _is_built(self, one: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
         """Whether what is fitted is always a Keras model, and the iteration builds it: it does not look one up."""
-        if not self.kinds.is_surely(one.file, receiver, "model", context=one.context):
+        if not self.kinds.must_be(one.file, receiver, "model", context=one.context):
             return False
         if not isinstance(receiver, cst.Attribute):
             return made.value is not None and self._builds(made_file, made.value)

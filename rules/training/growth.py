@@ -32,7 +32,7 @@ from tflint_gpu.model import (
     may_be_replaced,
 )
 
-from .carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
+from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
@@ -87,7 +87,7 @@ class Growths(Analysis):
     @cached_property
     def in_loops(self) -> list[Growth]:
         """Each concatenation with its loop, in the order of the code."""
-        candidates = self._surely_tensors(list(self._candidates()))
+        candidates = self._must_be_tensors(list(self._candidates()))
         found = []
         for one in candidates:
             same = [o for o in candidates if o.file is one.file and o.place.name == one.place.name]
@@ -119,7 +119,7 @@ class Growths(Analysis):
         if own and added:
             yield _Candidate(file, call, place, statement, (target, *own), tuple(added))
 
-    def _surely_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
+    def _must_be_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Those that join tensors with values, of places that some loop may make longer: the others are not asked."""
         places = {(one.file, one.place.name) for one in candidates if self._may_grow(one)}
         return [
@@ -143,7 +143,7 @@ class Growths(Analysis):
         """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""
         if file.name(call.func) in _OF_TENSORS:
             return not self.execution.symbolic.holds_tensor(file, [operand], None)
-        if self.kinds.is_surely(file, operand, "tensor"):
+        if self.kinds.must_be(file, operand, "tensor"):
             return True
         origins = self.inference.of(file, operand)
         return bool(origins) and all(
@@ -157,7 +157,7 @@ class Growths(Analysis):
         loop = self._loop_around(file, call)
         while loop is not None:
             growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
-            if is_carried(file, loop, one.place, growing):
+            if is_loop_carried(file, loop, one.place, growing):
                 own = frozenset(node for other in same for node in other.own)
                 if is_read(file, loop, one.place, own) or is_occasional(file, call, loop):
                     return None

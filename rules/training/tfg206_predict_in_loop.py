@@ -174,7 +174,7 @@ def _is_meant(model: Model, one: Invocation) -> bool:
 
 
 def _help(model: Model, one: Invocation) -> str:
-    if model.once(Repetitions).feeds_itself(one):
+    if model.once(Repetitions).has_loop_carried_input(one):
         return "each row needs the result before it: call the model in a function under `@tf.function` instead"
     if model.once(Repetitions).stays(one):
         return "the row is the same in all iterations: call `predict` once, with copies of it if the answers differ"

@@ -55,7 +55,7 @@ class WeightCopies(Analysis):
         for one in self.repetitions.of_methods("set_weights"):
             given = argument(one.call, 0, "weights")
             read = self._read(one, given) if given is not None else None
-            if given is None or read is None or not self._is_model(one, read) or self._is_of_turn(one):
+            if given is None or read is None or not self._is_model(one, read) or self._is_of_iteration(one):
                 continue
             if self._is_step(one.root_file, one.loop) and not self.repetitions.is_conditional(one):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
@@ -86,7 +86,7 @@ class WeightCopies(Analysis):
             for origin in self.inference.of(one.file, side, one.context)
         )
 
-    def _is_of_turn(self, one: Invocation) -> bool:
+    def _is_of_iteration(self, one: Invocation) -> bool:
         """Whether the model is another one in each iteration: over layers, or over several models."""
         assert isinstance(one.call.func, cst.Attribute)
         root = (dotted_name(one.call.func.value) or "").partition(".")[0]

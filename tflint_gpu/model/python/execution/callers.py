@@ -40,7 +40,7 @@ class RunSite:
 
 
 def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
-    """The calls of the function that holds a place; none for a module's own code, a lambda, or behind the bound."""
+    """The calls of the function that holds a place; none for a module's own code, a lambda, or after the bound."""
     node = site.function
     if not isinstance(node, cst.FunctionDef):
         return

@@ -1,4 +1,4 @@
-"""The mixed_float16 policy: where it is surely in force, and which models give float16 probabilities."""
+"""The mixed_float16 policy: where it must be in force, and which models give float16 probabilities."""
 
 from __future__ import annotations
 
@@ -78,22 +78,22 @@ class MixedPrecision(Analysis):
         ]
         if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
             return None
-        sure = [one for one in setting if self.guards.surely_runs(*one)]
+        sure = [call_site for call_site in setting if self.guards.must_run(*call_site)]
         return sure[0] if sure else None
 
     def _is_half(self, file: File, expr: Expression | None) -> bool:
         """Whether a policy is certainly mixed_float16."""
-        return expr is not None and self.inference.surely(file, expr, self._names_half)
+        return expr is not None and self.inference.must_be(file, expr, self._names_half)
 
     def _names_half(self, origin: Origin) -> bool:
         if origin.made_by in POLICIES and origin.call is not None:
             return self._is_half(origin.file, argument(origin.call, 0, "name"))
-        if origin.parts or not isinstance(origin.node, cst.BaseString):
+        if origin.access_path or not isinstance(origin.node, cst.BaseString):
             return False
         return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
 
     def is_in_force(self, file: File, node: Node) -> bool:
-        """Whether the policy is surely set before a place runs."""
+        """Whether the policy must be set before a place runs."""
         if self.policy is None:
             return False
         set_by = {(one.file, one.function, one.node) for one in ways(self.inference, RunSite(*self.policy))}
@@ -126,7 +126,10 @@ class MixedPrecision(Analysis):
                 activation = self._activation(layer)
                 if activation is None or layer.node in seen or layer.call is None:
                     continue
-                if not all(self._has_crossentropy(one, call, activation, made.context) for one, call in compiles):
+                if not all(
+                    self._has_crossentropy(compile_file, call, activation, made.context)
+                    for compile_file, call in compiles
+                ):
                     continue
                 if self.is_in_force(layer.file, layer.call):
                     seen.add(layer.node)
@@ -163,15 +166,15 @@ class MixedPrecision(Analysis):
 
     def _names(self, file: File, expr: Expression, context: Context | None) -> set[str]:
         """The names, or the constructors' names, that an expression may stand for; "" for anything else."""
-        found = set()
+        names = set()
         for origin in self.inference.of(file, expr, context):
-            if isinstance(origin.node, cst.BaseString) and not origin.parts:
-                found.add(str(self.constants.of(origin.file, origin.node, origin.context)))
+            if isinstance(origin.node, cst.BaseString) and not origin.access_path:
+                names.add(str(self.constants.of(origin.file, origin.node, origin.context)))
             elif origin.call is not None and any(_may_take_logits(arg) for arg in origin.call.args):
-                found.add("")
+                names.add("")
             else:
-                found.add(origin.name or origin.made_by or "")
-        return found
+                names.add(origin.name or origin.made_by or "")
+        return names
 
 
 def _may_take_logits(arg: cst.Arg) -> bool:

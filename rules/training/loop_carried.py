@@ -70,7 +70,7 @@ class Place:
         return dotted_name(expr) == self.whole
 
 
-def is_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node]) -> bool:
+def is_loop_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node]) -> bool:
     """Whether what an iteration puts into a place is there in the next one: nothing else is put there but at the start.
 
     Arguments:
