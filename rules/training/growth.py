@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import GROWTH_CALLS
 from tflint_gpu.model import (
     CONCATENATIONS,
     FEW,
@@ -34,7 +35,6 @@ from .carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
-_DEPTH_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Growths(Analysis):
             growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
             if is_carried(file, loop, one.place, growing):
                 own = frozenset(node for other in same for node in other.own)
-                if is_read(file, loop, one.place, own) or is_occasional(file, call, loop):
+                if is_read(file, loop, one.place, own, self.inference.meet) or is_occasional(file, call, loop):
                     return None
                 return self._growth(one, file, loop, ()) if self._counts(one, file, loop) else None
             loop = self._loop_around(file, loop)
@@ -186,19 +186,27 @@ class Growths(Analysis):
             loop = self._loop_around(site, call)
             if loop is None:
                 outer = site.tree.function(call)
-                if isinstance(outer, cst.FunctionDef) and len(way) < _DEPTH_LIMIT:
+                if isinstance(outer, cst.FunctionDef) and len(way) < GROWTH_CALLS.limit:
                     found = self._called(one, same, site, outer, way)
                     if found is not None:
                         return found
+                elif isinstance(outer, cst.FunctionDef):
+                    self._meet_bound(site, outer)
                 continue
             root = (dotted_name(call.func) or "").partition(".")[0]
             if not root or (root != "self" and _rebinds_name(site, loop, root)):
                 continue
-            if is_read_elsewhere(one.file, one.place, site, loop, own) or is_occasional(site, call, loop):
+            if is_read_elsewhere(one.file, one.place, site, loop, own, self.inference.meet) or is_occasional(
+                site, call, loop
+            ):
                 continue
             if not _resets(one, same) and self._counts(one, site, loop):
                 return self._growth(one, site, loop, way)
         return None
+
+    def _meet_bound(self, file: File, function: cst.FunctionDef) -> None:
+        if self.inference.call_sites(self.inference.definitions.function(file, function)):
+            self.inference.meet(GROWTH_CALLS)
 
     def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:
         on_host = one.file.name(one.call.func) in _OF_ARRAYS

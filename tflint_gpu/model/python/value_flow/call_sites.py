@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import CALL_SITES, OUTSIDE_FUNCTIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
@@ -15,9 +16,6 @@ from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on, hands_on
 from tflint_gpu.model.python.value_flow.library import wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-
-_SITES = 16  # call sites of one function that are looked at
-_FUNCTIONS = 200  # functions of other files that are followed
 
 Site: TypeAlias = tuple[File, cst.Call]
 
@@ -106,11 +104,11 @@ def parameter_origins(asking: Asking, file: File, parameter: Node, context: Cont
     function = asking.definitions.function(file, node)
     sites = asking.call_sites(function) if isinstance(node, cst.FunctionDef) else ()
     known = False
-    for site, call in sites[:_SITES]:
+    for site, call in asking.first(CALL_SITES, sites):
         for given in _arguments_at(asking, site, call, function):
             known = True
             yield from _argument(asking, file, parameter, given)
-    if not known or len(sites) > _SITES:
+    if not known or len(sites) > CALL_SITES.limit:
         yield Origin(file, parameter)
 
 
@@ -156,8 +154,11 @@ def called_elsewhere(asking: Asking, file: File, follows: Callable[[Function], I
     functions = [callee.function for call in file.tree.calls for callee in asking.callees(file, call)]
     found: dict[Node, Function] = {}
     for function in functions:  # grows meanwhile
-        if function.file is file or function.node in found or len(found) > _FUNCTIONS:
+        if function.file is file or function.node in found:
             continue
+        if len(found) > OUTSIDE_FUNCTIONS.limit:
+            asking.meet(OUTSIDE_FUNCTIONS)
+            break
         found[function.node] = function
         functions += [c.function for call in follows(function) for c in asking.callees(function.file, call)]
     return list(found.values())

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.bounds import CONTAINER_ITEMS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -40,7 +41,6 @@ _KEEPERS = frozenset(
 )
 _QUEUES = frozenset(["collections.deque"])
 _ADDING = ("update", "setdefault")
-_KEY_LIMIT = 200
 
 
 def along(asking: Asking, origins: Origins, path: Path) -> Iterator[Origin]:
@@ -75,7 +75,9 @@ def item(asking: Asking, origin: Origin, key: Key) -> Origins:
             return asking.elements(origin)
         if _is_dict_call(file, node):
             held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
-            own = tuple(found for value in held[:_KEY_LIMIT] for found in asking.of(file, value, context))
+            own = tuple(
+                found for value in asking.first(CONTAINER_ITEMS, held) for found in asking.of(file, value, context)
+            )
             return (*own, *_stored(asking, origin, key)) or (origin.part(Content("item", key)),)
         cls = asking.instance_class(origin)
         if cls is not None:
@@ -109,7 +111,7 @@ def _item_of_dict(asking: Asking, origin: Origin, key: Key) -> Origins:
     node = origin.node
     assert isinstance(node, cst.Dict)
     found: list[Origin] = list(_stored(asking, origin, key))
-    for element in node.elements[:_KEY_LIMIT]:
+    for element in asking.first(CONTAINER_ITEMS, node.elements):
         if isinstance(element, cst.StarredDictElement):
             for inner in asking.of(origin.file, element.value, origin.context):
                 found.extend(asking.item(inner, key))
@@ -173,12 +175,12 @@ def elements(asking: Asking, origin: Origin) -> Origins:
         return (origin.part(ELEMENT),)
     if isinstance(node, _SEQUENCES):
         found: list[Origin] = list(_stored(asking, origin, None))
-        for one in node.elements[:_KEY_LIMIT]:
+        for one in asking.first(CONTAINER_ITEMS, node.elements):
             held = asking.of(file, one.value, context)
             found.extend(_all_elements(asking, held) if isinstance(one, cst.StarredElement) else held)
         return tuple(found) or (origin.part(ELEMENT),)
     if isinstance(node, cst.Dict):
-        keys = [e.key for e in node.elements[:_KEY_LIMIT] if isinstance(e, cst.DictElement)]
+        keys = [e.key for e in asking.first(CONTAINER_ITEMS, node.elements) if isinstance(e, cst.DictElement)]
         return tuple(found for key in keys for found in asking.of(file, key, context)) or (origin.part(ELEMENT),)
     if isinstance(node, _COMPREHENSIONS):
         return asking.of(file, node.elt, context)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import POLICY_CALLS, POLICY_SITES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
@@ -17,8 +18,6 @@ from tflint_gpu.model.tensorflow.training.compilations import Compilations
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
-_SITES = 8
-_DEPTH = 5
 _SOFTMAX = frozenset(["softmax", "keras.activations.softmax", "tf.nn.softmax", "keras.ops.softmax"])
 _SIGMOID = frozenset(
     ["sigmoid", "keras.activations.sigmoid", "tf.nn.sigmoid", "tf.sigmoid", "tf.math.sigmoid", "keras.ops.sigmoid"]
@@ -104,9 +103,12 @@ class MixedPrecision(Analysis):
         """A place, and the calls that lead to it: each with its file and function."""
         function = file.tree.function(node)
         yield file, function, node
-        if isinstance(function, cst.FunctionDef) and depth < _DEPTH:
+        if isinstance(function, cst.FunctionDef):
             sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-            for site, call in sites[:_SITES]:
+            if depth >= POLICY_CALLS.limit and sites:
+                self.inference.meet(POLICY_CALLS)
+                return
+            for site, call in self.inference.first(POLICY_SITES, sites):
                 yield from self._frames(site, call, depth + 1)
 
     def _comes_after(self, first: set[tuple[File, Node | None, Node]], file: File, node: Node, depth: int) -> bool:
@@ -117,12 +119,17 @@ class MixedPrecision(Analysis):
             return any(file.tree.order[one] < file.tree.order[node] for one in beside)
         if function is None:  # a module whose imports set the policy
             return any(at is not file and within is None for at, within, _ in first)
-        if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH:
+        if not isinstance(function, cst.FunctionDef):
             return False
         sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if depth >= POLICY_CALLS.limit:
+            self.inference.meet(POLICY_CALLS)
+            return False
         if not sites:  # run later than what stands at the top of its own file
             return any(at is file and within is None for at, within, _ in first)
-        return all(self._comes_after(first, site, call, depth + 1) for site, call in sites[:_SITES])
+        return all(
+            self._comes_after(first, site, call, depth + 1) for site, call in self.inference.first(POLICY_SITES, sites)
+        )
 
     # Outputs.
 
