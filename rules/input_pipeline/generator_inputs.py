@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import GENERATED_STEPS
 from tflint_gpu.model import (
     ELEMENT,
     Analysis,
@@ -29,7 +30,6 @@ from tflint_gpu.model import (
     walk,
 )
 
-_DEPTH_LIMIT = 6
 _MADE = frozenset(
     (
         "zeros ones full empty arange linspace array asarray stack concatenate vstack hstack loadtxt genfromtxt "
@@ -143,9 +143,14 @@ class GeneratorInputs(Analysis):
 
     def _is_array(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
         """Whether an expression certainly is an array in memory whose rows have one shape, or a list of texts."""
-        return depth < _DEPTH_LIMIT and self.inference.must_be(
+        return self._is_followed(expr, depth) and self.inference.must_be(
             file, expr, lambda origin: self._holds_array(origin, depth + 1), context
         )
+
+    def _is_followed(self, expr: Expression, depth: int) -> bool:
+        if depth >= GENERATED_STEPS.limit and not isinstance(expr, cst.BaseNumber | cst.SimpleString):
+            self.inference.meet(GENERATED_STEPS)
+        return depth < GENERATED_STEPS.limit
 
     def _holds_array(self, origin: Origin, depth: int) -> bool:
         node, file, context = origin.node, origin.file, origin.context
@@ -180,7 +185,7 @@ class GeneratorInputs(Analysis):
             return origin.access_path == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
 
         def is_text(expr: Expression) -> bool:
-            return depth < _DEPTH_LIMIT and self.inference.must_be(
+            return self._is_followed(expr, depth) and self.inference.must_be(
                 file, expr, lambda one: self._is_text(one, depth + 1), context
             )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import RANDOM_CALLS
 from tflint_gpu.model import (
     GENERATOR_DRAWS,
     GENERATORS,
@@ -21,7 +22,6 @@ from tflint_gpu.model import (
     method_name,
 )
 
-_DEPTH_LIMIT = 4
 _DRAWS = ("tf.random.", "tf.compat.v1.random.", "tf.image.random_")
 _OLD_DRAWS = frozenset("tf.random_uniform tf.random_normal tf.random_crop tf.random_shuffle".split())
 _NO_DRAW = ("stateless_", "set_seed", "Generator", "get_global_generator", "fold_in", "split", "create_rng_state")
@@ -67,8 +67,11 @@ class Randomness(Analysis):
                 continue
             if self._draws(file, call, context):
                 return Draw(file, call)
-            if depth < _DEPTH_LIMIT:
-                for callee in self.inference.callees(file, call, context):
+            for callee in self.inference.callees(file, call, context):
+                if depth >= RANDOM_CALLS.limit:
+                    if callee.function.calls:
+                        self.inference.meet(RANDOM_CALLS)
+                else:
                     inside = self.inference.enter(file, call, context, callee)
                     found = self._draw_in(callee.function.file, callee.function.node, inside, depth + 1)
                     if found is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.bounds import SAMPLE_STEPS
 from tflint_gpu.model import (
     Analysis,
     Chain,
@@ -56,7 +57,6 @@ _PASSING = frozenset(
     "tf.cast tf.constant tf.convert_to_tensor numpy.asarray numpy.array keras.utils.to_categorical".split()
 )
 _EXPANDING = frozenset(["tf.expand_dims", "numpy.expand_dims"])
-_DEPTH_LIMIT = 8
 
 
 class Samples(Analysis):
@@ -110,7 +110,9 @@ class Samples(Analysis):
 
     def _hold_samples(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
         """Whether an array, or each in a tuple or dict, always has one sample in each row."""
-        if depth > _DEPTH_LIMIT:
+        if depth > SAMPLE_STEPS.limit:
+            if not isinstance(expr, cst.BaseNumber | cst.SimpleString):
+                self.inference.meet(SAMPLE_STEPS)
             return False
         return self.inference.must_be(file, expr, lambda origin: self._holds_samples(origin, depth + 1), context)
 

@@ -8,10 +8,8 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import RECURSION_CALLS, RECURSION_FUNCTIONS
 from tflint_gpu.model import Analysis, Frame, Function, FunctionNode, Model, Node, Tracing
-
-_PATH_LIMIT = 5  # functions on the way from one back to itself
-_WIDTH_LIMIT = 200  # functions that are looked into for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,13 @@ class Recursions(Analysis):
                 if callee.node is root.node:
                     reported.update(self._around(step) for step in way)
                     yield way
-                elif callee.node not in seen and len(way) < _PATH_LIMIT and len(queue) < _WIDTH_LIMIT:
+                elif callee.node in seen:
+                    continue
+                elif len(way) >= RECURSION_CALLS.limit or len(queue) >= RECURSION_FUNCTIONS.limit:
+                    if callee.calls:
+                        is_far = len(way) >= RECURSION_CALLS.limit
+                        self.inference.meet(RECURSION_CALLS if is_far else RECURSION_FUNCTIONS)
+                else:
                     seen.add(callee.node)
                     queue.append((callee, way))
 

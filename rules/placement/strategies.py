@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import STRATEGY_CALLS, STRATEGY_SITES
 from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, may_be_replaced, method_name
 
 Place: TypeAlias = Literal["inside", "outside", "unknown"]
@@ -27,8 +28,6 @@ _OTHER_BLOCKS = frozenset(
 )
 # Any of these in a program's files may enter a scope where no with statement shows it.
 _HIDDEN_ENTRANCES = (b"experimental_set_strategy", b"enter_context", b".__enter__(")
-_SITES = 8
-_DEPTH = 6
 
 
 class Strategies(Analysis):
@@ -98,7 +97,10 @@ class Strategies(Analysis):
         )
 
     def _place_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
-        if depth >= _DEPTH or may_be_replaced(file, function):
+        if may_be_replaced(file, function):
+            return "unknown"
+        if depth >= STRATEGY_CALLS.limit:
+            self.inference.meet(STRATEGY_CALLS)
             return "unknown"
         while context is not None and context.function is not function:
             context = context.caller
@@ -107,8 +109,10 @@ class Strategies(Analysis):
         if function not in self._callers:
             self._callers[function] = "unknown"  # for one that calls itself
             sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-            places = {self.place(site, call, None, depth + 1) for site, call in sites[:_SITES]}
-            known = len(places) == 1 and len(sites) <= _SITES
+            places = {
+                self.place(site, call, None, depth + 1) for site, call in self.inference.first(STRATEGY_SITES, sites)
+            }
+            known = len(places) == 1 and len(sites) <= STRATEGY_SITES.limit
             self._callers[function] = places.pop() if known else "unknown"
         return self._callers[function]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import BUILDER_CALLS
 from tflint_gpu.model import (
     FEW,
     Analysis,
@@ -30,7 +31,6 @@ from tflint_gpu.model import (
     walk,
 )
 
-_DEPTH_LIMIT = 3  # functions that hand on what another one builds
 _FOLDS = 5  # what scikit-learn makes if nothing else is said
 _KEEPING = frozenset("append extend insert add setdefault update put appendleft".split())
 _DISPLAYS = (cst.Arg, cst.Element, cst.DictElement, cst.Tuple, cst.List, cst.Dict)
@@ -153,7 +153,10 @@ class FittedModels(Analysis):
 
     def _builds(self, file: File, expr: Expression, depth: int = 0) -> bool:
         """Whether an expression makes a new model: it calls a model's class, or a function that does and returns it."""
-        if not isinstance(expr, cst.Call) or depth > _DEPTH_LIMIT:
+        if not isinstance(expr, cst.Call):
+            return False
+        if depth > BUILDER_CALLS.limit:
+            self.inference.meet(BUILDER_CALLS)
             return False
         callees = [callee.function for callee in self.inference.callees(file, expr)]
         if not callees:

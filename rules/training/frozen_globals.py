@@ -8,11 +8,11 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import GLOBAL_SITES
 from tflint_gpu.model import Analysis, Binding, Expression, Model, Node, Traced, TracedCode, walk
 
 _ARITHMETIC = frozenset("int float bool len abs min max round sum list tuple sorted".split())
 _PLAIN = (cst.Integer, cst.Float, cst.List, cst.Tuple)
-_SITES_LIMIT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class FrozenGlobals(Analysis):
 
     def _calls(self, traced: Traced) -> list[cst.Call]:
         """The calls, at module level, of what is traced."""
-        sites = self.inference.call_sites(traced.function)[:_SITES_LIMIT]
+        sites = self.inference.first(GLOBAL_SITES, self.inference.call_sites(traced.function))
         return [call for file, call in sites if file is self.file and file.tree.function(call) is None]
 
     def _repeats_both(self, change: Node, call: cst.Call) -> bool:
@@ -124,7 +124,8 @@ class FrozenGlobals(Analysis):
         if binding.kind == "augment" or _reads(binding.value, binding.name) or self._in_loop(binding.node):
             return True
         sites = self.inference.call_sites(self.inference.definitions.function(self.file, function))
-        return any(file is self.file and self._in_loop(call) for file, call in sites[:_SITES_LIMIT])
+        looked_at = self.inference.first(GLOBAL_SITES, sites)
+        return any(file is self.file and self._in_loop(call) for file, call in looked_at)
 
     def _in_loop(self, node: Node) -> bool:
         for parent in self.file.tree.ancestors(node):

@@ -159,7 +159,7 @@ class Growths(Analysis):
             growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
             if is_loop_carried(file, loop, one.place, growing):
                 own = frozenset(node for other in same for node in other.own)
-                if is_read(file, loop, one.place, own) or is_occasional(file, call, loop):
+                if is_read(file, loop, one.place, own, self.inference.meet) or is_occasional(file, call, loop):
                     return None
                 return self._growth(one, file, loop, ()) if self._counts(one, file, loop) else None
             loop = self._loop_around(file, loop)
@@ -194,7 +194,9 @@ class Growths(Analysis):
             root = (dotted_name(call.func) or "").partition(".")[0]
             if not root or (root != "self" and _rebinds_name(site, loop, root)):
                 continue
-            if is_read_elsewhere(one.file, one.place, site, loop, own) or is_occasional(site, call, loop):
+            if is_read_elsewhere(one.file, one.place, site, loop, own, self.inference.meet) or is_occasional(
+                site, call, loop
+            ):
                 continue
             if not _resets(one, same) and self._counts(one, site, loop):
                 return self._growth(one, site, loop, caller.path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.bounds import NAMED_FUNCTIONS, Meet
 from tflint_gpu.model import (
     STATIC_ATTRIBUTES,
     Expression,
@@ -22,7 +23,6 @@ from tflint_gpu.model import (
 
 _START = re.compile(r"first|init|start|empty|begin", re.IGNORECASE)
 _MEMBERSHIP = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
-_FUNCTION_LIMIT = 50  # functions of a file that a loop is followed into, by their names
 
 
 class Place:
@@ -155,21 +155,24 @@ def _mentions(expr: Expression, place: Place) -> bool:
     )
 
 
-def is_read(file: File, loop: LoopNode, place: Place, own: frozenset[Node]) -> bool:
+def is_read(file: File, loop: LoopNode, place: Place, own: frozenset[Node], meet: Meet) -> bool:
     """Whether an iteration reads a place for something else than to make it longer, also in functions called by name.
 
     Arguments:
         own: the targets and operands of the statements that make it longer.
+        meet: is told of a bound that cuts the search off.
     """
     if any(_reads(file, loop, place, own)):
         return True
     return any(
         not _shadows(file, function, place) and any(_reads(file, function, place, own))
-        for function in _functions_named(file, file, loop)
+        for function in _functions_named(file, file, loop, meet)
     )
 
 
-def is_read_elsewhere(file: File, place: Place, loop_file: File, loop: LoopNode, own: frozenset[Node]) -> bool:
+def is_read_elsewhere(
+    file: File, place: Place, loop_file: File, loop: LoopNode, own: frozenset[Node], meet: Meet
+) -> bool:
     """The same for a place that outlives a function: the loop is where that function is called."""
     attribute = (place.whole or "").rpartition(".")[2]
     if any(
@@ -177,17 +180,20 @@ def is_read_elsewhere(file: File, place: Place, loop_file: File, loop: LoopNode,
         for node in walk(loop)
     ):
         return True
-    return any(any(_reads(file, one, place, own)) for one in _functions_named(loop_file, file, loop))
+    return any(any(_reads(file, one, place, own)) for one in _functions_named(loop_file, file, loop, meet))
 
 
-def _functions_named(calling: File, file: File, loop: LoopNode) -> Iterator[FunctionNode]:
+def _functions_named(calling: File, file: File, loop: LoopNode, meet: Meet) -> Iterator[FunctionNode]:
     """The functions of a file that have the name of something a loop calls, and what those call."""
     named = {_called_name(call) for call in calling.calls_below.get(loop, ())}
     seen: set[Node] = set()
     queue = [one for one in file.tree.functions if isinstance(one, cst.FunctionDef) and one.name.value in named]
     for function in queue:  # grows meanwhile
-        if function in seen or len(seen) > _FUNCTION_LIMIT:
+        if function in seen:
             continue
+        if len(seen) > NAMED_FUNCTIONS.limit:
+            meet(NAMED_FUNCTIONS)
+            break
         seen.add(function)
         yield function
         inner = {_called_name(call) for call in file.calls_in.get(function, ())} - named

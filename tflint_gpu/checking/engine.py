@@ -187,7 +187,7 @@ class Engine:
             return FileResult(file, self._refused(file, model.source, [error]), tuple(errors), is_whole=False)
         refused = self._refused(file, model.source, model.source.refusals)
         diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
-        bounds, is_whole = tuple(sorted(model.inference.bounds_met)), not errors and not model.source.refusals
+        bounds, is_whole = tuple(sorted(map(str, model.inference.bounds_met))), not errors and not model.source.refusals
         return FileResult(file, diagnostics, tuple(errors), bounds, used_suppressions, is_whole)
 
     def _refused(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tflint_gpu.bounds import RUN_ITEMS, Meet
 from tflint_gpu.model.interpreter.values import (
     PLAIN,
     Arguments,
@@ -20,7 +21,6 @@ from tflint_gpu.model.interpreter.values import (
 )
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
-_LONGEST = 2_000
 _NUMBERS: dict[str, Callable[..., Any]] = {
     "builtins.int": int,
     "builtins.float": float,
@@ -64,7 +64,7 @@ HARMLESS = frozenset(["builtins.print", "builtins.len", "builtins.repr", "builti
 """Functions that change nothing they are given."""
 
 
-def called(name: str, given: Arguments) -> Any:
+def called(name: str, given: Arguments, meet: Meet) -> Any:
     """What a call gives; `UNKNOWN` where that is not known, and for all other functions."""
     if not given.is_whole or any(value is UNKNOWN for value in given.positional):
         return UNKNOWN
@@ -76,6 +76,8 @@ def called(name: str, given: Arguments) -> Any:
             return _reduced(name, given)
         if name == "builtins.isinstance" and len(given.positional) == 2:
             return _is_instance(first, given.positional[1])
+        if name == "builtins.range":
+            return _range(given, meet)
         function = _FUNCTIONS.get(name)
         return UNKNOWN if function is None else function(given)
     except (ArithmeticError, LookupError, TypeError, ValueError):
@@ -104,11 +106,14 @@ def _is_instance(value: Any, kind: Any) -> Any:
     return any(isinstance(value, known_type) for types in known if types for known_type in types)
 
 
-def _range(given: Arguments) -> Any:
+def _range(given: Arguments, meet: Meet) -> Any:
     if given.named or not all(isinstance(value, int) for value in given.positional):
         return UNKNOWN
     numbers = range(*given.positional)
-    return tuple(numbers) if len(numbers) <= _LONGEST else UNKNOWN
+    if len(numbers) > RUN_ITEMS.limit:
+        meet(RUN_ITEMS)
+        return UNKNOWN
+    return tuple(numbers)
 
 
 def _len(given: Arguments) -> Any:
@@ -166,7 +171,6 @@ def _callable(given: Arguments) -> Any:
 
 
 _FUNCTIONS: dict[str, Callable[[Arguments], Any]] = {
-    "builtins.range": _range,
     "builtins.len": _len,
     "builtins.list": _list,
     "builtins.tuple": _tuple,

@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.bounds import Bound
 from tflint_gpu.model.interpreter.builtin_functions import CHANGING
 from tflint_gpu.model.interpreter.operators import compared, item, operated
 from tflint_gpu.model.interpreter.values import (
@@ -50,6 +51,8 @@ class Expressions(ABC):
     def __init__(self, project: Project, steps: int) -> None:
         self.project = project
         self.steps = steps
+        self.bounds_met: set[Bound] = set()
+        self.meet = self.bounds_met.add
         self.world: World
 
     @abstractmethod
@@ -98,7 +101,7 @@ class Expressions(ABC):
     def external(self, file: File, dotted: str) -> Any:
         """What a dotted name that a file imports means."""
         if not is_library(dotted):
-            definition = self.project.definition(file, dotted, constants=True)
+            definition = self.project.definition(file, dotted, constants=True, meet=self.meet)
             if definition is not None:
                 return self.module(definition.file).variables.get(definition.binding.name, UNKNOWN)
             if dotted.startswith("."):
@@ -119,7 +122,7 @@ class Expressions(ABC):
         dotted = frame.file.name(expr)
         if dotted is not None:
             return self.external(frame.file, dotted)
-        starred = self.project.starred(frame.file, name)
+        starred = self.project.starred(frame.file, name, self.meet)
         if starred is not None:
             return self.module(starred.file).variables.get(name, UNKNOWN)
         return External(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
@@ -239,7 +242,7 @@ class Expressions(ABC):
 
     def _binary(self, frame: Frame, expr: cst.BinaryOperation) -> Any:
         left, right = self.evaluate(frame, expr.left), self.evaluate(frame, expr.right)
-        return operated(self.world, expr.operator, left, right)
+        return operated(self.world, expr.operator, left, right, self.meet)
 
     def _unary(self, frame: Frame, expr: cst.UnaryOperation) -> Any:
         value = self.evaluate(frame, expr.expression)
@@ -261,7 +264,7 @@ class Expressions(ABC):
         left = self.evaluate(frame, expr.left)
         for target in expr.comparisons:
             right = self.evaluate(frame, target.comparator)
-            holds = compared(target.operator, left, right)
+            holds = compared(target.operator, left, right, self.meet)
             if holds is not True:
                 return holds
             left = right

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.bounds import RUN_CALLS
 from tflint_gpu.model.interpreter.builtin_functions import HARMLESS, called, container_method
 from tflint_gpu.model.interpreter.statements import Statements
 from tflint_gpu.model.interpreter.values import (
@@ -32,8 +33,6 @@ from tflint_gpu.model.python.project.functions import Class, Definitions, Functi
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Node, parameters, positional_parameters
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
-
-_CALLS = 12  # calls inside each other
 
 
 class Interpreter(Statements):
@@ -132,7 +131,7 @@ class Interpreter(Statements):
         if name == "builtins.getattr" and len(given.positional) >= 2 and isinstance(given.positional[1], str):
             return self.attribute(given.positional[0], given.positional[1], site)
         if name.startswith(("builtins.", "math.", "operator.")):
-            value = called(name, given)
+            value = called(name, given, self.meet)
             if value is UNKNOWN and name not in HARMLESS and "is" not in name:
                 value = self._of_foreign(name, given)
             return value
@@ -149,7 +148,9 @@ class Interpreter(Statements):
         values = [self.iterated(value) if elements(value) is None else None for value in given.positional[:1]]
         if not values or values[0] is None:
             return UNKNOWN
-        return called(name, Arguments((tuple(values[0]), *given.positional[1:]), given.named, given.is_whole))
+        return called(
+            name, Arguments((tuple(values[0]), *given.positional[1:]), given.named, given.is_whole), self.meet
+        )
 
     def lose(self, values: Iterator[Any]) -> None:
         """Forget what unknown code may have changed."""
@@ -170,7 +171,9 @@ class Interpreter(Statements):
         function = callee.function
         node, file = function.node, function.file
         self.entered.add(node)
-        if self.depth >= _CALLS or file.yields_of.get(node):
+        if self.depth >= RUN_CALLS.limit:
+            self.meet(RUN_CALLS)
+        if self.depth >= RUN_CALLS.limit or file.yields_of.get(node):
             self.lose(given.values())
             return UNKNOWN
         frame = Frame(file, {}, callee.frame, function.owner, callee.receiver)

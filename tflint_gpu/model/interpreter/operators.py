@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.bounds import RUN_EXPONENT, RUN_ITEMS, RUN_NUMBER, Meet
 from tflint_gpu.model.interpreter.values import (
     PLAIN,
     ClassValue,
@@ -23,31 +24,32 @@ from tflint_gpu.model.python.syntax.operators import ARITHMETIC, ASSIGNING, COMP
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
 _OPERATORS = {**ARITHMETIC, **GROWING, **ASSIGNING}
-_LARGEST = 10**15
-_LONGEST = 2_000
 
 
-def operated(world: World, symbol: cst.CSTNode, left: Any, right: Any) -> Any:
+def operated(world: World, symbol: cst.CSTNode, left: Any, right: Any, meet: Meet) -> Any:
     """What an operator gives."""
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
     apply = _OPERATORS.get(type(symbol))
     if isinstance(left, ListValue | tuple) or isinstance(right, ListValue | tuple):
-        return _sequence(apply, left, right)
+        return _sequence(apply, left, right, meet)
     if isinstance(left, PLAIN) and isinstance(right, PLAIN):
-        return UNKNOWN if apply is None else _calculated(apply, left, right)
+        return UNKNOWN if apply is None else _calculated(apply, left, right, meet)
     if any(isinstance(operand, (Instance, DictValue, FunctionValue, ClassValue)) for operand in (left, right)):
         return UNKNOWN
     return world.operated(type(symbol).__name__.removesuffix("Assign"), left, right)
 
 
-def _sequence(apply: Any, left: Any, right: Any) -> Any:
+def _sequence(apply: Any, left: Any, right: Any, meet: Meet) -> Any:
     if isinstance(right, ListValue | tuple) and isinstance(left, int):
         left, right = right, left
     first = elements(left)
     if first is None:
         return UNKNOWN
-    if apply is operator.mul and isinstance(right, int) and right * len(first) <= _LONGEST:
+    if apply is operator.mul and isinstance(right, int):
+        if right * len(first) > RUN_ITEMS.limit:
+            meet(RUN_ITEMS)
+            return UNKNOWN
         sequence = first * right
     elif apply is operator.add and type(left) is type(right) and (second := elements(right)) is not None:
         sequence = first + second
@@ -58,7 +60,7 @@ def _sequence(apply: Any, left: Any, right: Any) -> Any:
     return ListValue(sequence) if isinstance(left, ListValue) else tuple(sequence)
 
 
-def compared(symbol: cst.CSTNode, left: Any, right: Any) -> Any:
+def compared(symbol: cst.CSTNode, left: Any, right: Any, meet: Meet) -> Any:
     """What a comparison gives."""
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
@@ -75,7 +77,7 @@ def compared(symbol: cst.CSTNode, left: Any, right: Any) -> Any:
     apply = COMPARISONS.get(type(symbol))
     if apply is None or not isinstance(left, (*PLAIN, tuple)) or not isinstance(right, (*PLAIN, tuple)):
         return UNKNOWN
-    return _calculated(apply, left, right)
+    return _calculated(apply, left, right, meet)
 
 
 def item(world: World, value: Any, key: Any) -> Any:
@@ -94,15 +96,21 @@ def item(world: World, value: Any, key: Any) -> Any:
     return values[key] if inside else UNKNOWN
 
 
-def _calculated(apply: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+def _calculated(apply: Callable[[Any, Any], Any], left: Any, right: Any, meet: Meet) -> Any:
     try:
-        if apply is operator.pow and (abs(right) > 64 or abs(left) > _LARGEST):
+        if apply in (operator.pow, operator.lshift) and abs(right) > RUN_EXPONENT.limit:
+            meet(RUN_EXPONENT)
             return UNKNOWN
-        if apply is operator.lshift and right > 64:
+        if apply is operator.pow and abs(left) > RUN_NUMBER.limit:
+            meet(RUN_NUMBER)
             return UNKNOWN
-        if apply is operator.mul and isinstance(left, str) and len(left) * right > _LONGEST:
+        if apply is operator.mul and isinstance(left, str) and len(left) * right > RUN_ITEMS.limit:
+            meet(RUN_ITEMS)
             return UNKNOWN
         value = apply(left, right)
     except (ArithmeticError, TypeError, ValueError):
         return UNKNOWN
-    return UNKNOWN if isinstance(value, int) and abs(value) > _LARGEST else value
+    if isinstance(value, int) and abs(value) > RUN_NUMBER.limit:
+        meet(RUN_NUMBER)
+        return UNKNOWN
+    return value

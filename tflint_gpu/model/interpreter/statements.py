@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import RUN_ITERATIONS, RUN_STEPS
 from tflint_gpu.model.interpreter.builtin_functions import container_method
 from tflint_gpu.model.interpreter.expressions import Expressions, defined
 from tflint_gpu.model.interpreter.operators import operated
@@ -34,9 +35,6 @@ from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 
-_STEPS = 60_000  # expressions and statements of one program; large ones were seen to need 5,000
-_ITERATIONS = 400  # of one loop
-
 Signal: TypeAlias = Literal["return", "break", "continue", "raise"] | None
 
 
@@ -52,7 +50,7 @@ class Statements(Expressions):
     """Runs statements; a class derived from this one calls functions."""
 
     def __init__(self, project: Project) -> None:
-        super().__init__(project, _STEPS)
+        super().__init__(project, RUN_STEPS.limit)
         self._regions: list[_Region] = []
 
     # Regions.
@@ -119,7 +117,7 @@ class Statements(Expressions):
             self.changes(old)
             container_method(old, "extend", Arguments((value,)))
         else:
-            self.bind(frame, node.target, operated(self.world, node.operator, old, value))
+            self.bind(frame, node.target, operated(self.world, node.operator, old, value, self.meet))
 
     def bind(self, frame: Frame, target: Node, value: Any) -> None:
         """Assign to a name, a tuple of names, an attribute or an item."""
@@ -234,7 +232,9 @@ class Statements(Expressions):
 
     def _for(self, frame: Frame, node: cst.For) -> Signal:
         values = self.iterated(self.evaluate(frame, node.iter))
-        iterations = values if values is not None and len(values) <= _ITERATIONS else None
+        iterations = values if values is not None and len(values) <= RUN_ITERATIONS.limit else None
+        if values is not None and iterations is None:
+            self.meet(RUN_ITERATIONS)
 
         def known_iterations() -> Iterator[None]:
             for value in iterations or ():
@@ -255,13 +255,16 @@ class Statements(Expressions):
             return None
 
         def iterations() -> Iterator[None]:
-            for number in range(_ITERATIONS if test else 1):
+            for number in range(RUN_ITERATIONS.limit if test else 1):
                 known = self.truth(self.evaluate(frame, node.test)) if number else True
                 if known is False:
                     return
                 if known is None:
                     break
                 yield
+            else:
+                if test:
+                    self.meet(RUN_ITERATIONS)
             frame.may_have_left_loop = True
 
         return self._loop(frame, node, iterations(), test is True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from tflint_gpu.bounds import ARRAY_STEPS
 from tflint_gpu.model.interpreter.values import Arguments, External
 from tflint_gpu.model.networks.construction import arrays
 from tflint_gpu.model.networks.construction.arrays import Array
@@ -18,7 +19,6 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN, Constants
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
-_DEPTH_LIMIT = 8
 _BYTES = {
     "bool": 1,
     "bool_": 1,
@@ -88,7 +88,9 @@ class NumpyArrays:
 
     def of(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> NumpyArray | None:
         """The array that an expression must be, the smallest that it may be; None where that is not known."""
-        if depth > _DEPTH_LIMIT:
+        if depth > ARRAY_STEPS.limit:
+            if not isinstance(expr, cst.BaseNumber | cst.SimpleString):
+                self.inference.meet(ARRAY_STEPS)
             return None
         smallest: NumpyArray | None = None
         for origin in self.inference.of(file, expr, context):

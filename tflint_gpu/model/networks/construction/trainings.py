@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import RUN_STEPS
 from tflint_gpu.model.interpreter.interpreter import Interpreter
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.networks.construction.arrays import rows
@@ -55,7 +56,9 @@ class Trainings(Analysis):
             if function is not None and function not in run.entered:
                 is_whole = is_whole and run.run_alone(self.inference.definitions.function(self.file, function))
         if not is_whole:
-            self.inference.bounds_met.add("the first 60,000 steps of a program that trains")
+            self.inference.meet(RUN_STEPS)
+        for bound in run.bounds_met:
+            self.inference.meet(bound)
         return worlds[0].trainings
 
     def _estimate(self, training: Training) -> Estimate | None:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import CALLERS
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node
 from tflint_gpu.model.python.value_flow.inference import Inference
-
-DEPTH = 6
-"""Calls that are followed outwards: each step multiplies the call sites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,9 @@ def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
     if not isinstance(node, cst.FunctionDef):
         return
     function = inference.definitions.function(site.file, node)
-    if len(site.path) >= DEPTH:
-        inference.bounds_met.add(f"{DEPTH} calls from some code outwards")
+    if len(site.path) >= CALLERS.limit:
+        if inference.call_sites(function):
+            inference.meet(CALLERS)
         return
     yield from (call_site(function, file, call, site) for file, call in inference.call_sites(function))
 

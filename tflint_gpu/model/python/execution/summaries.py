@@ -7,13 +7,11 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import REGION_FUNCTIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.value_flow.inference import Inference
-
-FUNCTIONS = 400
-"""Functions that one region may run: more are a framework's own, which calls everything."""
 
 Fact: TypeAlias = Callable[[File, Node], bool]
 
@@ -42,8 +40,8 @@ class Summaries:
                 if self._holds_itself(reached[node], node):
                     known[region] = True
                     return True
-                if node in known or len(reached) > FUNCTIONS:  # nothing in it, by what is known
-                    self._meet_bound(node in known)
+                if node in known or len(reached) > REGION_FUNCTIONS.limit:  # nothing in it, by what is known
+                    self._meet_bound(node in known, reached, node)
                     continue
                 for function in self._functions_of(reached[node], node):
                     if function.node not in reached:
@@ -60,6 +58,8 @@ class Summaries:
         for call in file.calls_below.get(node, ()):
             yield from self._runs(file, call)
 
-    def _meet_bound(self, is_known: bool) -> None:
-        if not is_known:
-            self._inference.bounds_met.add(f"{FUNCTIONS} functions that one loop or function runs")
+    def _meet_bound(self, is_known: bool, reached: dict[Node, File], node: Node) -> None:
+        if is_known or REGION_FUNCTIONS in self._inference.bounds_met:
+            return
+        if any(function.node not in reached for function in self._functions_of(reached[node], node)):
+            self._inference.meet(REGION_FUNCTIONS)

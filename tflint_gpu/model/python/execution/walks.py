@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import WALK_CALLS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import LoopNode, Node
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.inference import Inference
 from tflint_gpu.model.python.value_flow.origins import Context
-
-DEPTH = 8
-"""Calls inside each other that a walk follows: steps of training six calls deep were seen in applications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +110,8 @@ def walk(inference: Inference, own: Iterable[Invocation], route: Route) -> Itera
             function = one.callee.function
             if function.node in entered:
                 continue
-            if len(invocation.path) >= DEPTH:
-                inference.bounds_met.add(f"{DEPTH} calls inside each other that a loop or program runs")
+            if len(invocation.path) >= WALK_CALLS.limit:
+                inference.meet(WALK_CALLS)
                 break
             entered.add(function.node)
             inner += _calls_of(invocation, one, route)

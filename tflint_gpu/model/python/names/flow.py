@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import REACHING_BINDINGS
 from tflint_gpu.model.python.syntax.scopes import Binding, Scope
 from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.python.syntax.tree import Tree
@@ -20,9 +21,6 @@ _EXITS = (cst.Return, cst.Raise)
 
 Decide: TypeAlias = Callable[[cst.If], bool | None]
 """What the test of an `if` is known to be; None where it is not."""
-
-
-_MANY = 64  # bindings that may reach one place; more are not distinguished
 
 
 class _Sorted:
@@ -51,6 +49,7 @@ class Flow:
         self._loops: dict[Node, Node | None] = {}
         self._sorted: dict[tuple[Node, str], _Sorted] = {}
         self._known: dict[tuple[Node, str], list[Binding]] = {}
+        self._cut: set[Binding] = set()
 
     def lookup(self, name: str, at: Node, decide: Decide | None = None) -> list[Binding]:
         """The bindings of `name` that may hold when `at` is evaluated, nearest first.
@@ -67,6 +66,10 @@ class Flow:
         if known is None:
             known = self._known[key] = self._find(name, at, None)
         return known
+
+    def is_cut(self, found: list[Binding]) -> bool:
+        """Whether what `lookup` gave are all bindings of a name, since too many of them may hold there."""
+        return found[0] in self._cut
 
     def _find(self, name: str, at: Node, decide: Decide | None) -> list[Binding]:
         scope: Scope | None = self.tree.scope(at)
@@ -122,7 +125,8 @@ class Flow:
                 reaching.append(binding)  # a loop may run no iteration: what was before may still hold
                 continue
             reaching.append(binding)
-            if len(reaching) > _MANY:  # hundreds of branches: each place would ask each of them for the way to it
+            if len(reaching) > REACHING_BINDINGS.limit:
+                self._cut.add(bindings[0])
                 return list(bindings)
             if block in around or self._cover(block, covered, around, decide):
                 dominator = binding

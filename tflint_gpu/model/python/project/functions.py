@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import ALIASES, LINEAGE, Meet
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -19,8 +20,6 @@ from tflint_gpu.model.python.syntax.syntax import (
     positional_parameters,
 )
 
-_LINEAGE_LIMIT = 20
-_ALIAS_LIMIT = 4
 _RECORDS = frozenset(
     ["dataclasses.dataclass", "dataclass", "attr.s", "attr.attrs", "attr.dataclass", "flax.struct.dataclass"]
 )
@@ -97,10 +96,12 @@ class Definitions:
 
     Arguments:
         project: finds what a file imports.
+        meet: is told of each bound that cuts something off.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, meet: Meet) -> None:
         self.project = project
+        self._meet = meet
         self._attributes: dict[File, dict[Node, dict[str, list[Attribute]]]] = {}
         self._lineages: dict[Node, tuple[Class, ...]] = {}
 
@@ -116,19 +117,21 @@ class Definitions:
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.ClassDef):
                 return Class(file, bindings[0].node)
             if not bindings:
-                starred = self.project.starred(file, expr.value)
+                starred = self.project.starred(file, expr.value, self._meet)
                 if starred is not None and isinstance(starred.binding.node, cst.ClassDef):
                     return Class(starred.file, starred.binding.node)
         dotted = file.name(expr)
-        definition = self.project.definition(file, dotted) if dotted is not None else None
+        definition = self.project.definition(file, dotted, meet=self._meet) if dotted is not None else None
         if definition is None:
             return None
         binding = definition.binding
         if isinstance(binding.node, cst.ClassDef):
             return Class(definition.file, binding.node)
         alias = binding.value if binding.kind == "assign" and not binding.path else None
-        if isinstance(alias, cst.Name | cst.Attribute) and depth < _ALIAS_LIMIT:
-            return self.class_named(definition.file, alias, depth + 1)
+        if isinstance(alias, cst.Name | cst.Attribute):
+            if depth < ALIASES.limit:
+                return self.class_named(definition.file, alias, depth + 1)
+            self._meet(ALIASES)
         return None
 
     def enclosing(self, file: File, node: Node) -> Class | None:
@@ -143,8 +146,11 @@ class Definitions:
             seen: dict[Node, Class] = {}
             queue = [cls]
             for current in queue:  # grows meanwhile
-                if current.node in seen or len(seen) > _LINEAGE_LIMIT:
+                if current.node in seen:
                     continue
+                if len(seen) > LINEAGE.limit:
+                    self._meet(LINEAGE)
+                    break
                 seen[current.node] = current
                 bases = (self.class_named(current.file, base.value) for base in current.node.bases)
                 queue.extend(base for base in bases if base is not None)

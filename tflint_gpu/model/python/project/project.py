@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_of, state_of
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
@@ -28,7 +29,6 @@ _MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
-_REEXPORT_LIMIT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,16 @@ class Project:
             self._summarised_characters += len(code)
         return known[1]
 
-    def definition(self, file: File, dotted: str, constants: bool = False) -> Definition | None:
+    def definition(
+        self, file: File, dotted: str, constants: bool = False, meet: Meet | None = None
+    ) -> Definition | None:
         """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
 
         Arguments:
             constants: look into files, too, that mention neither TensorFlow nor NumPy.
+            meet: is told of a bound that cuts the search off.
         """
-        for _ in range(_REEXPORT_LIMIT):
+        for _ in range(REEXPORTS.limit):
             located = self._locate(file, dotted)
             if located is None:
                 return None
@@ -191,12 +194,15 @@ class Project:
                 file, dotted = other, binding.target + ("." + tail if tail else "")
                 continue
             return None if tail else Definition(other, binding)
+        if meet is not None and self._locate(file, dotted) is not None:
+            meet(REEXPORTS)
         return None
 
-    def starred(self, file: File, name: str) -> Definition | None:
+    def starred(self, file: File, name: str, meet: Meet | None = None) -> Definition | None:
         """What `from module import *` of a file of the project brings under a name."""
         for binding in file.tree.root.bindings.get("*", ()):
-            found = self.definition(file, f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}")
+            dotted = f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}"
+            found = self.definition(file, dotted, meet=meet)
             if found is not None:
                 return found
         return None

@@ -7,6 +7,7 @@ from functools import partial
 
 import libcst as cst
 
+from tflint_gpu.bounds import REACHING_BINDINGS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.project import Definition
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -26,9 +27,11 @@ def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | N
     bindings = file.flow.lookup(expr.value, expr)
     if context is not None and len(bindings) > 1:
         bindings = file.flow.lookup(expr.value, expr, partial(_decided, resolver, file, context)) or bindings
+    if len(bindings) > REACHING_BINDINGS.limit and file.flow.is_cut(bindings):
+        resolver.meet(REACHING_BINDINGS)
     if not bindings:
         found = defined(resolver, file, dotted, expr) if dotted is not None else None
-        definition = found or resolver.project.starred(file, expr.value)
+        definition = found or resolver.project.starred(file, expr.value, resolver.meet)
         if definition is not None:
             yield from of_binding(resolver, definition.file, definition.binding, expr, None)
         else:
@@ -73,4 +76,4 @@ def defined(resolver: Resolver, file: File, dotted: str, expr: Expression) -> De
     """What an imported name is defined as; for a function that is called only in files that may matter."""
     parent = file.tree.parents.get(expr)
     is_called = isinstance(parent, cst.Call) and parent.func is expr
-    return resolver.project.definition(file, dotted, constants=not is_called)
+    return resolver.project.definition(file, dotted, constants=not is_called, meet=resolver.meet)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.bounds import CALL_SITES, OUTSIDE_FUNCTIONS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
@@ -15,9 +16,6 @@ from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, h
 from tflint_gpu.model.python.value_flow.library import wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
-
-_SITES = 16  # call sites of one function that are looked at
-_FUNCTIONS = 200  # functions of other files that are followed
 
 Site: TypeAlias = tuple[File, cst.Call]
 
@@ -106,11 +104,11 @@ def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: 
     function = resolver.definitions.function(file, node)
     sites = resolver.call_sites(function) if isinstance(node, cst.FunctionDef) else ()
     known = False
-    for site, call in sites[:_SITES]:
+    for site, call in resolver.first(CALL_SITES, sites):
         for given in _arguments_at(resolver, site, call, function):
             known = True
             yield from _argument(resolver, file, parameter, given)
-    if not known or len(sites) > _SITES:
+    if not known or len(sites) > CALL_SITES.limit:
         yield Origin(file, parameter)
 
 
@@ -160,8 +158,11 @@ def called_elsewhere(
     queue = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
     functions: dict[Node, Function] = {}
     for function in queue:  # grows meanwhile
-        if function.file is file or function.node in functions or len(functions) > _FUNCTIONS:
+        if function.file is file or function.node in functions:
             continue
+        if len(functions) > OUTSIDE_FUNCTIONS.limit:
+            resolver.meet(OUTSIDE_FUNCTIONS)
+            break
         functions[function.node] = function
         queue += [c.function for call in follows(function) for c in resolver.callees(function.file, call)]
     return list(functions.values())

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import libcst as cst
 
+from tflint_gpu.bounds import CONSTANT_DEPTH, CONSTANT_ENTRIES, CONSTANT_SEQUENCE, CONSTANT_STEPS, CONSTANT_TEXT
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
@@ -28,8 +29,6 @@ class Unknown:
 
 UNKNOWN: Final = Unknown()
 _SCALARS = (int, float, str)
-_SIZE_LIMIT = 10_000
-_STEP_LIMIT, _DEPTH_LIMIT = 5_000, 200
 _WIDE = re.compile(r"\d{5}|\{[^}]*\{|%[^a-z%]*\*")
 """In a template: a width of 10,000 or more, or one that is a value."""
 _LITERAL_NAMES = {"True": True, "False": False, "None": None}
@@ -65,10 +64,8 @@ class Constants:
         if not self._in_work:
             self._steps = 0
         self._steps += 1
-        if len(self._in_work) > _DEPTH_LIMIT or self._steps > _STEP_LIMIT:
-            self.inference.bounds_met.add(
-                f"{_STEP_LIMIT} steps to a constant, {_DEPTH_LIMIT} of them inside each other"
-            )
+        if (is_deep := len(self._in_work) > CONSTANT_DEPTH.limit) or self._steps > CONSTANT_STEPS.limit:
+            self.inference.meet(CONSTANT_DEPTH if is_deep else CONSTANT_STEPS)
             return UNKNOWN
         if key in self._in_work:
             return UNKNOWN
@@ -159,7 +156,10 @@ class Constants:
         if isinstance(expr, cst.FormattedString):
             return self._formatted(file, expr, context)
         if isinstance(expr, cst.Tuple | cst.List):
-            if len(expr.elements) > 100 or any(isinstance(e, cst.StarredElement) for e in expr.elements):
+            if any(isinstance(e, cst.StarredElement) for e in expr.elements):
+                return UNKNOWN
+            if len(expr.elements) > CONSTANT_SEQUENCE.limit:
+                self.inference.meet(CONSTANT_SEQUENCE)
                 return UNKNOWN
             return tuple(self.of(file, element.value, context) for element in expr.elements)
         if isinstance(expr, cst.Dict):
@@ -200,7 +200,10 @@ class Constants:
         return "".join(parts)
 
     def _dict(self, file: File, expr: cst.Dict, context: Context | None) -> Any:
-        if len(expr.elements) > 200 or file.bound_to(expr) in file.changed:
+        if file.bound_to(expr) in file.changed:
+            return UNKNOWN
+        if len(expr.elements) > CONSTANT_ENTRIES.limit:
+            self.inference.meet(CONSTANT_ENTRIES)
             return UNKNOWN
         result: dict[Any, Any] = {}
         for element in expr.elements:
@@ -228,7 +231,8 @@ class Constants:
         if isinstance(right, tuple) and UNKNOWN in right:
             return UNKNOWN
         for text, count in ((left, right), (right, left)):
-            if isinstance(text, str) and isinstance(count, int) and count * len(text) > _SIZE_LIMIT:
+            if isinstance(text, str) and isinstance(count, int) and count * len(text) > CONSTANT_TEXT.limit:
+                self.inference.meet(CONSTANT_TEXT)
                 return UNKNOWN
         if isinstance(left, str) and isinstance(expr.operator, cst.Modulo) and _WIDE.search(left):
             return UNKNOWN

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.bounds import CONTAINER_ITEMS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.syntax.scopes import Path
@@ -40,7 +41,6 @@ _KEEPERS = frozenset(
 )
 _QUEUES = frozenset(["collections.deque"])
 _ADDING = ("update", "setdefault")
-_KEY_LIMIT = 200
 
 
 def along(resolver: Resolver, origins: Origins, path: Path) -> Iterator[Origin]:
@@ -75,7 +75,11 @@ def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
             return resolver.elements(origin)
         if _is_dict_call(file, node):
             held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
-            own = tuple(content for value in held[:_KEY_LIMIT] for content in resolver.of(file, value, context))
+            own = tuple(
+                content
+                for value in resolver.first(CONTAINER_ITEMS, held)
+                for content in resolver.of(file, value, context)
+            )
             return (*own, *_stored(resolver, origin, key)) or (origin.content(Content("item", key)),)
         cls = resolver.instance_class(origin)
         if cls is not None:
@@ -109,7 +113,7 @@ def _item_of_dict(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     node = origin.node
     assert isinstance(node, cst.Dict)
     items: list[Origin] = list(_stored(resolver, origin, key))
-    for element in node.elements[:_KEY_LIMIT]:
+    for element in resolver.first(CONTAINER_ITEMS, node.elements):
         if isinstance(element, cst.StarredDictElement):
             for inner in resolver.of(origin.file, element.value, origin.context):
                 items.extend(resolver.item(inner, key))
@@ -175,12 +179,12 @@ def elements(resolver: Resolver, origin: Origin) -> Origins:
         return (origin.content(ELEMENT),)
     if isinstance(node, _SEQUENCES):
         yielded: list[Origin] = list(_stored(resolver, origin, None))
-        for element in node.elements[:_KEY_LIMIT]:
+        for element in resolver.first(CONTAINER_ITEMS, node.elements):
             held = resolver.of(file, element.value, context)
             yielded.extend(_all_elements(resolver, held) if isinstance(element, cst.StarredElement) else held)
         return tuple(yielded) or (origin.content(ELEMENT),)
     if isinstance(node, cst.Dict):
-        keys = [e.key for e in node.elements[:_KEY_LIMIT] if isinstance(e, cst.DictElement)]
+        keys = [e.key for e in resolver.first(CONTAINER_ITEMS, node.elements) if isinstance(e, cst.DictElement)]
         return tuple(element for key in keys for element in resolver.of(file, key, context)) or (
             origin.content(ELEMENT),
         )

@@ -14,12 +14,13 @@ What no step goes beyond is an origin; the views of TensorFlow say what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
 
+from tflint_gpu import bounds
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
@@ -34,9 +35,7 @@ from tflint_gpu.model.python.value_flow.library import Library, is_library, wrap
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 from tflint_gpu.model.python.value_flow.passing import passed_on
 
-_DEPTH = 40  # steps one after the other; more than any real program was seen to need
-_WIDTH = 24  # origins of one expression
-_CALLS = 8  # calls inside each other for which arguments are distinguished
+_T = TypeVar("_T")
 _LOST = cst.Ellipsis()
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
@@ -52,8 +51,8 @@ class Inference:
         self.project = project
         self.library = library
         self.entry = entry
-        self.definitions = Definitions(project)
-        self.bounds_met: set[str] = set()
+        self.bounds_met: set[bounds.Bound] = set()
+        self.definitions = Definitions(project, self.meet)
         self._known: dict[tuple[Node, Context | None], Origins] = {}
         self._contexts: dict[tuple[Node, Node | None, Context | None, Origin | None], Context] = {}
         self._callees: dict[tuple[Node, Context | None], tuple[Callee, ...]] = {}
@@ -66,6 +65,16 @@ class Inference:
         self._depth = 0
         self._cycles = 0
         self.constants = Constants(self)
+
+    def meet(self, bound: bounds.Bound) -> None:
+        """Remember that a bound cut something off: what lies behind it is not known."""
+        self.bounds_met.add(bound)
+
+    def first(self, bound: bounds.Bound, found: Sequence[_T]) -> Sequence[_T]:
+        """The first of some things, as many as a bound allows."""
+        if len(found) > bound.limit:
+            self.meet(bound)
+        return found[: bound.limit]
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
         """The places that an expression's value may come from; never more than a few, and at least one.
@@ -80,8 +89,8 @@ class Inference:
         key = (expr, context)
         known = self._known.get(key)
         if known is None:
-            if self._depth > _DEPTH:
-                self.bounds_met.add(f"{_DEPTH} steps from a value to its origin")
+            if self._depth > bounds.VALUE_STEPS.limit:
+                self.meet(bounds.VALUE_STEPS)
                 return (Origin(file, _LOST),)
             self._known[key] = ()  # in work: a value that depends on itself adds nothing
             self._depth += 1
@@ -97,8 +106,8 @@ class Inference:
     def _distinct(self, file: File, origins: Iterable[Origin]) -> Origins:
         distinct: dict[Origin, None] = {}
         for origin in origins:
-            if len(distinct) == _WIDTH and origin not in distinct:
-                self.bounds_met.add(f"{_WIDTH} origins of one expression")
+            if len(distinct) == bounds.ORIGINS.limit and origin not in distinct:
+                self.meet(bounds.ORIGINS)
                 return (*distinct, Origin(file, _LOST))
             distinct[origin] = None
         return tuple(distinct)
@@ -311,8 +320,8 @@ class Inference:
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
         """The context in which a call runs a function; None after too many calls."""
         depth = caller.depth + 1 if caller is not None else 1
-        if depth > _CALLS:
-            self.bounds_met.add(f"{_CALLS} calls inside each other")
+        if depth > bounds.CONTEXT_CALLS.limit:
+            self.meet(bounds.CONTEXT_CALLS)
             return None
         key = (callee.function.node, call, caller or callee.context, callee.receiver)
         context = self._contexts.get(key)

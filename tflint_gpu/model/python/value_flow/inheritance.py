@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.bounds import CONSTRUCTORS, OVERRIDES, SUBCLASSES
 from tflint_gpu.model.python.project.functions import Class, Function, is_decorated
 from tflint_gpu.model.python.syntax.syntax import dotted_name, method_name
 from tflint_gpu.model.python.value_flow.resolver import Resolver
-
-_SUBCLASSES = 32  # of one class that are looked at
-_OVERRIDES = 6  # of one method that are distinguished
 
 
 def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
@@ -22,9 +20,14 @@ def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
         for file in resolver.users(current, current.name):
             for node in file.tree.classes:
                 below = Class(file, node)
-                if node in found or node is cls.node or not node.bases or len(found) >= _SUBCLASSES:
+                if node in found or node is cls.node or not node.bases:
+                    continue
+                if len(found) >= SUBCLASSES.limit and SUBCLASSES in resolver.bounds_met:
                     continue
                 if any(base.node is cls.node for base in resolver.definitions.lineage(below)):
+                    if len(found) >= SUBCLASSES.limit:
+                        resolver.meet(SUBCLASSES)
+                        continue
                     found[node] = below
                     queue.append(below)
     return tuple(found.values())
@@ -40,7 +43,10 @@ def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]
         method = resolver.definitions.method(below, name)
         if method is not None and not is_left_open(method):
             found[method.node] = method
-    return tuple(found.values()) if len(found) <= _OVERRIDES else ()
+    if len(found) > OVERRIDES.limit:
+        resolver.meet(OVERRIDES)
+        return ()
+    return tuple(found.values())
 
 
 def is_left_open(method: Function) -> bool:
@@ -62,7 +68,7 @@ def is_left_open(method: Function) -> bool:
 def constructor_call(resolver: Resolver, cls: Class, constructor: Function) -> tuple[Function, cst.Call] | None:
     """The call by which making an instance runs the constructor of a base class, and the constructor that has it."""
     running = resolver.definitions.method(cls, "__init__")
-    for _ in range(_SUBCLASSES):
+    for _ in range(CONSTRUCTORS.limit):
         if running is None or running.owner is None or running == constructor:
             return None
         above = resolver.definitions.method(running.owner, "__init__", skip_own=True)
@@ -72,6 +78,7 @@ def constructor_call(resolver: Resolver, cls: Class, constructor: Function) -> t
         if above == constructor:
             return running, call
         running = above
+    resolver.meet(CONSTRUCTORS)
     return None
 
 

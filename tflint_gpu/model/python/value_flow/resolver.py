@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 import libcst as cst
 
+from tflint_gpu import bounds
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Definitions, Function
 from tflint_gpu.model.python.project.project import Project
@@ -15,6 +16,8 @@ from tflint_gpu.model.python.value_flow.calls import Bound, Callee
 from tflint_gpu.model.python.value_flow.library import Library
 from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Origins
 
+_T = TypeVar("_T")
+
 
 class Resolver(Protocol):
     """Resolves values, calls and contexts: the inference, as far as the steps need it."""
@@ -22,7 +25,13 @@ class Resolver(Protocol):
     project: Project
     definitions: Definitions
     library: Library
-    bounds_met: set[str]
+    bounds_met: set[bounds.Bound]
+
+    def meet(self, bound: bounds.Bound) -> None:
+        """Remember that a bound cut something off."""
+
+    def first(self, bound: bounds.Bound, found: Sequence[_T]) -> Sequence[_T]:
+        """The first of some things, as many as a bound allows."""
 
     def of(self, file: File, expr: Expression, context: Context | None = None) -> Origins:
         """Where a value comes from."""

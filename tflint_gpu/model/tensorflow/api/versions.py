@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from tflint_gpu.bounds import VERSION_NAMES, Meet
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS, decided, is_negation
@@ -13,22 +14,26 @@ from tflint_gpu.model.python.syntax.syntax import Expression, method_name
 
 _VERSIONS = frozenset(["tf.__version__", "tf.version.VERSION", "tf.VERSION", "tf.compat.v1.VERSION"])
 _EAGER = frozenset(["tf.executing_eagerly", "tf.compat.v1.executing_eagerly", "tf.compat.v2.executing_eagerly"])
-_DEPTH_LIMIT = 4
 _NUMBERS = re.compile(r"\d+")
 
 
-def value_of_test(file: File, test: Expression, version: tuple[int, ...], depth: int = 0) -> bool | None:
+def value_of_test(file: File, test: Expression, version: tuple[int, ...], depth: int = 0, *, meet: Meet) -> bool | None:
     """What a test for the version, or for code that runs eagerly, is in eager code; None where it asks something else.
 
     Arguments:
         version: TensorFlow's, such as (2, 21).
+        meet: is told of a bound that cuts the search off.
     """
     if isinstance(test, cst.BooleanOperation) or is_negation(test):
-        return decided(test, lambda one: value_of_test(file, one, version, depth))
-    if isinstance(test, cst.Name) and depth < _DEPTH_LIMIT:
+        return decided(test, lambda one: value_of_test(file, one, version, depth, meet=meet))
+    if isinstance(test, cst.Name):
         bindings = file.flow.lookup(test.value, test)
-        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-            return None if bindings[0].path else value_of_test(file, bindings[0].value, version, depth + 1)
+        value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
+        if value is None or bindings[0].path:
+            return None
+        if depth < VERSION_NAMES.limit:
+            return value_of_test(file, value, version, depth + 1, meet=meet)
+        meet(VERSION_NAMES)
         return None
     if isinstance(test, cst.Call):
         if file.name(test.func) in _EAGER:

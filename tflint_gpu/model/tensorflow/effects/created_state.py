@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
@@ -49,7 +50,6 @@ _WITH_SEED = frozenset(
 _FOLDERS = ("keras.layers.", "keras.layers.experimental.preprocessing.", "keras.layers.experimental.")
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _PREPARING = ("__init__", "build")
-_DEPTH_LIMIT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,11 @@ class CreatedState(Analysis):
 
     def _has_weights(self, file: File, call: cst.Call, context: Context | None, depth: int) -> bool:
         """Whether what a call makes is a layer, or a model of layers, that certainly has weights."""
-        if depth > _DEPTH_LIMIT:
-            return False
         name = file.name(call.func) or ""
+        if depth > WEIGHT_LAYERS.limit:
+            if not name or _layer(name) or name in _SEQUENTIAL:
+                self.inference.meet(WEIGHT_LAYERS)
+            return False
         kind = _layer(name)
         if kind in _WITH_WEIGHTS or (depth and kind in _CELLS):
             return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import EFFECT_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -17,7 +18,6 @@ from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_FUNCTIONS_LIMIT = 60
 _LIBRARIES = frozenset("tf keras tensorflow_addons tensorflow_probability sonnet".split())
 # Parts of TensorFlow that read Python values, files or settings when they are called.
 _HOST_PARTS = (
@@ -88,7 +88,8 @@ class HostEffects(Analysis):
                 if called.node not in seen:
                     seen.add(called.node)
                     queue.append(called)
-            if len(queue) > _FUNCTIONS_LIMIT:
+            if len(queue) > EFFECT_FUNCTIONS.limit:
+                self.inference.meet(EFFECT_FUNCTIONS)
                 yield Blocker(reached.file, reached.node)
                 return
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tflint_gpu.bounds import TRACED_ARGUMENT_SITES
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -115,9 +116,9 @@ class Traceability(Analysis):
             for parameter in trace.tensors.seeds
         }
         sites = self.inference.call_sites(function)
-        if not sites or len(sites) > _SITES_LIMIT:
+        if not sites or len(sites) > TRACED_ARGUMENT_SITES.limit:
             yield Blocker(function.file, function.node)
-        for file, call in sites[:_SITES_LIMIT]:
+        for file, call in self.inference.first(TRACED_ARGUMENT_SITES, sites):
             if any(arg.star for arg in call.args):
                 yield Blocker(file, call)
             for parameter, value in self.inference.definitions.passed(file, call, function):
@@ -154,9 +155,6 @@ class Traceability(Analysis):
             batches is not None and batches.is_certain and not batches.sources and self.data.holds(file, batches, value)
             for batches in found
         )
-
-
-_SITES_LIMIT = 20
 
 
 def _loops_around(file: File, node: Node) -> list[cst.For | cst.While]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function, may_be_replaced
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -68,7 +69,6 @@ _STACKING = frozenset("numpy.stack numpy.array numpy.asarray tf.stack tf.convert
 _PARTS_OF_MODELS = re.compile(r"grad|variable|weight|param|layer|model|loss|metric|kernel|bias|optim", re.IGNORECASE)
 _FLOW = (cst.Break, cst.Continue, cst.Return, cst.Raise, cst.Yield, cst.Await, cst.Del, cst.Global, cst.Nonlocal)
 _BLOCKS = (cst.With, cst.Try, cst.While, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.IfExp, cst.NamedExpr)
-_DEPTH_LIMIT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +187,13 @@ class ElementLoops:
     def _computed_by(self, function: Function, depth: int) -> str | None:
         """The same for a function of the project that is nothing but such calls."""
         node, file = function.node, function.file
-        if depth >= _DEPTH_LIMIT or may_be_replaced(file, node) or file.yields_of.get(node):
+        if may_be_replaced(file, node) or file.yields_of.get(node):
             return None
         if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, returns=True):
+            return None
+        if depth >= ELEMENT_CALLS.limit:
+            if function.calls:
+                self.inference.meet(ELEMENT_CALLS)
             return None
         computed = [self._computes(file, call, depth + 1) for call in function.calls]
         if not computed or None in computed:

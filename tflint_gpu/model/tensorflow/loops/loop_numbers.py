@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from tflint_gpu.bounds import NUMBER_CALLS, NUMBER_SITES, NUMBER_STEPS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -18,10 +19,8 @@ from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, leaves_at_once, names_of
 
-_DEPTH_LIMIT = 16  # steps from a number to what it is made of
-_CALLERS = 3  # functions between a loop and the number
-_SITES = 16  # call sites of one function that are looked at
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power, cst.Modulo)
+_COMPUTED = (cst.Name, cst.BinaryOperation, cst.UnaryOperation, cst.IfExp, cst.Call, cst.Attribute, cst.Subscript)
 _UPDATES = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)
 _CONVERTERS = ("float", "int", "len")
 _KEEPERS = ("abs", "max", "min", "sum", "pow", "round")
@@ -75,7 +74,11 @@ class LoopNumbers(Analysis):
         """What changes a Python int or float; None where a value is, or may be, anything else: a tensor, NumPy's."""
         if expr in self._known:
             return self._known[expr]
-        if len(self._in_work) > _DEPTH_LIMIT or expr in self._in_work:
+        if expr in self._in_work:
+            return None
+        if len(self._in_work) > NUMBER_STEPS.limit:
+            if isinstance(expr, _COMPUTED):
+                self.inference.meet(NUMBER_STEPS)
             return None
         self._in_work.add(expr)
         try:
@@ -205,7 +208,7 @@ class LoopNumbers(Analysis):
         if not isinstance(node, cst.FunctionDef):
             return None
         function = self.inference.definitions.function(file, node)
-        sites = self.inference.call_sites(function)[:_SITES]
+        sites = self.inference.first(NUMBER_SITES, self.inference.call_sites(function))
         changed: list[ChangingLoop] = []
         is_number = False
         for site, call in sites:
@@ -215,11 +218,10 @@ class LoopNumbers(Analysis):
                 continue
             is_number = True
             step = Frame(site, call, f"calls `{function.name}`")
-            changed += [
-                replace(changing_loop, path=(*changing_loop.path, step))
-                for changing_loop in number.changed_by
-                if len(changing_loop.path) < _CALLERS
-            ]
+            near = [one for one in number.changed_by if len(one.path) < NUMBER_CALLS.limit]
+            if len(near) < len(number.changed_by):
+                self.inference.meet(NUMBER_CALLS)
+            changed += [replace(changing_loop, path=(*changing_loop.path, step)) for changing_loop in near]
         if is_number:
             return Number(tuple(changed))
         annotation = parameter.annotation.annotation if parameter.annotation is not None else None

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import INITIALISER_CALLERS, INITIALISER_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -56,7 +57,6 @@ _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
 _BUILDING = frozenset(
     ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
 )
-_DEPTH_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +212,13 @@ class Runtime(Analysis):
 
         What the file does as a program by itself, under `__name__`, does not count if there are other callers.
         """
-        if not isinstance(function, cst.FunctionDef) or depth >= _DEPTH_LIMIT:
+        if not isinstance(function, cst.FunctionDef):
             return None
         sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if depth >= INITIALISER_CALLERS.limit:
+            if sites:
+                self.inference.meet(INITIALISER_CALLERS)
+            return None
         if any(site is not file for site, _ in sites):
             sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
         initialisers = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
@@ -238,7 +242,7 @@ class Runtime(Analysis):
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
         """What code at the top of a module of the project must initialise the runtime with."""
-        if file in seen or len(seen) > _DEPTH_LIMIT or self.is_graph_program(file):
+        if file in seen or self.is_graph_program(file):
             return None
         around: set[Node] = {file.tree.module}
         for call in file.calls_in.get(None, []):
@@ -290,7 +294,11 @@ class Runtime(Analysis):
                 return f"{name} with an Input"
             return None
         function = self.inference.called(file, call)
-        if function is None or depth >= _DEPTH_LIMIT:
+        if function is None:
+            return None
+        if depth >= INITIALISER_CALLS.limit:
+            if function.calls:
+                self.inference.meet(INITIALISER_CALLS)
             return None
         return next(self.initialised_by(function, depth + 1), None)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import libcst as cst
 
+from tflint_gpu.bounds import ITERATOR_STEPS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
@@ -23,7 +24,6 @@ _FIT: dict[str, ConsumerKind] = {"fit": "train", "evaluate": "validate", "predic
 _PASSING = ("enumerate", "iter", "list", "next")
 _WRITING = frozenset(["tf.io.write_file", "numpy.save", "numpy.savez", "numpy.savez_compressed"])
 _WRITERS = frozenset(["tf.io.TFRecordWriter", "tf.compat.v1.python_io.TFRecordWriter", "tf.python_io.TFRecordWriter"])
-_DEPTH_LIMIT = 8
 # A batch size that is one, or not written out.
 _PERHAPS_ONE = re.compile(rb"batch\(\s*(?:batch_size\s*=\s*)?(?:1\b|[A-Za-z_*])|batch_size\s*=\s*(?:1\b|[A-Za-z_])")
 
@@ -210,16 +210,23 @@ class Consumers(Analysis):
     def dataset_of(self, item: Consumption) -> tuple[File, Expression]:
         """The dataset itself, with its file: after `enumerate`, `tqdm` and the iterator that `iter` made of it."""
         file, expr = item.file, item.data
-        for _ in range(_DEPTH_LIMIT):
-            made = next(self._made_iterators(file, expr), None)
-            if made is not None:
-                file, expr = made
-                continue
-            if not isinstance(expr, cst.Call) or not expr.args or method_name(expr) in TRANSFORMATIONS:
-                break
-            if file.name(expr.func) not in self.inference.library.passing and not any(
-                file.names.is_builtin(expr.func, name) for name in _PASSING
-            ):
-                break
-            expr = expr.args[0].value
+        for _ in range(ITERATOR_STEPS.limit):
+            inner = self._unwrapped(file, expr)
+            if inner is None:
+                return file, expr
+            file, expr = inner
+        if self._unwrapped(file, expr) is not None:
+            self.inference.meet(ITERATOR_STEPS)
         return file, expr
+
+    def _unwrapped(self, file: File, expr: Expression) -> tuple[File, Expression] | None:
+        made = next(self._made_iterators(file, expr), None)
+        if made is not None:
+            return made
+        if not isinstance(expr, cst.Call) or not expr.args or method_name(expr) in TRANSFORMATIONS:
+            return None
+        if file.name(expr.func) not in self.inference.library.passing and not any(
+            file.names.is_builtin(expr.func, name) for name in _PASSING
+        ):
+            return None
+        return file, expr.args[0].value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.bounds import DATASET_PARTS
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, argument
@@ -12,7 +13,6 @@ from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 
 _FEW = 100
-_DEPTH_LIMIT = 4  # components inside each other; a value may also hold itself
 _ARRAYS = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor", "tf.ragged.constant"])
 _COUNTED = frozenset(["numpy.arange", "numpy.zeros", "numpy.ones", "tf.range", "tf.zeros", "tf.ones"])
 
@@ -38,7 +38,11 @@ class Lengths(Analysis):
 
     def is_short(self, file: File, expr: Expression, context: Context | None, depth: int = 0) -> bool:
         """Whether an array is written out, alone or as a component."""
-        return depth < _DEPTH_LIMIT and any(
+        if depth >= DATASET_PARTS.limit:
+            if not isinstance(expr, cst.BaseNumber | cst.SimpleString):
+                self.inference.meet(DATASET_PARTS)
+            return False
+        return any(
             self._is_written(origin.file, origin.node, origin.context, depth + 1)
             for origin in self.inference.of(file, expr, context)
             if not origin.access_path and isinstance(origin.node, cst.BaseExpression)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import MAPPED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
@@ -18,7 +19,6 @@ from tflint_gpu.model.tensorflow.api.tensor_functions import PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.element_wise import ElementWise
 
-_DEPTH_LIMIT = 6
 # Beside these, what a call for each element costs does not count.
 _LONG = ("tf.io.decode_", "tf.image.decode_", "tf.image.resize", "tf.audio.", "tf.signal.", "tf.io.read_file")
 # Work for several threads: on the pixels of an image, on sound, or over the text of a document.
@@ -142,13 +142,15 @@ class MappedFunctions(Analysis):
                 continue
             seen.add(function.node)
             yield function, context
-            if depth < _DEPTH_LIMIT:
-                for call in function.calls:
-                    if self.inference.is_switched_off(function.file, call, context):
-                        continue
-                    for one in self.inference.callees(function.file, call, context):
+            for call in function.calls:
+                if self.inference.is_switched_off(function.file, call, context):
+                    continue
+                for one in self.inference.callees(function.file, call, context):
+                    if depth < MAPPED_CALLS.limit:
                         inside = self.inference.enter(function.file, call, context, one)
                         queue.append((one.function, inside, depth + 1))
+                    elif one.function.node not in seen:
+                        self.inference.meet(MAPPED_CALLS)
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
         if _draws(name) or self._generates(file, call, context) or self._is_random_layer(file, call, context):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
@@ -12,9 +13,6 @@ from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_certain
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
-_CHAIN_LIMIT = 16
-_DEPTH_LIMIT = 60
-_WIDTH_LIMIT = 64  # a dataset joined with itself again and again would be without end
 _OPEN = Chain()
 _OTHER = Chain()  # something else for certain, whatever is called on it
 _TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
@@ -35,14 +33,14 @@ class Pipelines(Analysis):
         """The datasets that `expr` may be; a chain with no source where that is unknown."""
         key = (expr, context)
         if key not in self._known:
-            if depth > _DEPTH_LIMIT:
-                self.inference.bounds_met.add(f"{_DEPTH_LIMIT} operations of one pipeline after each other")
+            if depth > PIPELINE_STEPS.limit:
+                self.inference.meet(PIPELINE_STEPS)
                 return [_OPEN]
             self._known[key] = []  # a loop that goes on with its own dataset: the way in from before is enough
             found = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]
             if any(chain is _OPEN for chain in found) and self.kinds.usage(file, expr, "dataset") is not None:
                 found = [Chain(certain=True) if chain is _OPEN else chain for chain in found]
-            self._known[key] = (found or [_OPEN])[:_CHAIN_LIMIT]
+            self._known[key] = [*self.inference.first(PIPELINE_VARIANTS, found or [_OPEN])]
         return self._known[key]
 
     def is_dataset(self, file: File, expr: Expression, context: Context | None = None) -> bool:
@@ -101,8 +99,8 @@ class Pipelines(Analysis):
         if len(values) == 1 and isinstance(values[0], cst.Tuple | cst.List):
             values = [e.value for e in values[0].elements]
         found = tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
-        if sum(chain.width for chain in found) > _WIDTH_LIMIT:
-            self.inference.bounds_met.add(f"{_WIDTH_LIMIT} datasets that are joined")
+        if sum(chain.width for chain in found) > JOINED_DATASETS.limit:
+            self.inference.meet(JOINED_DATASETS)
             return (_OPEN,)
         return found
 

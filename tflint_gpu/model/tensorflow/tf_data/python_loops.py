@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tflint_gpu.bounds import LOCKED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function, may_be_replaced
@@ -17,7 +18,6 @@ from tflint_gpu.model.tensorflow.tf_data.chains import Operation
 from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions
 
 _FEW = 5
-_DEPTH_LIMIT = 4
 _BUILTINS = (
     "range len int float str bool abs min max sum round zip enumerate sorted reversed list tuple dict set any all map "
     "filter isinstance divmod pow print chr ord slice iter next"
@@ -84,9 +84,11 @@ class PythonLoops(Analysis):
                 return None
             for call in function.calls:
                 called = self.inference.callees(function.file, call)
-                if len(called) == 1 and depth < _DEPTH_LIMIT:
+                if len(called) == 1 and depth < LOCKED_CALLS.limit:
                     queue.append((called[0].function, depth + 1))
                 elif not _stays_locked(function.file, call):
+                    if len(called) == 1:
+                        self.inference.meet(LOCKED_CALLS)
                     return None
         return next((loop for function in seen.values() for loop in self._loops(function)), None)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
@@ -21,7 +22,6 @@ _COMPILING = frozenset(["optimizer", "loss", "metrics", "jit_compile"])
 _METRICS = (("metrics", 2), ("metrics", 3), ("weighted_metrics", 4))
 # What of a model's own may keep Keras from its losses and metrics.
 _OWN_WAYS = ("compile", "fit", "train_step", "test_step", "compute_loss", "compute_metrics")
-_DEPTH_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,5 +154,7 @@ class KerasFunctions(Analysis):
         for origin in origins:
             if not isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) or origin.access_path:
                 yield origin
-            elif depth < _DEPTH_LIMIT:
+            elif depth < LISTED_FUNCTIONS.limit:
                 yield from self._single(self.inference.item(origin, None), depth + 1)
+            elif origin.node.elements:
+                self.inference.meet(LISTED_FUNCTIONS)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -24,7 +25,6 @@ from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _MODES = ("training", "is_training")
-_PATH_LIMIT = 6
 _BRANCHING = HIGHER_ORDER | frozenset(["tf.cond", "tf.case", "tf.switch_case", "tf.recompute_grad", "tf.GradientTape"])
 _CHOOSING = frozenset(["tf.cond", "tf.case", "tf.switch_case"])
 _EAGER_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
@@ -99,13 +99,18 @@ class TracedCode(Analysis):
     def _reached(self, traces: Iterable[Traced], ends: frozenset[str]) -> list[Traced]:
         """What some traces reach, up to the functions that go to methods of these names, or to the host."""
         reached: dict[Node, Traced] = {}
-        queue = list(traces)
+        queue, cut = list(traces), list[Traced]()
         for traced in queue:  # grows meanwhile
             if traced.function.node in reached or traced.function.node in self._given_away(traced.file, ends):
                 continue
             reached[traced.function.node] = traced
-            if len(traced.path) < _PATH_LIMIT:
+            if len(traced.path) < TRACED_CALLS.limit:
                 queue.extend(self._called_from(traced))
+            else:
+                cut.extend(self._called_from(traced))
+        cut = [one for one in cut if one.function.node not in self._given_away(one.file, ends)]
+        if any(one.function.node not in reached for one in cut):
+            self.inference.meet(TRACED_CALLS)
         return list(reached.values())
 
     def runs_once(self, file: File, node: Node) -> bool:

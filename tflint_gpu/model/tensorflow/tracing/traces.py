@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from tflint_gpu.bounds import TENSOR_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -50,7 +51,6 @@ _OCCASIONS: dict[str, tuple[str, ...]] = {
     "update_state": _IN_TRAINING,
 }
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
-_PATH_LIMIT = 6
 
 TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
 """One of them is in each file from which something is traced."""
@@ -129,6 +129,11 @@ class Trace(Reached):
         return self.tensors.holds_tensor(self.file, exprs, self.context)
 
     @property
+    def key(self) -> tuple[Node, frozenset[Node]]:
+        """The function, and which of its variables hold tensors."""
+        return self.function.node, self.tensors.carrying(Callee(self.function), self.context)
+
+    @property
     def is_shared(self) -> bool:
         """Whether it is a helper of a module, which other code may call with NumPy arrays."""
         inner = self.file.tree.function(self.function.node) is not None
@@ -155,16 +160,19 @@ class TracedFunctions(Analysis):
         """Some traced functions, and the helpers that they call with tensors."""
         followed: list[Trace] = []
         seen: set[tuple[Node, frozenset[Node]]] = set()
-        queue = list(entries)
+        queue, cut = list(entries), list[Trace]()
         for trace in queue:  # grows meanwhile
-            carrying = trace.tensors.carrying(Callee(trace.function), trace.context)
-            key = (trace.function.node, carrying)
+            key = trace.key
             if key in seen or trace.function.node in self._host_functions:
                 continue
             seen.add(key)
             followed.append(trace)
-            if len(trace.path) < _PATH_LIMIT:
+            if len(trace.path) < TENSOR_CALLS.limit:
                 queue.extend(self._called_from(trace))
+            else:
+                cut.extend(self._called_from(trace))
+        if any(trace.key not in seen and trace.function.node not in self._host_functions for trace in cut):
+            self.inference.meet(TENSOR_CALLS)
         return followed
 
     @cached_property

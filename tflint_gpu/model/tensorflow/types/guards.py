@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from tflint_gpu.bounds import DEVICE_STEPS, GUARD_CALLS, GUARD_SITES
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.names.branches import DEFINING
 from tflint_gpu.model.python.project.file import File
@@ -42,7 +43,6 @@ _EAGER_TESTS = frozenset(
         "type is_symbolic_tensor is_keras_tensor is_tf_type"
     ).split()
 )
-_DEPTH_LIMIT = 5
 
 
 class Guards(Analysis):
@@ -70,9 +70,9 @@ class Guards(Analysis):
         function = file.tree.function(node)
         if function is None:
             return True
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function) or depth >= _DEPTH_LIMIT:
+        if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function):
             return False
-        return any(self.must_run(site, call, depth + 1) for site, call in self._callers(file, function))
+        return any(self.must_run(site, call, depth + 1) for site, call in self._callers(file, function, depth))
 
     def _protects(self, file: File, node: Node) -> bool:
         """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""
@@ -131,7 +131,10 @@ class Guards(Analysis):
         So does a `try` around that one statement: what is gone raises there, and the program goes on.
         """
         version = self.inference.project.target.tensorflow
-        if any(value_of_test(file, test, version) is (not holds) for test, holds in self.branches(file, node)):
+        if any(
+            value_of_test(file, test, version, meet=self.inference.meet) is (not holds)
+            for test, holds in self.branches(file, node)
+        ):
             return True
         return self._is_tried_alone(file, node)
 
@@ -155,9 +158,8 @@ class Guards(Analysis):
             if isinstance(parent, cst.FunctionDef):
                 if self._decorated(file, parent) or self._protects(file, parent):
                     return True
-                return depth < _DEPTH_LIMIT and any(
-                    self.depends_on_gpus(site, call, depth + 1) for site, call in self._callers(file, parent)
-                )
+                callers = self._callers(file, parent, depth)
+                return any(self.depends_on_gpus(site, call, depth + 1) for site, call in callers)
         return False
 
     def _in_loop_over_gpus(self, file: File, node: Node) -> bool:
@@ -197,15 +199,16 @@ class Guards(Analysis):
             return False
         if self._protects(file, function):
             return True
-        callers = self._callers(file, function)
-        return (
-            depth < _DEPTH_LIMIT
-            and bool(callers)
-            and all(self.protects_index(site, call, depth + 1) for site, call in callers)
-        )
+        callers = self._callers(file, function, depth)
+        return bool(callers) and all(self.protects_index(site, call, depth + 1) for site, call in callers)
 
-    def _callers(self, file: File, function: cst.FunctionDef) -> tuple[tuple[File, cst.Call], ...]:
-        return self.inference.call_sites(self.inference.definitions.function(file, function))[:_DEPTH_LIMIT]
+    def _callers(self, file: File, function: cst.FunctionDef, depth: int) -> Sequence[tuple[File, cst.Call]]:
+        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+        if depth < GUARD_CALLS.limit:
+            return self.inference.first(GUARD_SITES, sites)
+        if sites:
+            self.inference.meet(GUARD_CALLS)
+        return ()
 
     def compares_count(self, file: File, test: Expression) -> bool:
         """Whether a condition compares the length of something with a number: `len(gpus) == 1`."""
@@ -226,7 +229,9 @@ class Guards(Analysis):
 
     def asks_for_gpus(self, file: File, expr: Expression, depth: int = 0) -> bool:
         """Whether an expression is derived from a query for devices, or is called as if it were."""
-        if depth > _DEPTH_LIMIT:
+        if depth > DEVICE_STEPS.limit:
+            if not isinstance(expr, cst.BaseNumber | cst.SimpleString):
+                self.inference.meet(DEVICE_STEPS)
             return False
         for node in walk(expr):
             if isinstance(node, cst.Call):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from tflint_gpu.bounds import MODEL_PARTS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class
@@ -14,7 +15,6 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _SEQUENTIAL = frozenset(["keras.Sequential", "keras.models.Sequential"])
 _FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
-_DEPTH_LIMIT = 4
 
 
 class ModelClasses(Analysis):
@@ -53,7 +53,10 @@ class ModelClasses(Analysis):
 
     def _add(self, classes: dict[Node, Class], file: File, expr: Expression, depth: int) -> None:
         """The project's own classes of a layer, a model, and of the layers of which a model is made."""
-        for origin in self.inference.of(file, expr) if depth < _DEPTH_LIMIT else ():
+        if depth >= MODEL_PARTS.limit:
+            self.inference.meet(MODEL_PARTS)
+            return
+        for origin in self.inference.of(file, expr):
             cls, home = self.inference.instance_class(origin), origin.file
             if cls is not None:
                 classes[cls.node] = cls
