@@ -42,7 +42,7 @@ _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
 
 class Inference:
-    """What the expressions of a project stand for, seen from one file that is checked.
+    """The origins of the expressions of a project, seen from one file that is checked.
 
     Arguments:
         entry: the file that is checked; call sites are looked for in it and in what it imports.

@@ -16,18 +16,18 @@ _OVERRIDES = 6  # of one method that are distinguished
 
 def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
     """The classes below one, in all files that this check sees."""
-    found: dict[cst.ClassDef, Class] = {}
+    derived: dict[cst.ClassDef, Class] = {}
     queue = [cls]
     for current in queue:  # grows meanwhile
         for file in resolver.users(current, current.name):
             for node in file.tree.classes:
                 below = Class(file, node)
-                if node in found or node is cls.node or not node.bases or len(found) >= _SUBCLASSES:
+                if node in derived or node is cls.node or not node.bases or len(derived) >= _SUBCLASSES:
                     continue
                 if any(base.node is cls.node for base in resolver.definitions.lineage(below)):
-                    found[node] = below
+                    derived[node] = below
                     queue.append(below)
-    return tuple(found.values())
+    return tuple(derived.values())
 
 
 def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]:
@@ -35,12 +35,12 @@ def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]
 
     None of a class that many others fill in, as a library's: what all of them may do says nothing of one.
     """
-    found: dict[cst.CSTNode, Function] = {}
+    methods: dict[cst.CSTNode, Function] = {}
     for below in resolver.subclasses(cls):
         method = resolver.definitions.method(below, name)
         if method is not None and not is_left_open(method):
-            found[method.node] = method
-    return tuple(found.values()) if len(found) <= _OVERRIDES else ()
+            methods[method.node] = method
+    return tuple(methods.values()) if len(methods) <= _OVERRIDES else ()
 
 
 def is_left_open(method: Function) -> bool:
