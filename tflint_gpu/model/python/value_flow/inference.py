@@ -353,7 +353,7 @@ class Inference:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
         if function.node not in self._sites:
             self._sites[function.node] = ()
-            self._sites[function.node] = tuple(call_sites.found(self, function))
+            self._sites[function.node] = tuple(call_sites.find(self, function))
         return self._sites[function.node]
 
     def users(self, used: Function | Class, name: str) -> Iterable[File]:
