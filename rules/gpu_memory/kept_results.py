@@ -49,7 +49,7 @@ class KeptResult:
 class KeptResults(Analysis):
     """The lists of a file's training loops.
 
-    Arguments:
+    Attributes:
         file: the one that is checked; the steps may be in others.
     """
 

@@ -56,7 +56,7 @@ class Preparation:
 class Preparations(Analysis):
     """The loops over elements that are seen from one file.
 
-    Arguments:
+    Attributes:
         file: the one that is checked.
     """
 

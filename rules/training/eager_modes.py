@@ -59,7 +59,7 @@ class EagerMode:
 class EagerModes(Analysis):
     """The eager modes of the program that is checked.
 
-    Arguments:
+    Attributes:
         file: the one that is checked.
     """
 

@@ -137,8 +137,10 @@ class FittedModels(Analysis):
                 name, call = origin.made_by or "", origin.call
                 if call is not None and name.startswith("sklearn.model_selection.") and name.endswith("KFold"):
                     number = argument(call, 0, "n_splits")
-                    count = self.constants.of(origin.file, number, origin.context) if number is not None else _FOLDS
-                    return isinstance(count, int) and count <= FEW
+                    iterations = (
+                        self.constants.of(origin.file, number, origin.context) if number is not None else _FOLDS
+                    )
+                    return isinstance(iterations, int) and iterations <= FEW
         return False
 
     def _is_built(self, one: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:

@@ -72,7 +72,7 @@ class _Candidate:
 class Growths(Analysis):
     """The tensors that the loops seen from one file make longer.
 
-    Arguments:
+    Attributes:
         file: the one that is checked.
     """
 

@@ -30,7 +30,7 @@ class Validation:
 class Validations(Analysis):
     """The calls of `fit` in a file that validate.
 
-    Arguments:
+    Attributes:
         file: the one that is checked.
     """
 

@@ -16,9 +16,9 @@ from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
 from tflint_gpu.rules.model_code.recursion import Recursions
 from tflint_gpu.rules.placement.strategies import Strategies
-from tflint_gpu.rules.training.loop_carried import _functions_named
 from tflint_gpu.rules.training.fitted_models import FittedModels
 from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
+from tflint_gpu.rules.training.loop_carried import _functions_named
 
 from tflint_gpu import bounds
 from tflint_gpu.model import Model

@@ -101,8 +101,8 @@ def test_order_of_the_code(code: str, value: Any, tmp_path: Path) -> None:
     """Protects flow: a value is what the code must have made it, or unknown."""
     model = model_of(code + "\n", tmp_path)
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
-    found = model.value(call.args[0].value)
-    assert found is UNKNOWN if value is UNKNOWN else found == value
+    constant = model.value(call.args[0].value)
+    assert constant is UNKNOWN if value is UNKNOWN else constant == value
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ if sys.version_info >= (3, 11):
 
 @pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_tree_is_the_one_that_libcst_makes(code: str) -> None:
-    """Protects every question to a tree: it means the same whoever has parsed."""
+    """Protects every use of a tree: it means the same with either parser."""
     assert difference(parse_module(code).body, parse_whole(code).body) == ()
 
 

@@ -79,10 +79,10 @@ def _benchmark() -> Any:
 
 
 def _numpy(name: str) -> Callable[..., Any]:
-    found = _resolve(np, name.removeprefix("numpy."))
-    if found is None:
+    function = _resolve(np, name.removeprefix("numpy."))
+    if function is None:
         pytest.skip(f"NumPy {np.__version__} has no {name}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _resolve(root: Any, path: str) -> Any:
@@ -95,9 +95,9 @@ def _counterpart(counterpart: Counterpart, library: str) -> Callable[..., Any]:
     name = getattr(counterpart, library)
     if name is None:
         pytest.skip(f"{counterpart.numpy} has no counterpart in {library}")
-    found = _resolve(tf, name.removeprefix("tf.")) if library == "tensorflow" else _resolve(keras, name[6:])
-    assert callable(found), name
-    return found  # type: ignore[no-any-return]
+    function = _resolve(tf, name.removeprefix("tf.")) if library == "tensorflow" else _resolve(keras, name[6:])
+    assert callable(function), name
+    return function  # type: ignore[no-any-return]
 
 
 def _random(counterpart: Counterpart, dtype: str, seed: int = 0) -> list[Any]:
@@ -106,14 +106,14 @@ def _random(counterpart: Counterpart, dtype: str, seed: int = 0) -> list[Any]:
     return [random.uniform(low, high, (33, 7)).astype(dtype) for _ in range(counterpart.positional)]
 
 
-def _assert_same(expected: Any, found: Any, rtol: float, *, signs: bool = True) -> None:
-    expected, found = np.asarray(expected), np.asarray(found)
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=0)
+def _assert_same(expected: Any, actual: Any, rtol: float, *, signs: bool = True) -> None:
+    expected, actual = np.asarray(expected), np.asarray(actual)
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=0)
     if signs and expected.dtype.kind == "f":
         known = ~np.isnan(expected)
-        np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(expected[known]))
+        np.testing.assert_array_equal(np.signbit(actual[known]), np.signbit(expected[known]))
 
 
 @pytest.fixture(autouse=True)
@@ -128,17 +128,19 @@ def outcomes() -> dict[str, list[tuple[str, str, str]]]:
     benchmark = _benchmark()
     rows = benchmark.calls()
     unknown, static = benchmark.traced(rows, (None, 4)), benchmark.traced(rows, (5, 4))
-    found: dict[str, list[tuple[str, str, str]]] = {}
+    results: dict[str, list[tuple[str, str, str]]] = {}
     for (name, call), first, second in zip(rows, unknown, static, strict=True):
-        found.setdefault(name, []).append((call, first, second))
-    return found
+        results.setdefault(name, []).append((call, first, second))
+    return results
 
 
 @pytest.mark.parametrize("name", sorted(RAISES))
 def test_raises_on_a_symbolic_tensor(name: str, outcomes: dict[str, list[tuple[str, str, str]]]) -> None:
     _numpy(name)
     assert name in outcomes, "the benchmark has no call of it that works with arrays"
-    assert [row for row in outcomes[name] if not (row[1].startswith("!") and row[2].startswith("!"))] == []
+    assert [
+        outcome for outcome in outcomes[name] if not (outcome[1].startswith("!") and outcome[2].startswith("!"))
+    ] == []
 
 
 def test_what_the_benchmark_calls_raises_or_is_known_not_to(outcomes: dict[str, list[tuple[str, str, str]]]) -> None:
@@ -199,11 +201,11 @@ class TestSafe:
                 for tensor in tensors:
                     tape.watch(tensor)
                 result = replaced(*tensors)
-            for place, gradient in enumerate(tape.gradient(result, tensors)):
-                moved = [[a + (place == k) * h for k, a in enumerate(arrays)] for h in (1e-6, -1e-6)]
+            for index, gradient in enumerate(tape.gradient(result, tensors)):
+                moved = [[a + (index == k) * h for k, a in enumerate(arrays)] for h in (1e-6, -1e-6)]
                 slope = (function(*moved[0]) - function(*moved[1])) / 2e-6
-                found = np.zeros_like(slope) if gradient is None else gradient.numpy()
-                np.testing.assert_allclose(found, slope, rtol=tolerance, atol=tolerance)
+                computed = np.zeros_like(slope) if gradient is None else gradient.numpy()
+                np.testing.assert_allclose(computed, slope, rtol=tolerance, atol=tolerance)
 
     def test_python_numbers(self, name: str, library: str) -> None:
         counterpart, function = COUNTERPARTS[name], _numpy(name)
@@ -261,15 +263,15 @@ def test_unsafe_counterparts_compute_the_same_values(name: str, library: str, mo
     arrays, tensors = _names(counterpart, False), _names(counterpart, True)
     for call in calls:
         expected = eval(call, {**arrays, "F": function})
-        found: Any
+        actual: Any
         if mode == "eager":
-            found = eval(call, {**tensors, "F": replaced})
+            actual = eval(call, {**tensors, "F": replaced})
         else:
             keys = [k for k, v in tensors.items() if tf.is_tensor(v)]
             step = functools.partial(_evaluated, call, {**tensors, "F": replaced}, keys)
-            found = tf.function(step, autograph=False)([tensors[k] for k in keys])
+            actual = tf.function(step, autograph=False)([tensors[k] for k in keys])
         several = isinstance(expected, (list, tuple))
-        for first, second in zip(expected if several else [expected], found if several else [found], strict=True):
+        for first, second in zip(expected if several else [expected], actual if several else [actual], strict=True):
             assert np.shape(first) == np.shape(second), call
             np.testing.assert_allclose(np.asarray(second), first, rtol=1e-4, atol=1e-5, err_msg=call)
 
@@ -281,10 +283,10 @@ def test_required_arguments_are_needed(name: str) -> None:
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     arguments = {"numpy.concatenate": [[x, x]], "numpy.roll": [x, 1]}.get(name, [x])
     try:
-        found = replaced(*arguments)
+        result = replaced(*arguments)
     except TypeError:
         return
-    assert np.shape(found) != np.shape(function(*arguments))
+    assert np.shape(result) != np.shape(function(*arguments))
 
 
 def test_only_calls_whose_arguments_are_all_mapped_are_renamed() -> None:

@@ -149,7 +149,7 @@ def test_a_loop_that_builds_a_network_is_no_loop_over_data(tmp_path: Path) -> No
 def test_a_network_built_by_helpers_of_another_file(tmp_path: Path) -> None:
     (tmp_path / "blocks.py").write_text(f"from tensorflow import keras\n{BLOCKS}")
     code = f"from tensorflow import keras\nfrom blocks import Attention, block\n{BUILDER}\nnetwork(num_layers=3)\n"
-    assert {one for one in found(code, tmp_path) if "TFG207" in one[0] or "TFG214" in one[0]} == set()
+    assert {finding for finding in found(code, tmp_path) if "TFG207" in finding[0] or "TFG214" in finding[0]} == set()
 
 
 def test_a_layer_on_a_symbol_computes_nothing(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_layer_on_a_symbol_computes_nothing(tmp_path: Path) -> None:
             "entry = keras.Input((16,))\nkeras.Model(entry, head(entry, load()))\n"
         )
     )
-    assert not {one for one in found(code, tmp_path) if one[0] in ("TFG207", "TFG214")}
+    assert not {finding for finding in found(code, tmp_path) if finding[0] in ("TFG207", "TFG214")}
 
 
 def test_a_loop_over_batches_that_runs_a_network_still_counts(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_loop_over_batches_that_runs_a_network_still_counts(tmp_path: Path) ->
         + "entry = keras.Input((2,))\nwhole = keras.Model(entry, Attention(4)(entry))\n"
         + ("for x, y in data:\n    print(tf.reduce_mean(whole(x)))\n")
     )
-    assert "TFG207" in {one for one, _ in found(code, tmp_path)}
+    assert "TFG207" in {rule for rule, _ in found(code, tmp_path)}
     loop = model_of(code, tmp_path).file.tree.loops[-1]
     model = model_of(code, tmp_path)
     assert not model.once(Construction).builds(model.file, model.file.tree.loops[-1]) and loop is not None
@@ -188,7 +188,7 @@ def runs(code: str, folder: Path) -> list[Invocation]:
 def test_what_is_evaluated_once_is_no_part_of_an_iteration(tmp_path: Path) -> None:
     """Protects the head of a loop, and its `else`."""
     code = f"{HEAD}def load():\n    return data\nfor x, y in load():\n    print(x)\nelse:\n    print(y)\n"
-    assert [one.file.code(one.call) for one in runs(code, tmp_path)] == ["print(x)"]
+    assert [invocation.file.code(invocation.call) for invocation in runs(code, tmp_path)] == ["print(x)"]
 
 
 def test_each_call_knows_how_it_is_reached(tmp_path: Path) -> None:
@@ -196,9 +196,16 @@ def test_each_call_knows_how_it_is_reached(tmp_path: Path) -> None:
     last = runs(code, tmp_path)[-1]
     assert last.file.code(last.call) == "abs(z)"
     assert [frame.text for frame in last.path] == ["calls `outer`", "calls `inner`"]
-    assert last.file.code(last.entry) == "outer(x)" and [one.name for one in last.functions] == ["outer", "inner"]
+    assert last.file.code(last.entry) == "outer(x)" and [function.name for function in last.functions] == [
+        "outer",
+        "inner",
+    ]
 
 
 def test_functions_that_call_each_other_end(tmp_path: Path) -> None:
     code = "def ping(n):\n    pong(n)\ndef pong(n):\n    ping(n)\nfor x in range(99):\n    ping(x)\n"
-    assert [one.file.code(one.call) for one in runs(code, tmp_path)] == ["ping(x)", "pong(n)", "ping(n)"]
+    assert [invocation.file.code(invocation.call) for invocation in runs(code, tmp_path)] == [
+        "ping(x)",
+        "pong(n)",
+        "ping(n)",
+    ]

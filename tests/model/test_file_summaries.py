@@ -45,14 +45,14 @@ def _summary(code: str) -> FileSummary:
 
 def test_calls_are_known_by_their_names_their_loops_and_what_they_are_given() -> None:
     summary = _summary(CODE)
-    (call,) = (one for one in summary.functions if one.name == "call")
+    (call,) = (function for function in summary.functions if function.name == "call")
     assert (call.owner, call.decorators, call.is_inner) == ("Net", ("tf.function",), False)
     assert {(c.name, c.loops, c.given, c.keywords) for c in call.calls} == {
         ("range", 1, (), ()),
         ("self.block", 1, ("x", "training"), ("training",)),
         ("np.sin", 1, ("y",), ()),
     }
-    (made,) = (one for one in summary.calls() if one.name == "B")
+    (made,) = (call for call in summary.calls() if call.name == "B")
     assert (made.given, made.texts, made.size) == (("ones", "size"), ("same",), 3)
 
 

@@ -80,7 +80,7 @@ BINDS = {
 @pytest.mark.parametrize(("code", "names"), BINDS.items())
 def test_what_is_bound(code: str, names: str) -> None:
     """Protects the statements that give a name its value: one that is missed would be dropped."""
-    assert {name for one in block(code) for name in bound(one)} == set(names.split())
+    assert {name for statement in block(code) for name in bound(statement)} == set(names.split())
 
 
 def test_names_bound_in_one_branch_only_are_still_read() -> None:

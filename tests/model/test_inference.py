@@ -1,4 +1,4 @@
-"""What a value is: each case is a piece of Python whose `reveal(...)` must stand for exactly these origins."""
+"""What a value is: each case is a piece of Python whose `reveal(...)` must have exactly these origins."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def test_what_classes_hand_down(code: str, expected: set[str], tmp_path: Path) -
     assert revealed(model_of(code, tmp_path)) == expected
 
 
-def test_more_bindings_than_can_be_told_apart(tmp_path: Path) -> None:
+def test_more_bindings_than_are_distinguished(tmp_path: Path) -> None:
     """Protects long chains of `elif`: the value is not known, and no binding takes part in another's place."""
     branches = "".join(f"elif key == {n}:\n    x = make_{n}()\n" for n in range(1, 90))
     model = model_of(f"if key == 0:\n    x = make_0()\n{branches}reveal(x)\n", tmp_path)
@@ -339,4 +339,4 @@ def text(origin: Origin) -> str:
         "element": lambda key: "[*]",
         "item": lambda key: "[?]" if key is None else f"[{key}]",
     }
-    return code + "?" * origin.is_open + "".join(parts[one.kind](one.key) for one in origin.access_path)
+    return code + "?" * origin.is_open + "".join(parts[content.kind](content.key) for content in origin.access_path)

@@ -81,13 +81,13 @@ def value(code: str, folder: Path) -> Any:
     return plain(run.module(model.file).variables.get("result", UNKNOWN))
 
 
-def plain(found: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as Python has it."""
-    if isinstance(found, ListValue):
-        return UNKNOWN if found.is_lost else [plain(one) for one in found.items]
-    if isinstance(found, DictValue):
-        return UNKNOWN if found.is_lost else {key: plain(one) for key, one in found.items.items()}
-    return tuple(plain(one) for one in found) if isinstance(found, tuple) else found
+    if isinstance(value, ListValue):
+        return UNKNOWN if value.is_lost else [plain(item) for item in value.items]
+    if isinstance(value, DictValue):
+        return UNKNOWN if value.is_lost else {key: plain(item) for key, item in value.items.items()}
+    return tuple(plain(item) for item in value) if isinstance(value, tuple) else value
 
 
 @pytest.mark.parametrize("name", KNOWN)

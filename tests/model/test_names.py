@@ -66,8 +66,8 @@ def test_names_agree_with_libcst(tmp_path: Path) -> None:
         resolved = wrapper.resolve(cst.metadata.QualifiedNameProvider)
         for call, other in zip(model.file.tree.calls, Tree(wrapper.module).calls, strict=True):
             ours = model.name(call.func)
-            found = resolved.get(other.func, set())
-            names = found() if callable(found) else found  # libcst computes some names only when asked
+            name_set = resolved.get(other.func, set())
+            names = name_set() if callable(name_set) else name_set  # libcst computes some names only when asked
             theirs = {q.name for q in names if q.source.name == "IMPORT"}
             if ours is not None and len(theirs) == 1:
                 last = next(iter(theirs)).rpartition(".")[2]

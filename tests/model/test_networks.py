@@ -98,8 +98,8 @@ def test_the_table_has_the_networks_of_keras() -> None:
 @pytest.mark.parametrize("name", ["MobileNetV2", "DenseNet121"])
 def test_the_table_is_what_its_script_writes(name: str) -> None:
     module = script()
-    row = loads(module.written({name: module.row(name)}, "3"))[name]
-    assert table()[name] == row
+    entry = loads(module.written({name: module.row(name)}, "3"))[name]
+    assert table()[name] == entry
 
 
 def test_other_sizes_of_the_table_are_near(tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ def moved(code: str, folder: Path, loop_code: str = "for ") -> str | None:
     model = model_of(text, folder)
     tape = next(call for call in model.file.tree.calls if model.name(call.func) == "tf.GradientTape")
     loops = [node for node in model.file.tree.parents if isinstance(node, cst.For | cst.While)]
-    loop = max((one for one in loops if model.file.tree.within(tape, one)), key=lambda one: model.file.span(one)[0])
+    loop = max(
+        (candidate for candidate in loops if model.file.tree.within(tape, candidate)),
+        key=lambda candidate: model.file.span(candidate)[0],
+    )
     made = outline(model.file, loop, tape, UPDATES)
     if made is None:
         return None
@@ -89,9 +92,9 @@ opt.apply_gradients(zip(tape.gradient(loss, w), w))
 """
 
 
-def around(before: str, loop: str, behind: str, after: str) -> str:
+def around(before: str, loop: str, added: str, after: str) -> str:
     """A program with the step in a loop."""
-    body = textwrap.indent(STEP + behind, "    ")
+    body = textwrap.indent(STEP + added, "    ")
     return f"import tensorflow as tf\n{before}\n{loop}\n{body}\n{after}\n"
 
 
@@ -107,10 +110,10 @@ RETURNED = {
 }
 
 
-@pytest.mark.parametrize(("before", "loop", "behind", "after", "names"), RETURNED.values(), ids=RETURNED.keys())
-def test_what_is_returned(before: str, loop: str, behind: str, after: str, names: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("before", "loop", "added", "after", "names"), RETURNED.values(), ids=RETURNED.keys())
+def test_what_is_returned(before: str, loop: str, added: str, after: str, names: str, tmp_path: Path) -> None:
     """Protects what reads the results: the function returns them, and no other, which may be no tensors."""
-    lines = heads(around(before, loop, behind, after), tmp_path)
+    lines = heads(around(before, loop, added, after), tmp_path)
     assert [line for line in lines if line.startswith("return")] == ([f"return {names}"] if names else [])
     assert any(line.startswith(f"{names} = train_step" if names else "train_step") for line in lines)
 
@@ -125,16 +128,16 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize(("body", "behind"), PRINTED.values(), ids=PRINTED.keys())
-def test_what_is_printed_stays_outside(body: str, behind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("body", "added"), PRINTED.values(), ids=PRINTED.keys())
+def test_what_is_printed_stays_outside(body: str, added: str, tmp_path: Path) -> None:
     """Protects what a user sees: a traced function prints once, and cannot read a value; elsewhere it stays."""
     code = around("", "for x in ds:", "", "").replace(
         textwrap.indent("    loss = f(x)\n", "    "), textwrap.indent(body, "    ")
     )
     text = moved(code, tmp_path) or ""
     definition, _, loop = text.partition("\nfor x")
-    assert text and ("print" in definition) == (not behind) and (f"\n    {behind}" in loop or not behind)
-    assert "loss = train_step" in loop or not behind
+    assert text and ("print" in definition) == (not added) and (f"\n    {added}" in loop or not added)
+    assert "loss = train_step" in loop or not added
 
 
 def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:
@@ -159,7 +162,7 @@ def test_strings_stay_as_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("statement", ["break", "continue", "return", "yield x", "await x", "global w", "nonlocal w"])
 def test_what_cannot_be_moved(statement: str, tmp_path: Path) -> None:
-    """Protects control flow: what leaves the loop or the function cannot stand in another one."""
+    """Protects control flow: what leaves the loop or the function cannot be in another one."""
     body = textwrap.indent(f"for x in ds:\n{textwrap.indent(STEP, '    ')}", "        ")
     body = body.replace("loss = f(x)", f"loss = f(x)\n                if x: {statement}")
     code = f"import tensorflow as tf\ndef outer():\n    w = 1\n    {'async ' * ('await' in statement)}def inner():\n{body}\n"

@@ -38,7 +38,7 @@ def test_the_trees_are_libcsts_own_field_by_field() -> None:
 def test_a_node_takes_what_its_fields_say(kind: type[cst.CSTNode]) -> None:
     parameters = list(inspect.signature(kind).parameters.values())
     fields = dataclasses.fields(kind)
-    assert [one.name for one in parameters] == [field.name for field in fields]
+    assert [parameter.name for parameter in parameters] == [field.name for field in fields]
     for parameter, field in zip(parameters, fields, strict=True):
         if field.default is not dataclasses.MISSING:
             assert parameter.default is field.default
@@ -70,7 +70,7 @@ def test_nodes_made_by_hand_are_checked_again() -> None:
         cst.Name("")
 
 
-def test_nodes_are_checked_again_behind_code_that_does_not_parse() -> None:
+def test_nodes_are_checked_again_after_code_that_does_not_parse() -> None:
     with pytest.raises(cst.ParserSyntaxError):
         parse_whole("x = (\n")
     with pytest.raises(cst.CSTValidationError):

@@ -23,8 +23,8 @@ def definition(folder: Path, importer: str, dotted: str) -> str | None:
     path.write_text("x = 1\n")
     project = Project(folder, NEWEST)
     model = project.open(SourceFile.decode(path.read_bytes(), path, importer))
-    found = project.definition(model, dotted)
-    return None if found is None else found.file.source.path.relative_to(folder).as_posix()
+    located = project.definition(model, dotted)
+    return None if located is None else located.file.source.path.relative_to(folder).as_posix()
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_mutilated_programs_never_fail(tmp_path: Path) -> None:
         for _ in range(4):
             mixed = list(lines)
             for _ in range(chance.randint(1, 6)):
-                place = chance.randrange(len(mixed))
+                index = chance.randrange(len(mixed))
                 if chance.random() < 0.5:
-                    mixed.pop(place)
+                    mixed.pop(index)
                 else:
-                    mixed.insert(place, mixed[-1])
+                    mixed.insert(index, mixed[-1])
             try:
                 findings("".join(mixed), tmp_path)
             except UnreadableSource:

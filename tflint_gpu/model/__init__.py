@@ -1,7 +1,7 @@
-"""What the code means: the public face of the model, all that a rule may ask of it.
+"""What the code means: the public face of the model, all that a rule may use.
 
-A rule gets the `Model` of the file that is checked, and asks its analyses: `model.once(Pipelines)`. A name is imported
-when it is first used, so that a rule costs what it uses.
+A rule gets the `Model` of the file that is checked, and its analyses through it: `model.once(Pipelines)`. A name is
+imported when it is first used, so that a rule costs what it uses.
 """
 
 from __future__ import annotations

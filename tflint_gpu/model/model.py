@@ -1,4 +1,4 @@
-"""The model of one file: what rules and analyses ask it through, and what remembers their answers."""
+"""The model of one file: the way to its analyses, whose results it remembers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Model:
         return cls(project.open(source), project)
 
     def once(self, analysis: Callable[[Model], _T]) -> _T:
-        """What an analysis says of this model: it is carried out when it is first asked for, and then remembered.
+        """The result of an analysis of this model: it runs when it is first needed, and is then remembered.
 
         Arguments:
             analysis: a function of the model, or a class whose constructor takes it.

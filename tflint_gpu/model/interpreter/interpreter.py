@@ -223,7 +223,7 @@ class Interpreter(Statements):
 
     def _made(self, made: ClassValue, given: Arguments, site: Site) -> Any:
         instance = Instance(made)
-        instance.notes["place"] = site
+        instance.notes["site"] = site
         fields = self.definitions.fields(made.cls)
         method = self.method_of(made.cls, "__init__")
         if method is not None:

@@ -1,4 +1,4 @@
-"""What the interpreter asks about all that is outside the project."""
+"""The interpreter's interface to all that is outside the project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Exhausted(Exception):
 
 
 class World(Protocol):
-    """What the interpreter asks about all that is outside the project."""
+    """The interpreter's interface to all that is outside the project."""
 
     def called(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call of something external, or of what the world made, gives."""

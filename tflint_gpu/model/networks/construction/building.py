@@ -93,10 +93,10 @@ class Building:
         network = self._network(site)
         network.layers = []
         layers = given.get(0, "layers")
-        found = [] if layers is None else self.run.iterated(layers)
-        if found is None:
+        members = [] if layers is None else self.run.iterated(layers)
+        if members is None:
             network.lose()
-        for layer in found or ():
+        for layer in members or ():
             self._add(network, layer)
         return network
 
@@ -202,7 +202,7 @@ class Building:
         key = given.get(2, "key")
         if given.get(-1, "return_attention_scores", default=False) is not False:
             raise NotKnown
-        return call_layer(layer, flat(tuple(one for one in (query, value, key) if one is not None)))[0]
+        return call_layer(layer, flat(tuple(tensor for tensor in (query, value, key) if tensor is not None)))[0]
 
     def _lambda(self, layer: Layer, given: Arguments, site: Site | None) -> Any:
         """What the function gives."""

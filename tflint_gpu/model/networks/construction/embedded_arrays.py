@@ -55,20 +55,20 @@ class EmbeddedArrays(Analysis):
     @cached_property
     def large(self) -> list[EmbeddedArray]:
         """Those whose size must be large, each once."""
-        found: dict[Node, EmbeddedArray] = {}
+        large: dict[Node, EmbeddedArray] = {}
         for traced in (*self.traced_code.functions, *self.mapped_code.functions):
             for expr in self._converted(traced):
-                array = self.arrays.of(traced.file, expr, traced.context) if expr not in found else None
+                array = self.arrays.of(traced.file, expr, traced.context) if expr not in large else None
                 if array is not None and array.bytes >= LARGE and not self.traced_code.runs_once(traced.file, expr):
-                    found[expr] = EmbeddedArray(traced, expr, array)
-        return list(found.values())
+                    large[expr] = EmbeddedArray(traced, expr, array)
+        return list(large.values())
 
     def _converted(self, traced: Traced) -> Iterator[Expression]:
         """The expressions of a function that become tensors where they are arrays."""
         for call in traced.function.calls:
             if self._converts(traced, call):
                 for arg in call.args:
-                    yield from (one for one in displayed(arg.value) if isinstance(one, _CONVERTED))
+                    yield from (element for element in displayed(arg.value) if isinstance(element, _CONVERTED))
         if traced.trace is None:
             return
         for node in walk(traced.function.node.body):

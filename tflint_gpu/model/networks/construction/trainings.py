@@ -93,8 +93,8 @@ class Trainings(Analysis):
         if data is None:
             return None
         sizes = set(self._sizes(training.site.file, data))
-        found = sizes.pop() if len(sizes) == 1 else None
-        return found if isinstance(found, int) and found > 0 else None
+        size = sizes.pop() if len(sizes) == 1 else None
+        return size if isinstance(size, int) and size > 0 else None
 
     def _sizes(self, file: File, data: cst.BaseExpression) -> Iterator[object]:
         for chain in self.pipelines.chains(file, data):

@@ -62,9 +62,9 @@ class Architecture:
             raise NotKnown
         if any(given.get(-1, word) is not None for word in _CHANGING):
             raise NotKnown
-        row = _table()[name]
+        entry = _table()[name]
         has_top, tensor = settings.flag("include_top", default=True), settings.value("input_tensor")
-        shape: Shape = (row["default"],) * 2 + (_CHANNELS,)
+        shape: Shape = (entry["default"],) * 2 + (_CHANNELS,)
         asked = plain(settings.value("input_shape"))
         if asked is UNKNOWN or not (isinstance(asked, tuple) or asked is None):
             raise NotKnown
@@ -78,17 +78,17 @@ class Architecture:
         classes = settings.number("classes", _CLASSES)
         if len(shape) != 3 or shape[-1] != _CHANNELS or pooling not in (None, "avg", "max"):
             raise NotKnown
-        if has_top and shape[:2] != (row["default"],) * 2:
+        if has_top and shape[:2] != (entry["default"],) * 2:
             raise NotKnown
         return cls(name, has_top, shape, pooling, classes, tensor)
 
     @property
     def weights(self) -> Weights:
         """Its weights."""
-        row = _table()[self.name]
-        total, trainable = row["parameters"], row["trainable"]
+        entry = _table()[self.name]
+        total, trainable = entry["parameters"], entry["trainable"]
         if self.has_top:
-            top = row["top"] + (row["head"] + 1) * (self.classes - _CLASSES)
+            top = entry["top"] + (entry["head"] + 1) * (self.classes - _CLASSES)
             total, trainable = total + top, trainable + top
         return Weights(trainable, total - trainable)
 
@@ -118,13 +118,13 @@ class Architecture:
         return int(sums[str(below)] * height * width / below**2)
 
     def _output(self, shape: Shape) -> Shape:
-        row = _table()[self.name]
+        entry = _table()[self.name]
         if self.has_top:
             return (shape[0], self.classes)
         if self.pooling is not None:
-            return (shape[0], row["features"])
-        lengths = [None if n is None else row["lengths"].get(str(n)) for n in shape[1:3]]
-        return (shape[0], *lengths, row["features"])
+            return (shape[0], entry["features"])
+        lengths = [None if n is None else entry["lengths"].get(str(n)) for n in shape[1:3]]
+        return (shape[0], *lengths, entry["features"])
 
 
 class ArchitectureLayer(Layer):

@@ -182,12 +182,12 @@ class Network(Mutable):
 
     def members(self) -> list[Layer]:
         """The layers in it, through networks in it, each once."""
-        found: dict[Layer, None] = {}
+        layers: dict[Layer, None] = {}
         for call in self.calls() if self.is_built else ():
-            found[call.layer] = None
+            layers[call.layer] = None
         for layer in self.layers or ():
-            found.update(dict.fromkeys(layer.members() if isinstance(layer, Network) else (layer,)))
-        return list(found)
+            layers.update(dict.fromkeys(layer.members() if isinstance(layer, Network) else (layer,)))
+        return list(layers)
 
 
 def calls_between(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[Call]:
@@ -209,7 +209,7 @@ def calls_between(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[C
             order[id(call)] = call
             continue
         waiting.append((call, True))
-        waiting.extend((one.made_by, False) for one in call.inputs if id(one) not in known)
+        waiting.extend((tensor.made_by, False) for tensor in call.inputs if id(tensor) not in known)
     return list(order.values())
 
 

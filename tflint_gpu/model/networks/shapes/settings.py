@@ -58,7 +58,7 @@ class Settings:
         value = plain(self.value(name, default))
         if isinstance(value, int) and not isinstance(value, bool):
             return (value,) * count
-        if not isinstance(value, tuple) or not all(isinstance(one, int) for one in value):
+        if not isinstance(value, tuple) or not all(isinstance(length, int) for length in value):
             raise NotKnown
         if len(value) == 1:
             value = value * count
@@ -71,18 +71,18 @@ class Settings:
         value = plain(self.value(name))
         if isinstance(value, int) and not isinstance(value, bool):
             value = (value,)
-        if not isinstance(value, tuple) or not all(one is None or isinstance(one, int) for one in value):
+        if not isinstance(value, tuple) or not all(length is None or isinstance(length, int) for length in value):
             raise NotKnown
         return value
 
     def axes(self, name: str, rank: int, default: int) -> tuple[int, ...]:
         """Some axes of a tensor of a rank, counted from its beginning."""
         value = plain(self.value(name, default))
-        found = value if isinstance(value, tuple) else (value,)
-        if not all(isinstance(one, int) and -rank <= one < rank for one in found):
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(axis, int) and -rank <= axis < rank for axis in numbers):
             raise NotKnown
-        return tuple(one % rank for one in found)
+        return tuple(axis % rank for axis in numbers)
 
     def is_channels_first(self, rank: int) -> bool:
-        """Whether the channels stand before the other axes."""
+        """Whether the channels are before the other axes."""
         return rank > 2 and self.text("data_format", "channels_last") == "channels_first"

@@ -98,7 +98,7 @@ def walk(inference: Inference, own: Iterable[Invocation], route: Route) -> Itera
     """The calls of some code, and of all functions that it runs; each function is entered once.
 
     Arguments:
-        own: the calls that stand in the code itself.
+        own: the calls in the code itself.
     """
     waiting = deque(own)
     entered: set[Node] = set()

@@ -85,7 +85,7 @@ class _Exits:
                 self._tests += ((small.test, True, True) for small in statement.body if isinstance(small, cst.Assert))
 
     def before(self, statement: Node) -> list[tuple[Expression, bool, bool]]:
-        """Those that stand before a statement of the block."""
+        """Those before a statement of the block."""
         return self._tests[: self._before.get(statement, len(self._tests))]
 
 

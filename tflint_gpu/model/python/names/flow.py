@@ -33,7 +33,7 @@ class _Sorted:
         self.remote = [binding for binding in bindings if binding.remote]
 
     def before(self, here: int) -> Iterator[Binding]:
-        """Those that stand before a position, the last first."""
+        """Those before a position, the last first."""
         end = bisect_left(self._positions, here) if self._is_sorted else len(self._positions)
         for index in range(end - 1, -1, -1):
             if self._positions[index] < here:

@@ -39,7 +39,7 @@ class Imports:
 
     @cached_property
     def last(self) -> cst.SimpleStatementLine | None:
-        """The last import at the top of the file; settings of the process may stand among the imports."""
+        """The last import at the top of the file; settings of the process may be among the imports."""
         last = None
         for statement in self.tree.module.body:
             if not isinstance(statement, cst.SimpleStatementLine):
@@ -65,7 +65,9 @@ class Imports:
             statement, name, text = "import tensorflow as tf", "tf", dotted
             fits = any(module.partition(".")[0] == "tensorflow" for module in self._modules)
         else:
-            home = next((one for one in _KERAS if any(f"{m}.".startswith(f"{one}.") for m in self._modules)), None)
+            home = next(
+                (package for package in _KERAS if any(f"{m}.".startswith(f"{package}.") for m in self._modules)), None
+            )
             name = rest.partition(".")[0]
             statement, text = f"from {home} import {name}", rest
             fits = first == "keras" and home is not None and bool(name)
@@ -83,14 +85,14 @@ class Imports:
     @cached_property
     def _modules(self) -> frozenset[str]:
         """The modules from which the file imports at its top, or which it imports."""
-        found: set[str] = set()
+        modules: set[str] = set()
         for line in self.tree.module.body:
             for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 if isinstance(small, cst.ImportFrom) and not small.relative:
-                    found.add(dotted_name(small.module) or "")
+                    modules.add(dotted_name(small.module) or "")
                 elif isinstance(small, cst.Import):
-                    found.update(dotted_name(alias.name) or "" for alias in small.names)
-        return frozenset(found)
+                    modules.update(dotted_name(alias.name) or "" for alias in small.names)
+        return frozenset(modules)
 
     def _is_setting(self, statement: cst.SimpleStatementLine) -> bool:
         """`os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"`, `sys.path.append(...)`, `warnings.filterwarnings("ignore")`."""

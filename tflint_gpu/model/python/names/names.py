@@ -103,17 +103,17 @@ class Names:
         return self._written[node]
 
     def _resolve_written(self, node: cst.Name) -> str | None:
-        found: set[str | None] = set()
+        targets: set[str | None] = set()
         for binding in self.flow.lookup(node.value, node):
             if binding.kind == "import":
-                found.add(self._re_exported(binding.target).replace("tensorflow.compat.v2", "tensorflow"))
+                targets.add(self._re_exported(binding.target).replace("tensorflow.compat.v2", "tensorflow"))
             elif not _is_none(binding):
-                found.add(self.written(binding.value) if _is_alias(binding) else None)
-        return found.pop() if len(found) == 1 else None
+                targets.add(self.written(binding.value) if _is_alias(binding) else None)
+        return targets.pop() if len(targets) == 1 else None
 
     def spelled(self, dotted: str, at: Node) -> str | None:
         """How a canonical name is written at a place with what the file imports; None where it imports nothing fit."""
-        found: list[str] = []
+        spellings: list[str] = []
         for name, bindings in self.tree.root.bindings.items():
             module = canonical(bindings[-1].target) if bindings[-1].kind == "import" else ""
             if not module or not (dotted == module or dotted.startswith(f"{module}.")):
@@ -124,8 +124,8 @@ class Names:
                 and all(b.kind == "import" and canonical(b.target) == module for b in here)
                 and self._is_there(here, at)
             ):
-                found.append(name + dotted[len(module) :])
-        return min(found, key=len, default=None)
+                spellings.append(name + dotted[len(module) :])
+        return min(spellings, key=len, default=None)
 
     def _is_there(self, imports: list[Binding], at: Node) -> bool:
         """Whether the module's imports have run when a place is: what is in functions runs later."""
@@ -143,20 +143,20 @@ class Names:
         return isinstance(node, cst.Name) and node.value == name and not self.flow.lookup(name, node)
 
     def _fixed_names(self) -> dict[str, str | None]:
-        """What names mean wherever they stand: one import, or nothing; "" for those that have to be looked up."""
+        """What names mean wherever they are: one import, or nothing; "" for those that have to be looked up."""
         bound: dict[str, list[Binding]] = {}
         for scope in self.tree.scopes.values():
             for name, bindings in scope.bindings.items():
                 bound.setdefault(name, []).extend(bindings)
         fixed: dict[str, str | None] = {}
         starred = "*" in self.tree.root.bindings
-        for name, found in bound.items():
-            if not any(b.kind == "import" or _is_alias(b) for b in found):
+        for name, bindings in bound.items():
+            if not any(b.kind == "import" or _is_alias(b) for b in bindings):
                 fixed[name] = "" if starred else None
                 continue
             here = self.tree.root.bindings.get(name, ())
             targets = {self._canonical(b.target) for b in here if b.kind == "import"}
-            is_one = len(here) == len(found) and all(b.kind == "import" for b in here) and len(targets) == 1
+            is_one = len(here) == len(bindings) and all(b.kind == "import" for b in here) and len(targets) == 1
             fixed[name] = targets.pop() if is_one else ""
         return fixed
 

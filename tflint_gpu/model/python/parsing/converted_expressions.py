@@ -142,8 +142,10 @@ class Expressions:
             for keyword in keywords:
                 given.append(self.keyword(keyword))
             if last.__class__ is ast.Starred:  # it may be after a keyword
-                places = [*map(_place, args), *(_place(keyword) for keyword in keywords)]
-                given = [argument for _, argument in sorted(zip(places, given, strict=True), key=lambda pair: pair[0])]
+                positions = [*map(_place, args), *(_place(keyword) for keyword in keywords)]
+                given = [
+                    argument for _, argument in sorted(zip(positions, given, strict=True), key=lambda pair: pair[0])
+                ]
         return _call(expressions[function.__class__](self, function), given)
 
     def given(self, node: ast.expr) -> Any:

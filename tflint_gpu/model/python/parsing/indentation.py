@@ -15,7 +15,7 @@ _TAB_SIZE = 8
 
 def expand_indentation(text: str) -> str:
     """The text with spaces for the tabs in front of its lines."""
-    return _INDENTATION.sub(lambda found: found[0].expandtabs(_TAB_SIZE), text)
+    return _INDENTATION.sub(lambda match: match[0].expandtabs(_TAB_SIZE), text)
 
 
 class OriginalOffsets:
@@ -29,10 +29,10 @@ class OriginalOffsets:
         self._starts = [0]  # in the expanded text: where each piece between indentations starts
         self._shifts = [0]  # how much shorter the original is up to there
         shift = 0
-        for found in _INDENTATION.finditer(text):
-            expanded = len(found[0].expandtabs(_TAB_SIZE))
-            shift += expanded - len(found[0])
-            self._starts.append(found.start() + shift - (expanded - len(found[0])) + expanded)
+        for match in _INDENTATION.finditer(text):
+            expanded = len(match[0].expandtabs(_TAB_SIZE))
+            shift += expanded - len(match[0])
+            self._starts.append(match.start() + shift - (expanded - len(match[0])) + expanded)
             self._shifts.append(shift)
 
     def __getitem__(self, offset: int) -> int:

@@ -62,7 +62,7 @@ class PrefilterScope:
         """Whether a test holds for one of them."""
         return any(summary.holds(fact) for summary in self.all)
 
-    def found(self, what: str, search: Callable[[], Iterator[_T]]) -> Lazy[_T]:
+    def shared_search(self, what: str, search: Callable[[], Iterator[_T]]) -> Lazy[_T]:
         """What a search finds, for several prefilters: it goes on from where the last one had enough."""
         if what not in self._found:
             self._found[what] = Lazy(search())
@@ -79,23 +79,23 @@ class PrefilterScope:
         The functions of the file come first, so that a search that ends in them needs no other file.
         """
         seen: set[int] = set()
-        heard: set[str] = set(words)
+        known_words: set[str] = set(words)
         for region in regions:
             seen.add(id(region))
-            heard |= region.words
+            known_words |= region.words
             yield FileRegion(self.own, region)
-        fresh = set(heard)
-        while fresh:  # first in the file alone
-            reached = list(self._called(self.own, fresh, seen))
+        new_words = set(known_words)
+        while new_words:  # first in the file alone
+            reached = list(self._called(self.own, new_words, seen))
             yield from reached
-            fresh = {word for code in reached for word in code.region.words} - heard
-            heard |= fresh
-        fresh = set(heard)
-        while fresh:
-            reached = [code for summary in self.all for code in self._called(summary, fresh, seen)]
+            new_words = {word for code in reached for word in code.region.words} - known_words
+            known_words |= new_words
+        new_words = set(known_words)
+        while new_words:
+            reached = [code for summary in self.all for code in self._called(summary, new_words, seen)]
             yield from reached
-            fresh = {word for code in reached for word in code.region.words} - heard
-            heard |= fresh
+            new_words = {word for code in reached for word in code.region.words} - known_words
+            known_words |= new_words
 
     @staticmethod
     def _called(summary: FileSummary, words: set[str], seen: set[int]) -> Iterator[FileRegion]:

@@ -44,24 +44,24 @@ def imported_names(data: bytes) -> Iterator[str]:
 
 def names_given(data: bytes) -> frozenset[str]:
     """The names that a file gives to functions, classes, attributes and variables, and its aliases of imports."""
-    found = {defined or assigned for defined, assigned in _GIVEN.findall(b"\n" + data)}
-    found.update(_ALIAS.findall(data))
-    return frozenset(name.decode("utf-8", "replace") for name in found)
+    names = {defined or assigned for defined, assigned in _GIVEN.findall(b"\n" + data)}
+    names.update(_ALIAS.findall(data))
+    return frozenset(name.decode("utf-8", "replace") for name in names)
 
 
 def libraries_handed_on(data: bytes) -> dict[str, str]:
     """The names under which a file has a library, or a part of one, that its importers can have from it."""
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     for match in _HANDED_ON.finditer(data):
         parts = ((part or b"").decode("ascii", "replace") for part in match.groups())
         whole, alias, package, items, keras = parts
         if keras:
-            found.setdefault(keras, "tensorflow.keras")
+            libraries.setdefault(keras, "tensorflow.keras")
         elif whole:
             top = whole.partition(".")[0]
-            found.setdefault(alias or top, whole if alias else top)
+            libraries.setdefault(alias or top, whole if alias else top)
         for item in items.strip("() \t\r\\").split(","):
             words = item.split()
             if words:
-                found.setdefault(words[-1], f"{package}.{words[0]}")
-    return found
+                libraries.setdefault(words[-1], f"{package}.{words[0]}")
+    return libraries

@@ -323,7 +323,7 @@ class File:
 
     @cached_property
     def names_in_displays(self) -> frozenset[str]:
-        """The last parts of the names that stand in dictionaries, lists, tuples and sets that are written out."""
+        """The last parts of the names in dictionaries, lists, tuples and sets that are written out."""
         values = [node.value for kind in (cst.DictElement, cst.Element) for node in self.tree.nodes(kind)]
         names = (v.attr if isinstance(v, cst.Attribute) else v for v in values)
         return frozenset(name.value for name in names if isinstance(name, cst.Name))

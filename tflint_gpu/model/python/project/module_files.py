@@ -83,19 +83,19 @@ class ModuleFiles:
 
     def _descend(self, folder: str, dotted: str, looked_for: set[str]) -> Located | None:
         parts = dotted.split(".") if dotted else []
-        found: Located | None = None
+        located: Located | None = None
         initial = os.path.join(folder, "__init__.py")
         is_module = bool(parts) and self._module_file(folder, parts[0], looked_for) is not None
         if not is_module and self._is_file(initial, looked_for):
-            found = self._path(initial), dotted
+            located = self._path(initial), dotted
         for index, part in enumerate(parts):
             file = self._module_file(folder, part, looked_for)
             if file is not None:
-                found = (self._path(file), ".".join(parts[index + 1 :]))
+                located = (self._path(file), ".".join(parts[index + 1 :]))
             folder = os.path.join(folder, part)
             if not self._is_folder(folder, looked_for):
                 break
-        return found
+        return located
 
     def _module_file(self, folder: str, name: str, looked_for: set[str]) -> str | None:
         """`folder/name/__init__.py` or `folder/name.py`, whichever is there."""

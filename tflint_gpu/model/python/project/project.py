@@ -202,9 +202,9 @@ class Project:
         """What `from module import *` of a file of the project brings under a name."""
         for binding in file.tree.root.bindings.get("*", ()):
             dotted = f"{binding.target}{'' if binding.target.endswith('.') else '.'}{name}"
-            found = self.definition(file, dotted, meet=meet)
-            if found is not None:
-                return found
+            definition = self.definition(file, dotted, meet=meet)
+            if definition is not None:
+                return definition
         return None
 
     def imported(self, file: File, dotted: str) -> tuple[File, str] | None:
@@ -215,7 +215,7 @@ class Project:
 
     def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
-        return any(self._mentioned(found).any_of(required) for found in self._imported_paths(path, data))
+        return any(self._mentioned(imported).any_of(required) for imported in self._imported_paths(path, data))
 
     def mentions_nearby(self, path: Path, data: bytes, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
         """Whether a file of the project that a file imports, in a few steps, has one of some required substrings.
@@ -226,7 +226,7 @@ class Project:
         if self.imports_mention(path, data, required):
             return True
         imported = self._imported_paths(path, data) if steps > 1 else ()
-        return any(self._mentions_after(found, required, steps - 1) for found in imported)
+        return any(self._mentions_after(imported_path, required, steps - 1) for imported_path in imported)
 
     def _mentions_after(self, path: Path, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
         key = (path, required, steps)
@@ -345,14 +345,14 @@ class Project:
     def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
         """The files that a file's imports name; through a package's `__init__`, the file that defines the name."""
         if path not in self._imports:
-            found: dict[Path, None] = {}
+            paths: dict[Path, None] = {}
             for dotted in imported_names(data):
                 located = self._places.locate(path, dotted)
                 if located is not None:
-                    found[located[0]] = None
+                    paths[located[0]] = None
                     if located[0].name == "__init__.py" and located[1]:
-                        found.update(dict.fromkeys(self._re_exported(located[0], located[1])))
-            self._imports[path] = tuple(found)
+                        paths.update(dict.fromkeys(self._re_exported(located[0], located[1])))
+            self._imports[path] = tuple(paths)
         return self._imports[path]
 
     def _re_exported(self, package: Path, name: str) -> Iterator[Path]:

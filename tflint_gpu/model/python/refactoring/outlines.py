@@ -23,7 +23,7 @@ class Outline:
     """A function and its call.
 
     Arguments:
-        definition: the lines of the `def` with its body, to stand above the loop.
+        definition: the lines of the `def` with its body, to insert above the loop.
         call: the statements that replace `first` to `last`: the call, and what is printed in the step.
         printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
     """
@@ -134,7 +134,7 @@ class CallOutline:
 
     Arguments:
         above: the statement of the module above which the function goes.
-        definition: the lines of the `def` with its body, to stand above that statement.
+        definition: the lines of the `def` with its body, to insert above that statement.
         name: of the function, which is called instead.
         receiver: the text of what is called in it, its first argument.
     """

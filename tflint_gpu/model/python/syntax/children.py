@@ -51,28 +51,30 @@ IS_NODE = _IsNode()
 
 def children(node: Node) -> list[Node]:
     """The parts of a node that mean something, in the order of the code; `node.children` visits whitespace, too."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for name in reversed(CHILD_FIELDS[node.__class__]):
         child = getattr(node, name)
         if child.__class__ is tuple or child.__class__ is list:
-            found.extend(child)
+            nodes.extend(child)
         elif IS_NODE[child.__class__]:
-            found.append(child)
-    return found
+            nodes.append(child)
+    return nodes
 
 
 def walk(node: Node) -> Iterator[Node]:
     """A node and all that is in it, in no particular order."""
     stack = [node]
     while stack:
-        one = stack.pop()
-        yield one
-        stack.extend(children(one))
+        visited = stack.pop()
+        yield visited
+        stack.extend(children(visited))
 
 
 def names_in(*nodes: Node) -> frozenset[str]:
-    """All names, without attributes, that stand in some code."""
-    return frozenset(one.value for node in nodes for one in walk(node) if isinstance(one, cst.Name))
+    """All names, without attributes, in some code."""
+    return frozenset(
+        descendant.value for node in nodes for descendant in walk(node) if isinstance(descendant, cst.Name)
+    )
 
 
 _TEXTS = frozenset([cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.FormattedStringText])

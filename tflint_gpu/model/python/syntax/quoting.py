@@ -1,4 +1,4 @@
-"""Code that is to stand within an f-string, whose quotes Python before 3.12 lets nothing in it use again."""
+"""Code for the inside of an f-string, whose quotes Python before 3.12 lets nothing in it use again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def within_text(tree: Tree, node: Node, code: str) -> str | None:
     Returns:
         The code, with the other quotes where it comes into an f-string that has these; None where neither will do.
     """
-    strings = [one for one in tree.ancestors(node) if isinstance(one, cst.FormattedString)]
+    strings = [ancestor for ancestor in tree.ancestors(node) if isinstance(ancestor, cst.FormattedString)]
     if not strings:
         return code
     if len(strings) > 1 or "\\" in code or "\n" in code:

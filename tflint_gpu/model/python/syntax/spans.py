@@ -146,39 +146,39 @@ class Spans:
         code = head + self._text[start:end]
         try:
             module = parse_whole(code)
-            places = spans_of(module, code)
+            spans = spans_of(module, code)
         except Exception:  # lines that libcst does not read by themselves, or not as Python does
             return False
         wrapped: Node = module.body[0]
         if head:
             assert isinstance(wrapped, cst.If)
             wrapped = wrapped.body.body[0]
-        self._pair(statement, wrapped, {node: (a - len(head), b - len(head)) for node, (a, b) in places.items()}, start)
+        self._pair(statement, wrapped, {node: (a - len(head), b - len(head)) for node, (a, b) in spans.items()}, start)
         return True
 
     def _learn_file(self) -> None:
         """Learn all places of the file."""
         try:
             module = parse_whole(self._text)
-            places = spans_of(module, self._text)
+            spans = spans_of(module, self._text)
         except Exception:
             expanded = expand_indentation(self._text)
             original = OriginalOffsets(self._text)
             try:
                 module = parse_whole(expanded)
-                places = {node: (original[a], original[b]) for node, (a, b) in spans_of(module, expanded).items()}
+                spans = {node: (original[a], original[b]) for node, (a, b) in spans_of(module, expanded).items()}
             except Exception as error:
                 raise UnreadableSource(REFUSED) from error
-        self._pair(self._tree.module, module, places, 0)
+        self._pair(self._tree.module, module, spans, 0)
 
-    def _pair(self, ours: Node, theirs: Node, places: Mapping[Node, Span], shift: int) -> None:
+    def _pair(self, ours: Node, theirs: Node, spans: Mapping[Node, Span], shift: int) -> None:
         """Note where the nodes of a tree lie, from another one of the same code."""
         stack = [(ours, theirs)]
         while stack:
             our, their = stack.pop()
             if our.__class__ is not their.__class__:
                 raise UnreadableSource("is read in two ways by Python and by libcst, so it was not checked")
-            start, end = places[their]
+            start, end = spans[their]
             self._known[our] = start + shift, end + shift
             for name in (*CHILD_FIELDS[our.__class__], *_READ.get(our.__class__, ())):
                 child, counterpart = getattr(our, name), getattr(their, name)
@@ -213,7 +213,7 @@ def _block_in(path: Sequence[Node], depth: int, counterpart: ast.stmt) -> tuple[
     """Where on a path the next block of statements lies, and its counterpart; None if the path ends before.
 
     Arguments:
-        place: on the path, of a statement.
+        depth: on the path, of a statement.
     """
     statement, following = path[depth], path[depth + 1 : depth + 3]
     if not following:

@@ -1,4 +1,4 @@
-"""Questions about single nodes: dotted names, parameters and arguments."""
+"""Properties of single nodes: dotted names, parameters and arguments."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def dotted_name(node: Node | None) -> str | None:
 def parameters(function: FunctionNode) -> list[cst.Param]:
     """All parameters in order: positional-only, positional, *args, keyword-only, **kwargs."""
     params = function.params
-    found = [*params.posonly_params, *params.params]
+    all_parameters = [*params.posonly_params, *params.params]
     if isinstance(params.star_arg, cst.Param):
-        found.append(params.star_arg)
-    found.extend(params.kwonly_params)
+        all_parameters.append(params.star_arg)
+    all_parameters.extend(params.kwonly_params)
     if params.star_kwarg is not None:
-        found.append(params.star_kwarg)
-    return found
+        all_parameters.append(params.star_kwarg)
+    return all_parameters
 
 
 def text_of(literal: cst.SimpleString) -> str | None:
@@ -88,7 +88,11 @@ def method_name(call: cst.Call) -> str | None:
 
 def asks_for_main(test: Expression) -> bool:
     """`__name__ == "__main__"`: whether a file is the program that is run."""
-    sides = (test.left, *(one.comparator for one in test.comparisons)) if isinstance(test, cst.Comparison) else ()
+    sides = (
+        (test.left, *(comparison.comparator for comparison in test.comparisons))
+        if isinstance(test, cst.Comparison)
+        else ()
+    )
     return any(isinstance(side, cst.Name) and side.value == "__name__" for side in sides)
 
 

@@ -1,4 +1,4 @@
-"""What names stand for: what the bindings that reach a name give it, in its own file or the one it is imported from."""
+"""The origins of names: what the bindings that reach a name give it, in its own file or the one it is imported from."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | N
     if len(bindings) > REACHING_BINDINGS.limit and file.flow.is_cut(bindings):
         resolver.meet(REACHING_BINDINGS)
     if not bindings:
-        found = defined(resolver, file, dotted, expr) if dotted is not None else None
-        definition = found or resolver.project.starred(file, expr.value, resolver.meet)
+        known = defined(resolver, file, dotted, expr) if dotted is not None else None
+        definition = known or resolver.project.starred(file, expr.value, resolver.meet)
         if definition is not None:
             yield from of_binding(resolver, definition.file, definition.binding, expr, None)
         else:
@@ -50,9 +50,9 @@ def of_binding(
     """What a binding gives its name; `expr` is the name, where it is read."""
     value = binding.value
     if binding.kind == "import":
-        found = defined(resolver, file, binding.target, expr)
-        if found is not None and found.binding is not binding:
-            yield from of_binding(resolver, found.file, found.binding, expr, None)
+        definition = defined(resolver, file, binding.target, expr)
+        if definition is not None and definition.binding is not binding:
+            yield from of_binding(resolver, definition.file, definition.binding, expr, None)
         else:
             yield Origin(file, expr)
     elif binding.kind in ("function", "class"):

@@ -20,7 +20,7 @@ from tflint_gpu.model.python.value_flow.resolver import Resolver
 Site: TypeAlias = tuple[File, cst.Call]
 
 
-def found(resolver: Resolver, function: Function) -> Iterator[Site]:
+def find(resolver: Resolver, function: Function) -> Iterator[Site]:
     """The calls that run a function, or hand it on with its arguments, in all files that this check sees.
 
     Where no call has its name, those count that take it out of a container: `COMMANDS[name]()`.

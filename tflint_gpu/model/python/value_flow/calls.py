@@ -47,30 +47,30 @@ def arguments(
     function = callee.function
     positional: list[cst.Param] = list(function.parameters)
     named = {p.name.value: p for p in parameters(function.node)}
-    found: dict[Node, Bound] = {}
+    passed: dict[Node, Bound] = {}
     for given in callee.given:
         if given.keyword:
             if given.keyword in named:
-                found[named[given.keyword]] = given
+                passed[named[given.keyword]] = given
         elif positional:
-            found[positional.pop(0)] = given
+            passed[positional.pop(0)] = given
     if function.name != "__init__" and callee.given == () and hands_on(call):
-        return {**found, **dict(zip(positional, handed_on(file, call, caller, start=1), strict=False))}
+        return {**passed, **dict(zip(positional, handed_on(file, call, caller, start=1), strict=False))}
     if len(positional) == len(function.parameters):
         for parameter, value in definitions.passed(file, call, function):
-            found[parameter] = Bound(file, value, caller)
+            passed[parameter] = Bound(file, value, caller)
     else:
         for index, arg in enumerate(call.args):
             if arg.keyword is not None and arg.keyword.value in named:
-                found[named[arg.keyword.value]] = Bound(file, arg.value, caller)
+                passed[named[arg.keyword.value]] = Bound(file, arg.value, caller)
             elif arg.keyword is None and not arg.star and index < len(positional):
-                found[positional[index]] = Bound(file, arg.value, caller)
+                passed[positional[index]] = Bound(file, arg.value, caller)
     for arg in call.args:
         if arg.star == "**":
             for name, parameter in named.items():
-                if parameter not in found and parameter.star == "":
-                    found[parameter] = Bound(file, arg.value, caller, key=name)
-    return found
+                if parameter not in passed and parameter.star == "":
+                    passed[parameter] = Bound(file, arg.value, caller, key=name)
+    return passed
 
 
 def hands_on(call: cst.Call) -> bool:

@@ -73,13 +73,13 @@ class Constants:
             return self._known[key]
         self._in_work.add(key)
         try:
-            found = self._computed(file, expr, context)
+            value = self._computed(file, expr, context)
         finally:
             self._in_work.discard(key)
         # What is unknown inside of another question may be so for the bounds of that one only.
-        if isinstance(found, _SCALARS) or (found is UNKNOWN and not self._in_work):
-            self._known[key] = found
-        return found
+        if isinstance(value, _SCALARS) or (value is UNKNOWN and not self._in_work):
+            self._known[key] = value
+        return value
 
     def possible(self, file: File, expr: Expression, context: Context | None = None) -> list[Any]:
         """The constants that an expression may be; those that are unknown are left out."""

@@ -41,7 +41,7 @@ _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
 
 class Inference:
-    """What the expressions of a project stand for, seen from one file that is checked.
+    """The origins of the expressions of a project, seen from one file that is checked.
 
     Arguments:
         entry: the file that is checked; call sites are looked for in it and in what it imports.
@@ -362,7 +362,7 @@ class Inference:
         """The calls that run a function, or hand it on with its arguments, in all files that this check sees."""
         if function.node not in self._sites:
             self._sites[function.node] = ()
-            self._sites[function.node] = tuple(call_sites.found(self, function))
+            self._sites[function.node] = tuple(call_sites.find(self, function))
         return self._sites[function.node]
 
     def users(self, used: Function | Class, name: str) -> Iterable[File]:

@@ -14,23 +14,23 @@ from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
     """The classes below one, in all files that this check sees."""
-    found: dict[cst.ClassDef, Class] = {}
+    derived: dict[cst.ClassDef, Class] = {}
     queue = [cls]
     for current in queue:  # grows meanwhile
         for file in resolver.users(current, current.name):
             for node in file.tree.classes:
                 below = Class(file, node)
-                if node in found or node is cls.node or not node.bases:
+                if node in derived or node is cls.node or not node.bases:
                     continue
-                if len(found) >= SUBCLASSES.limit and SUBCLASSES in resolver.bounds_met:
+                if len(derived) >= SUBCLASSES.limit and SUBCLASSES in resolver.bounds_met:
                     continue
                 if any(base.node is cls.node for base in resolver.definitions.lineage(below)):
-                    if len(found) >= SUBCLASSES.limit:
+                    if len(derived) >= SUBCLASSES.limit:
                         resolver.meet(SUBCLASSES)
                         continue
-                    found[node] = below
+                    derived[node] = below
                     queue.append(below)
-    return tuple(found.values())
+    return tuple(derived.values())
 
 
 def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]:
@@ -38,15 +38,15 @@ def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]
 
     None of a class that many others fill in, as a library's: what all of them may do says nothing of one.
     """
-    found: dict[cst.CSTNode, Function] = {}
+    methods: dict[cst.CSTNode, Function] = {}
     for below in resolver.subclasses(cls):
         method = resolver.definitions.method(below, name)
         if method is not None and not is_left_open(method):
-            found[method.node] = method
-    if len(found) > OVERRIDES.limit:
+            methods[method.node] = method
+    if len(methods) > OVERRIDES.limit:
         resolver.meet(OVERRIDES)
         return ()
-    return tuple(found.values())
+    return tuple(methods.values())
 
 
 def is_left_open(method: Function) -> bool:

@@ -47,18 +47,18 @@ def _method_of_container(
     method = func.attr.value
     if method in _NEXT_METHODS and not args:
         receivers = resolver.of(file, func.value, context)
-        if not any(_has_method(resolver, one, method) for one in receivers):
+        if not any(_has_method(resolver, receiver, method) for receiver in receivers):
             return tuple(e for o in receivers for e in resolver.elements(o))
     if method in ("get", "pop", "setdefault") and args:
-        found: list[Origin] = []
-        for one in resolver.of(file, func.value, context):
-            if not isinstance(one.node, cst.Dict | cst.DictComp) and not _is_dict(one):
+        items: list[Origin] = []
+        for origin in resolver.of(file, func.value, context):
+            if not isinstance(origin.node, cst.Dict | cst.DictComp) and not _is_dict(origin):
                 return None
-            found.extend(resolver.item(one, resolver.key(file, args[0], context)))
-        return (*found, *(resolver.of(file, args[1], context) if len(args) > 1 else ()))
+            items.extend(resolver.item(origin, resolver.key(file, args[0], context)))
+        return (*items, *(resolver.of(file, args[1], context) if len(args) > 1 else ()))
     if method == "copy" and not args:
         receivers = resolver.of(file, func.value, context)
-        if all(isinstance(one.node, cst.Dict | cst.List | cst.DictComp) for one in receivers):
+        if all(isinstance(receiver.node, cst.Dict | cst.List | cst.DictComp) for receiver in receivers):
             return receivers
     return None
 

@@ -40,21 +40,21 @@ def _reached(resolver: Resolver, file: File, returned: list[Expression], context
 
 def yielded(resolver: Resolver, file: File, call: cst.Call, context: Context | None) -> Origins | None:
     """What a call of a generator function of the project yields; None where it is none."""
-    found: list[Origin] = []
+    origins: list[Origin] = []
     generators = [c for c in resolver.callees(file, call, context) if c.function.file.yields_of.get(c.function.node)]
     for callee in generators:
         inside = resolver.enter(file, call, context, callee)
-        found.extend(_yields(resolver, callee.function, inside))
-    return tuple(found) if generators else None
+        origins.extend(_yields(resolver, callee.function, inside))
+    return tuple(origins) if generators else None
 
 
 def of_method(resolver: Resolver, receiver: Origin, method: Function) -> Origins:
     """What a method without arguments returns, or yields if it is a generator."""
     context = resolver.constructed(receiver, method)
-    found = list(_yields(resolver, method, context))
-    for value in method.file.returned(method.node) if not found else ():
-        found.extend(resolver.of(method.file, value, context))
-    return tuple(found) or (receiver.content(Content("item")),)
+    origins = list(_yields(resolver, method, context))
+    for value in method.file.returned(method.node) if not origins else ():
+        origins.extend(resolver.of(method.file, value, context))
+    return tuple(origins) or (receiver.content(Content("item")),)
 
 
 def _yields(resolver: Resolver, function: Function, context: Context | None) -> Iterator[Origin]:

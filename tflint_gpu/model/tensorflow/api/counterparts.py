@@ -140,8 +140,8 @@ class Counterpart:
         given = {*names, *(keyword.numpy for keyword in self.keywords[:positional])}
         if not given.issuperset(self.required):
             return None
-        found = {name: new.get(name) for name in names}
-        return None if None in found.values() else {name: str(other) for name, other in found.items()}
+        keywords = {name: new.get(name) for name in names}
+        return None if None in keywords.values() else {name: str(other) for name, other in keywords.items()}
 
 
 # NumPy's, TensorFlow's and keras.ops' names, one name where they are the same.
@@ -249,7 +249,7 @@ def _safe(table: str, positional: int, *, float_only: bool = False) -> Iterator[
 def _unsafe(table: str, *, tensor_first: bool = False) -> Iterator[Counterpart]:
     for line in table.strip().splitlines():
         name, tf_name, ops_name, *words = line.split()
-        places = words.index("*") if "*" in words else len(words)
+        positional_count = words.index("*") if "*" in words else len(words)
         arguments = [_keyword(word) for word in words if word not in ("*", "_")]
         yield Counterpart(
             f"numpy.{name}",
@@ -257,7 +257,7 @@ def _unsafe(table: str, *, tensor_first: bool = False) -> Iterator[Counterpart]:
             None if ops_name == "-" else f"keras.ops.{ops_name}",
             safe=False,
             keywords=tuple(keyword for keyword, _ in arguments),
-            positional=places,
+            positional=positional_count,
             required=tuple(keyword.numpy for keyword, required in arguments if required),
             tensor_first=tensor_first,
         )

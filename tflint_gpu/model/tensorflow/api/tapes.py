@@ -53,7 +53,7 @@ def _is(file: File, expr: Expression, dotted: str, tape: cst.Call) -> bool:
     """Whether an expression may be the tape, and not a later one of the same name."""
     if dotted_name(expr) != dotted:
         return False
-    return not isinstance(expr, cst.Name) or any(one.value is tape for one in file.flow.lookup(dotted, expr))
+    return not isinstance(expr, cst.Name) or any(binding.value is tape for binding in file.flow.lookup(dotted, expr))
 
 
 def _is_watched(file: File, dotted: str, tape: cst.Call, call: cst.Call) -> bool:
@@ -76,7 +76,9 @@ def _are_weights(file: File, expr: Expression) -> bool:
     if isinstance(expr, cst.Name):
         bound = file.flow.lookup(expr.value, expr)
         return bool(bound) and all(
-            isinstance(one.value, cst.Attribute) and not one.path and one.value.attr.value in WEIGHT_ATTRIBUTES
-            for one in bound
+            isinstance(binding.value, cst.Attribute)
+            and not binding.path
+            and binding.value.attr.value in WEIGHT_ATTRIBUTES
+            for binding in bound
         )
     return isinstance(expr, cst.Attribute) and expr.attr.value in WEIGHT_ATTRIBUTES

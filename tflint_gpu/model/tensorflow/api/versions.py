@@ -25,7 +25,7 @@ def value_of_test(file: File, test: Expression, version: tuple[int, ...], depth:
         meet: is told of a bound that cuts the search off.
     """
     if isinstance(test, cst.BooleanOperation) or is_negation(test):
-        return decided(test, lambda one: value_of_test(file, one, version, depth, meet=meet))
+        return decided(test, lambda part: value_of_test(file, part, version, depth, meet=meet))
     if isinstance(test, cst.Name):
         bindings = file.flow.lookup(test.value, test)
         value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
@@ -71,5 +71,5 @@ def _is_from_start(node: cst.Subscript) -> bool:
 def _numbers(expr: Expression) -> tuple[int, ...] | None:
     """The version that an expression writes down: "2.4", 2, LooseVersion("2.4"), (2, 4)."""
     written = [node for node in walk(expr) if isinstance(node, cst.SimpleString | cst.Integer | cst.Float)]
-    found = tuple(int(number) for node in written for number in _NUMBERS.findall(node.value))
-    return found or None
+    numbers = tuple(int(number) for node in written for number in _NUMBERS.findall(node.value))
+    return numbers or None

@@ -58,7 +58,7 @@ class HalfOutput:
 
 
 class MixedPrecision(Analysis):
-    """Questions about the mixed_float16 policy of the program that is checked."""
+    """Analysis of the mixed_float16 policy of the program that is checked."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -165,7 +165,7 @@ class MixedPrecision(Analysis):
         return bool(names) and names <= (_BINARY if activation == "sigmoid" else _CATEGORICAL)
 
     def _names(self, file: File, expr: Expression, context: Context | None) -> set[str]:
-        """The names, or the constructors' names, that an expression may stand for; "" for anything else."""
+        """The names, or the constructors' names, that an expression may mean; "" for anything else."""
         names = set()
         for origin in self.inference.of(file, expr, context):
             if isinstance(origin.node, cst.BaseString) and not origin.access_path:

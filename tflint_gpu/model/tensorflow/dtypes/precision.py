@@ -144,8 +144,8 @@ class Precision(Analysis):
         if word != "floatx" or self.inference.project.target.keras < 3:
             return False
         order, function = self.file.tree.order, self.file.tree.function(call)
-        before = (one for one in self.file.calls_in.get(function, ()) if order[one] < order[call])
-        return any(keras_kind(self.file.name(one.func) or "") in ("layer", "model") for one in before)
+        before = (earlier for earlier in self.file.calls_in.get(function, ()) if order[earlier] < order[call])
+        return any(keras_kind(self.file.name(earlier.func) or "") in ("layer", "model") for earlier in before)
 
     # One layer.
 
@@ -189,7 +189,7 @@ class Precision(Analysis):
             if not trace.passes_gradients or trace.file is not self.file:
                 continue
             for product, name, operands in self._products_in(trace):
-                casts = [cast for one in operands if (cast := self._cast_of(trace, one)) is not None]
+                casts = [cast for operand in operands if (cast := self._cast_of(trace, operand)) is not None]
                 if not casts or casts[0] in seen or self._is_choice_within(trace, casts[0]):
                     continue
                 seen.update(casts)

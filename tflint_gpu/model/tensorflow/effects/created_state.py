@@ -70,7 +70,7 @@ class Created:
 
 
 class CreatedState(Analysis):
-    """Questions about the variables, layers and optimizers that traced code creates."""
+    """Analysis of the variables, layers and optimizers that traced code creates."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -83,8 +83,10 @@ class CreatedState(Analysis):
         """What each traced function creates whenever it is called, in the order of the code."""
         if any(True for _ in self.file.calls("tf.compat.v1.wrap_function")):  # that may create what it likes
             return []
-        found = (list(self._in_function(traced)) for traced in self.code.functions)
-        return [created for created in found if created and not self._is_expected_to_fail(created[0].traced.function)]
+        creations = (list(self._in_function(traced)) for traced in self.code.functions)
+        return [
+            created for created in creations if created and not self._is_expected_to_fail(created[0].traced.function)
+        ]
 
     def _is_expected_to_fail(self, function: Function) -> bool:
         """Whether all calls of a function are there to show that it raises."""
@@ -121,7 +123,9 @@ class CreatedState(Analysis):
             return False
         rate = argument(call, 0, "rate") or argument(call, 0, "stddev")
         numbers = (
-            [number for one in self.inference.of(file, rate) for number in _number(one)] if rate is not None else ()
+            [number for origin in self.inference.of(file, rate) for number in _number(origin)]
+            if rate is not None
+            else ()
         )
         return bool(numbers) and 0 not in numbers  # with a rate of zero it has none
 

@@ -48,7 +48,7 @@ _INSTEAD = {
 
 
 class FrozenValues(Analysis):
-    """Questions about calls in traced code whose value every later step sees again."""
+    """Analysis of calls in traced code whose value every later step sees again."""
 
     def name_of(self, traced: Traced, call: cst.Call) -> str | None:
         """The name of the draw or clock that a call is, where each step is meant to have its own value."""

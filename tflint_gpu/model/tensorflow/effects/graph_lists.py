@@ -38,7 +38,7 @@ class Leak:
 
 
 class GraphLists(Analysis):
-    """Questions about the lists in traced code, seen from one file."""
+    """Analysis of the lists in traced code, seen from one file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -59,8 +59,8 @@ class GraphLists(Analysis):
     def _is_converted(self, traced: Traced) -> bool:
         """Whether AutoGraph converts the function: it does not after `autograph=False` and `do_not_convert`."""
         home, first = entry(traced)
-        place = self.tracing.wrapped(home).get(first) if isinstance(first, cst.FunctionDef | cst.Lambda) else None
-        maker = place.decorator if isinstance(place, cst.Decorator) else place
+        wrapper = self.tracing.wrapped(home).get(first) if isinstance(first, cst.FunctionDef | cst.Lambda) else None
+        maker = wrapper.decorator if isinstance(wrapper, cst.Decorator) else wrapper
         if isinstance(maker, cst.Call) and any(a.keyword and a.keyword.value == "autograph" for a in maker.args):
             return False
         passed = [step.file.tree.function(step.node) for step in traced.path]
@@ -85,16 +85,16 @@ class GraphLists(Analysis):
 
     def _lists(self, file: File, expr: Expression, traced: Traced) -> tuple[Origin, ...]:
         """Where a list is made, if it must be a list of the traced function, or of one around it."""
-        found = self.inference.of(file, expr, traced.context)
+        lists = self.inference.of(file, expr, traced.context)
         around = {traced.function.node, *file.enclosing_functions(traced.function.node)}
-        for origin in found:
+        for origin in lists:
             node = origin.node
             is_list = isinstance(node, cst.List) or (
                 isinstance(node, cst.Call) and file.names.is_builtin(node.func, "list") and not node.args
             )
             if origin.access_path or not is_list or origin.file is not file or file.tree.function(node) not in around:
                 return ()
-        return found
+        return lists
 
     def _regions(self, traced: Traced, call: cst.Call) -> Iterator[tuple[Node, Node]]:
         """What the graph repeats around a call, innermost first: a loop, or the function of one, and what runs it."""
@@ -105,7 +105,7 @@ class GraphLists(Analysis):
             if isinstance(parent, cst.For) and self._is_graph_iterable(traced, parent.iter):
                 yield parent, parent
             if isinstance(parent, cst.While) and isinstance(parent.test, cst.Comparison):
-                orders = all(isinstance(one.operator, _ORDERS) for one in parent.test.comparisons)
+                orders = all(isinstance(comparison.operator, _ORDERS) for comparison in parent.test.comparisons)
                 if orders and traced.trace is not None and traced.trace.holds_tensor(parent.test):
                     yield parent, parent
         step = traced.path[-1] if traced.path else None
@@ -162,7 +162,9 @@ class GraphLists(Analysis):
             if isinstance(parent, cst.Arg) and self._is_length(file, file.tree.parents[parent]):
                 continue
             context = traced.context if function is traced.function.node else None
-            if any(origin.node is one.node for origin in self.inference.of(file, node, context) for one in made):
+            if any(
+                origin.node is made_list.node for origin in self.inference.of(file, node, context) for made_list in made
+            ):
                 return node
         return None
 

@@ -50,7 +50,6 @@ _METHODS = frozenset(
         "as_list set_shape log_prob entropy mean"
     ).split()
 )
-_CALLED = frozenset(["model", "layer", "metric", "loss"])
 _HANDED_BACK = frozenset(["model", "layer", "optimizer", "metric", "loss", "dataset", "strategy", "module"])
 _PREPARING = frozenset(["__init__", "build", "__new__"])
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
@@ -71,7 +70,7 @@ class Blocker:
 
 
 class HostEffects(Analysis):
-    """Questions about the effects that a function, and all that it calls, may have on the host."""
+    """Analysis of the effects that a function, and all that it calls, may have on the host."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

@@ -85,7 +85,7 @@ class OnGradient(NamedTuple):
 
 
 class HostFunctions(Analysis):
-    """Questions about the Python functions that run in traced code, seen from one file."""
+    """Analysis of the Python functions that run in traced code, seen from one file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -184,8 +184,8 @@ class HostFunctions(Analysis):
         """Whether Keras takes gradients through the function, or a tape is open around the call."""
         traced = host.traced
         home, first = entry(traced)
-        places = [(traced.file, host.call), *((step.file, step.node) for step in traced.path)]
-        if any(_under_tape(file, node) for file, node in places):
+        sites = [(traced.file, host.call), *((step.file, step.node) for step in traced.path)]
+        if any(_under_tape(file, node) for file, node in sites):
             return True
         name = first.name.value if isinstance(first, cst.FunctionDef) else ""
         if not traced.keras or name in _WITHOUT_GRADIENT or name == "train_step":
@@ -258,7 +258,7 @@ class HostFunctions(Analysis):
                 return True
         return False
 
-    # Where the calls stand.
+    # Where the calls are.
 
     def _calls_in(self, functions: list[Traced]) -> Iterator[HostCall]:
         for traced in functions:

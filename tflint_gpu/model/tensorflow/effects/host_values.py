@@ -52,7 +52,7 @@ class HostValue:
 
 
 class HostValues(Analysis):
-    """Questions about the values that traced code asks for, seen from one file."""
+    """Analysis of the values that traced code asks for, seen from one file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -75,12 +75,12 @@ class HostValues(Analysis):
                 yield from self._certain(traced, self._numbers(traced))
                 yield from self._certain(traced, self._decisions(traced))
 
-    def _certain(self, traced: Traced, found: Iterator[HostValue]) -> Iterator[HostValue]:
-        for one in found:
-            if not self.traced_code.runs_once(traced.file, one.node) and not self.traced_code.may_be_left_out(
-                traced, one.node
+    def _certain(self, traced: Traced, values: Iterator[HostValue]) -> Iterator[HostValue]:
+        for value in values:
+            if not self.traced_code.runs_once(traced.file, value.node) and not self.traced_code.may_be_left_out(
+                traced, value.node
             ):
-                yield one
+                yield value
 
     # What must be traced, and how.
 

@@ -70,7 +70,7 @@ class Misplaced:
 class MappedCode(Analysis):
     """The functions given to datasets in one file, and what they call.
 
-    Arguments:
+    Attributes:
         file: the one that is checked; the functions may be in others.
     """
 

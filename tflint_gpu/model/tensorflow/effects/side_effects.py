@@ -53,7 +53,7 @@ class SideEffect:
 
 
 class SideEffects(Analysis):
-    """Questions about the side effects of what is traced, seen from one file."""
+    """Analysis of the side effects of what is traced, seen from one file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -63,12 +63,12 @@ class SideEffects(Analysis):
     @cached_property
     def all(self) -> list[list[SideEffect]]:
         """The effects, those of one kind in one function together; prints of shapes after other prints."""
-        found: dict[tuple[Node, str], list[SideEffect]] = {}
+        groups: dict[tuple[Node, str], list[SideEffect]] = {}
         for traced in self.code.functions:
-            for effect in sorted(self._of(traced), key=lambda one: one.kind == "shape"):
+            for effect in sorted(self._of(traced), key=lambda candidate: candidate.kind == "shape"):
                 kind = "print" if effect.kind == "shape" else effect.kind
-                found.setdefault((traced.function.node, kind), []).append(effect)
-        return list(found.values())
+                groups.setdefault((traced.function.node, kind), []).append(effect)
+        return list(groups.values())
 
     def _of(self, traced: Traced) -> Iterator[SideEffect]:
         file = traced.file
@@ -148,7 +148,7 @@ class SideEffects(Analysis):
         elif not isinstance(node, _DISPLAYS):
             return False
         around = file.enclosing_functions(node)
-        return not any(one in self._traced for one in around)
+        return not any(function in self._traced for function in around)
 
     @cached_property
     def _traced(self) -> frozenset[Node]:

@@ -21,7 +21,7 @@ _SYMBOLS = frozenset(["keras.Input", "keras.layers.Input", "keras.Model", "keras
 
 
 class Construction(Analysis):
-    """Questions about what builds networks."""
+    """Analysis of what builds networks."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

@@ -45,7 +45,7 @@ class ShortLived:
 
 
 class FunctionObjects(Analysis):
-    """Questions about the `tf.function` objects that one file makes, or has made by functions that its loops call."""
+    """Analysis of the `tf.function` objects that one file makes, or has made by functions that its loops call."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

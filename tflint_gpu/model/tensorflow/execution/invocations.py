@@ -94,7 +94,7 @@ class Invocations(Analysis):
         return walk(self.inference, own, Route(entered, in_order=True))
 
     def _own(self, file: File, loop: LoopNode, names: frozenset[str] = frozenset()) -> list[Invocation]:
-        """The calls that stand in the loop itself, and run in its iterations."""
+        """The calls in the loop itself, and run in its iterations."""
         function = file.tree.function(loop)
         return [
             Invocation(file, call, None, file, loop, names=names)

@@ -40,7 +40,7 @@ class FirstTraining:
 
 
 class Program(Analysis):
-    """Questions about the file that is checked, as a program."""
+    """Analysis of the file that is checked, as a program."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

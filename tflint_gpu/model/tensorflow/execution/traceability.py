@@ -35,7 +35,7 @@ _EFFECTS: dict[EffectKind, str] = {
 
 
 class Traceability(Analysis):
-    """Questions about the functions of one file."""
+    """Analysis of the functions of one file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

@@ -52,7 +52,7 @@ class Batches:
 
 
 class LoopData(Analysis):
-    """Questions about the data of loops."""
+    """Analysis of the data of loops."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -120,10 +120,10 @@ class LoopData(Analysis):
         return _mentions(expr, batches.names, batches.sources)
 
     def spread(
-        self, file: File, place: LoopNode | FunctionNode, names: set[str], sources: set[Node] | None = None
+        self, file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node] | None = None
     ) -> frozenset[str]:
         """The names in a place that hold what some of its names hold, or what some of its expressions give."""
-        return _spread(file, place, names, sources or set())
+        return _spread(file, block, names, sources or set())
 
     def is_direct(self, file: File, loop: LoopNode, expr: Expression) -> bool:
         """Whether an expression is an element of what a `for` yields as it is, not what is loaded by its name."""
@@ -295,16 +295,16 @@ def _bound_in(file: File, loop: LoopNode) -> Iterator[str]:
             yield name
 
 
-def _spread(file: File, place: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
+def _spread(file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node]) -> frozenset[str]:
     """The names, and all that the loop's body assigns from something that mentions one of them."""
-    scope = file.tree.scopes.get(place) or file.tree.scope(place)
+    scope = file.tree.scopes.get(block) or file.tree.scope(block)
     assigned = [
         binding
         for bindings in scope.bindings.values()
         for binding in bindings
         if binding.value is not None
         and binding.kind in ("assign", "for")
-        and file.tree.within(binding.node, _body(place))
+        and file.tree.within(binding.node, _body(block))
     ]
     held = set(names)
     for _ in range(len(assigned) + 1):
@@ -333,9 +333,9 @@ def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[N
     return False
 
 
-def _body(place: LoopNode | FunctionNode) -> Node:
+def _body(block: LoopNode | FunctionNode) -> Node:
     """What runs in every iteration; a comprehension as a whole."""
-    return place if isinstance(place, cst.BaseComp) else place.body
+    return block if isinstance(block, cst.BaseComp) else block.body
 
 
 def _names_in(target: Node) -> Iterator[str]:

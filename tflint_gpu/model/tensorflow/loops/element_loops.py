@@ -87,7 +87,7 @@ class ElementLoop:
 
 
 class ElementLoops:
-    """Questions about single loops."""
+    """Analysis of single loops."""
 
     def __init__(self, inference: Inference, kinds: Kinds, data: LoopData) -> None:
         self.inference = inference
@@ -288,7 +288,7 @@ def _is_straight(file: File, block: cst.For | cst.FunctionDef, *, returns: bool 
     """Whether a loop's or function's body is statements one after the other, that put nothing into attributes.
 
     Arguments:
-        masks: `if` may stand there, too: what it decides is only where something is stored, as a mask does.
+        masks: `if` may be there, too: what it decides is only where something is stored, as a mask does.
     """
     for node in walk(block.body):
         if isinstance(node, cst.Return) and returns:

@@ -62,7 +62,7 @@ _FIXED = Number()
 
 
 class LoopNumbers(Analysis):
-    """Questions about the Python numbers in loops."""
+    """Analysis of the Python numbers in loops."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

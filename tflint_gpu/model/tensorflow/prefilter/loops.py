@@ -19,7 +19,7 @@ def _repeated(scope: PrefilterScope) -> Iterable[tuple[FileRegion, bool]]:
 
     In the file, in what its loops run, and in what it calls elsewhere.
     """
-    return scope.found("repeated", lambda: _repetitions(scope, frozenset()))
+    return scope.shared_search("repeated", lambda: _repetitions(scope, frozenset()))
 
 
 def _repetitions(scope: PrefilterScope, leaving: frozenset[str]) -> Iterator[tuple[FileRegion, bool]]:

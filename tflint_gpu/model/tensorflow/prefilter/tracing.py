@@ -35,7 +35,7 @@ def _traced(scope: PrefilterScope, *, by: frozenset[str] = _TRACERS) -> Iterable
         yield from scope.reached(list(_roots(scope.own, by)))
         yield from scope.reached((), _handed_over(scope, by))
 
-    return scope.found(f"traced by {sorted(by)}", search)
+    return scope.shared_search(f"traced by {sorted(by)}", search)
 
 
 def _roots(own: FileSummary, by: frozenset[str]) -> Iterator[Region]:

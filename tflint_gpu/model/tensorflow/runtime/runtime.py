@@ -69,7 +69,7 @@ class Initialiser:
 
 
 class Runtime(Analysis):
-    """Questions about how programs set TensorFlow up, seen from the file that is checked."""
+    """Analysis of how programs set TensorFlow up, seen from the file that is checked."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -82,7 +82,7 @@ class Runtime(Analysis):
         return self.inference.entry
 
     def mentions(self, substrings: tuple[bytes, ...]) -> bool:
-        """Whether any of these bytes stand in the file or in one of the project that it reaches."""
+        """Whether any of these bytes are in the file or in one of the project that it reaches."""
         return self.inference.project.program_mentions(self._file.source, substrings)
 
     def sets_memory(self) -> bool:

@@ -109,17 +109,17 @@ class Visibility(Analysis):
 
     def hidden(self) -> HiddenGpus | None:
         """Where the program must hide all GPUs, without a word, though it sets something up for them."""
-        places = [*self._hiding_assignments(), *self._hiding_calls()]
+        hiding_nodes = [*self._hiding_assignments(), *self._hiding_calls()]
         setting = [target for target, _ in self._assignments(self.file)] + list(self.file.calls(*sorted(VISIBLE)))
-        if len(places) != 1 or len(setting) != 1 or self._is_explained(places[0]):
+        if len(hiding_nodes) != 1 or len(setting) != 1 or self._is_explained(hiding_nodes[0]):
             return None
-        assignment = places[0]
-        if not self.guards.must_run(self.file, assignment) or self.guards.in_try(self.file, assignment):
+        hiding_node = hiding_nodes[0]
+        if not self.guards.must_run(self.file, hiding_node) or self.guards.in_try(self.file, hiding_node):
             return None
-        if self.runtime.initialiser_before(self.file, assignment) is not None:
+        if self.runtime.initialiser_before(self.file, hiding_node) is not None:
             return None
         setup = next(self._setups(), None)
-        return HiddenGpus(assignment, setup) if setup is not None else None
+        return HiddenGpus(hiding_node, setup) if setup is not None else None
 
     def _hiding_assignments(self) -> Iterator[Node]:
         for target, value in self._assignments(self.file):

@@ -105,12 +105,12 @@ class Chain:
         if made is None or made.name in UNORDERED_SOURCES:
             return None
         lists = made.name == "list_files"
-        place = 1 if lists else -1
+        position = 1 if lists else -1
         keyword = "shuffle_files" if self.source == "tensorflow_datasets.load" else "shuffle"
-        if argument(made.call, place, keyword) is None:
+        if argument(made.call, position, keyword) is None:
             unseen = any(arg.star for arg in made.call.args)
             return None if unseen else made.name in SHUFFLING_SOURCES
-        value = made.argument(place, keyword)
+        value = made.argument(position, keyword)
         return True if value is None and lists else value if isinstance(value, bool) else None
 
     @property

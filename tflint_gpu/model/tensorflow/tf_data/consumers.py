@@ -50,7 +50,7 @@ class Consumption:
 class Consumers(Analysis):
     """The consumers of pipelines that are seen from one file.
 
-    Arguments:
+    Attributes:
         file: the one that is checked; functions and classes of others count where it passes them datasets.
     """
 

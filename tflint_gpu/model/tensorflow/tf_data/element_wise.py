@@ -74,7 +74,7 @@ class _Value:
 
 
 class ElementWise:
-    """Questions about one function that a dataset maps, seen without a call.
+    """Analysis of one function that a dataset maps, seen without a call.
 
     Arguments:
         callee: the function.

@@ -18,14 +18,14 @@ _COUNTED = frozenset(["numpy.arange", "numpy.zeros", "numpy.ones", "tf.range", "
 
 
 class Lengths(Analysis):
-    """Questions about the number of elements of a chain."""
+    """Analysis of the number of elements of a chain."""
 
     def is_demonstration(self, chain: Chain) -> bool:
         """Whether a chain must have so few elements that its speed does not matter."""
         taken = [o.argument(0, "count") for o in chain.operations if o.name == "take"]
         if any(isinstance(count, int) and 0 <= count <= _FEW for count in taken):
             return True
-        if any(self.is_demonstration(one) for one in chain.inputs):
+        if any(self.is_demonstration(joined) for joined in chain.inputs):
             return True
         made = chain.made
         if made is None or made.name not in ("range", "from_tensor_slices", "list_files"):

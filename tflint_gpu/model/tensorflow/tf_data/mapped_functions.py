@@ -64,7 +64,7 @@ class State:
 
 
 class MappedFunctions(Analysis):
-    """Questions about the functions that the operations of a chain are given."""
+    """Analysis of the functions that the operations of a chain are given."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -83,7 +83,7 @@ class MappedFunctions(Analysis):
         """
         if operation.call not in self._element_wise:
             callees = self.of(operation)
-            seen = [ElementWise(self.inference, self.constants, one, operation.context) for one in callees]
+            seen = [ElementWise(self.inference, self.constants, callee, operation.context) for callee in callees]
             holds = len(seen) == 1 and seen[0].holds()
             self._element_wise[operation.call] = holds, holds and seen[0].keeps_rank()
         return self._element_wise[operation.call][keeps_rank]
@@ -121,8 +121,8 @@ class MappedFunctions(Analysis):
 
     def state(self, operation: Operation) -> State | None:
         """What keeps tf.data from running an operation's function in parallel by itself."""
-        found = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
-        return next((state for state in found if state is not None), None)
+        states = [self._state(name, file, call, context) for name, file, call, context in self.named_calls(operation)]
+        return next((state for state in states if state is not None), None)
 
     def named_calls(self, operation: Operation) -> Iterator[tuple[str, File, cst.Call, Context | None]]:
         """The calls that tracing an operation's function makes, with their canonical names."""
@@ -145,11 +145,11 @@ class MappedFunctions(Analysis):
             for call in function.calls:
                 if self.inference.is_switched_off(function.file, call, context):
                     continue
-                for one in self.inference.callees(function.file, call, context):
+                for called in self.inference.callees(function.file, call, context):
                     if depth < MAPPED_CALLS.limit:
-                        inside = self.inference.enter(function.file, call, context, one)
-                        queue.append((one.function, inside, depth + 1))
-                    elif one.function.node not in seen:
+                        inside = self.inference.enter(function.file, call, context, called)
+                        queue.append((called.function, inside, depth + 1))
+                    elif called.function.node not in seen:
                         self.inference.meet(MAPPED_CALLS)
 
     def _state(self, name: str, file: File, call: cst.Call, context: Context | None) -> State | None:
@@ -200,7 +200,7 @@ class MappedFunctions(Analysis):
         call = state.file.call_at(state.node)
         target = argument(call, 0, "func") if call is not None else None
         callees = self.inference.callables(state.file, target) if target is not None else ()
-        names = [one.function.file.name(call.func) or "" for one in callees for call in one.function.calls]
+        names = [callee.function.file.name(call.func) or "" for callee in callees for call in callee.function.calls]
         return any(name.startswith(_UNLOCKED) for name in names)
 
 

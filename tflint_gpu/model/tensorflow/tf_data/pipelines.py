@@ -37,10 +37,10 @@ class Pipelines(Analysis):
                 self.inference.meet(PIPELINE_STEPS)
                 return [_OPEN]
             self._known[key] = []  # a loop that goes on with its own dataset: the way in from before is enough
-            found = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]
-            if any(chain is _OPEN for chain in found) and self.kinds.usage(file, expr, "dataset") is not None:
-                found = [Chain(certain=True) if chain is _OPEN else chain for chain in found]
-            self._known[key] = [*self.inference.first(PIPELINE_VARIANTS, found or [_OPEN])]
+            chains = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]
+            if any(chain is _OPEN for chain in chains) and self.kinds.usage(file, expr, "dataset") is not None:
+                chains = [Chain(certain=True) if chain is _OPEN else chain for chain in chains]
+            self._known[key] = [*self.inference.first(PIPELINE_VARIANTS, chains or [_OPEN])]
         return self._known[key]
 
     def is_dataset(self, file: File, expr: Expression, context: Context | None = None) -> bool:
@@ -98,11 +98,11 @@ class Pipelines(Analysis):
         ]
         if len(values) == 1 and isinstance(values[0], cst.Tuple | cst.List):
             values = [e.value for e in values[0].elements]
-        found = tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
-        if sum(chain.width for chain in found) > JOINED_DATASETS.limit:
+        inputs = tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
+        if sum(chain.width for chain in inputs) > JOINED_DATASETS.limit:
             self.inference.meet(JOINED_DATASETS)
             return (_OPEN,)
-        return found
+        return inputs
 
     def _transformation(
         self, file: File, call: cst.Call, method: str, context: Context | None, depth: int
@@ -132,14 +132,14 @@ class Pipelines(Analysis):
         key = (expr, context)
         if key not in self._iterated:
             self._iterated[key] = []
-            found: list[Chain] = []
+            chains: list[Chain] = []
             for origin in self.inference.of(file, expr, context):
                 args = self._joined(origin)
                 if args is None:
-                    found.extend(self._of_origin(origin, 0))
+                    chains.extend(self._of_origin(origin, 0))
                 for arg in args or ():
-                    found.extend(self.iterated(origin.file, arg, origin.context))
-            self._iterated[key] = found or self.chains(file, expr, context)
+                    chains.extend(self.iterated(origin.file, arg, origin.context))
+            self._iterated[key] = chains or self.chains(file, expr, context)
         return self._iterated[key]
 
     def _joined(self, origin: Origin) -> list[Expression] | None:

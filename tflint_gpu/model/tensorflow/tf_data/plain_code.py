@@ -12,7 +12,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node, positional_parameters
 from tflint_gpu.model.python.value_flow.inference import Inference
 
-# What may stand in such a function; anything else may depend on a value, a shape, or do something besides.
+# What may be in such a function; anything else may depend on a value, a shape, or do something else.
 _STATEMENTS = (
     cst.SimpleStatementLine,
     cst.SimpleStatementSuite,
@@ -43,20 +43,20 @@ def is_plain(
     """
     seen: set[Node] = set()
     queue = [function]
-    for one in queue:  # grows meanwhile
-        if one.node in seen:
+    for reached in queue:  # grows meanwhile
+        if reached.node in seen:
             continue
-        seen.add(one.node)
-        node, file = one.node, one.file
+        seen.add(reached.node)
+        node, file = reached.node, reached.file
         if isinstance(node, cst.FunctionDef) and not _is_straight(file, node):
             return False
         if any(isinstance(inner, _FORBIDDEN) for inner in walk(node.body)):
             return False
-        if not all(_asks_outside(one, test) for test in _statement_tests(node)):
+        if not all(_asks_outside(reached, test) for test in _statement_tests(node)):
             return False
-        if not all(_asks_outside(one, test) or may_ask(test) for test in _expression_tests(node)):
+        if not all(_asks_outside(reached, test) or may_ask(test) for test in _expression_tests(node)):
             return False
-        for call in one.calls:
+        for call in reached.calls:
             callees = inference.callees(file, call)
             if call not in understood and not callees:
                 return False

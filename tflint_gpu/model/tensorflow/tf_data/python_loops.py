@@ -55,7 +55,7 @@ class PythonLoop:
 
 
 class PythonLoops(Analysis):
-    """Questions about what a dataset's functions run in Python."""
+    """Analysis of what a dataset's functions run in Python."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -67,9 +67,9 @@ class PythonLoops(Analysis):
             target = argument(call, 0, "func") if name in PYTHON_FUNCTIONS else None
             callees = self.inference.callables(file, target, context) if target is not None else ()
             if len(callees) == 1:
-                found = self._loop(callees[0])
-                if found is not None:
-                    return PythonLoop(file, call, *found)
+                loop = self._loop(callees[0])
+                if loop is not None:
+                    return PythonLoop(file, call, *loop)
         return None
 
     def _loop(self, callee: Callee) -> tuple[File, LoopNode] | None:
@@ -115,5 +115,5 @@ def _stays_locked(file: File, call: cst.Call) -> bool:
     if name is not None:
         return name.startswith(_LIBRARIES) and not name.startswith(_UNLOCKED)
     if isinstance(call.func, cst.Name):
-        return any(file.names.is_builtin(call.func, one) for one in _BUILTINS)
+        return any(file.names.is_builtin(call.func, builtin) for builtin in _BUILTINS)
     return method_name(call) in _METHODS

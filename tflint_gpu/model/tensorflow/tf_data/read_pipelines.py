@@ -43,7 +43,7 @@ class ReadPipelines(Analysis):
         for chain in wanted:
             if not self.lengths.is_demonstration(chain):
                 yield chain
-                yield from (one for one in chain.inputs if not self.lengths.is_demonstration(one))
+                yield from (joined for joined in chain.inputs if not self.lengths.is_demonstration(joined))
 
     def _is_in_a_graph(self, item: Consumption) -> bool:
         """Whether `get_next()` only makes a node of a graph of TensorFlow 1, which a session reads elsewhere."""

@@ -42,8 +42,8 @@ class GivenFunction:
     @property
     def filled(self) -> list[cst.Param]:
         """The parameters for which Keras passes tensors."""
-        given = {one.keyword for one in self.callee.given}
-        positional = sum(1 for one in self.callee.given if not one.keyword)
+        given = {argument.keyword for argument in self.callee.given}
+        positional = sum(1 for argument in self.callee.given if not argument.keyword)
         left = [p for p in self.callee.function.parameters[positional:] if p.name.value not in given]
         return left[: self.tensors]
 
@@ -84,17 +84,19 @@ class KerasFunctions(Analysis):
             for origin in self.inference.of(self.file, call.func.value)
             if origin.call is not None and not self._has_own_ways(origin)
         }
-        found: set[Node] = set()
+        evaluated: set[Node] = set()
         for call in self._compilations():
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
             if not any((origin.file, origin.node) in models for origin in self.inference.of(self.file, receiver)):
                 continue
             for keyword, position in (("loss", 1), *_METRICS):
-                found.update(one.callee.function.node for one in self._given(call, keyword, position, "", 0))
+                evaluated.update(given.callee.function.node for given in self._given(call, keyword, position, "", 0))
                 for origin in self._single(self._argument(call, keyword, position), 0):
                     cls = self.inference.instance_class(origin)
-                    found.update(one.node for one in (self.inference.definitions.lineage(cls) if cls else ()))
-        return frozenset(found)
+                    evaluated.update(
+                        related.node for related in (self.inference.definitions.lineage(cls) if cls else ())
+                    )
+        return frozenset(evaluated)
 
     def _has_own_ways(self, origin: Origin) -> bool:
         cls = self.inference.instance_class(origin)

@@ -138,8 +138,8 @@ class TracedCode(Analysis):
             return False
         if any(step.file.name(getattr(step.node, "func", None)) in _CHOOSING for step in traced.path):
             return False
-        places = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
-        return all(self._always_runs(file, node, traced.keras) for file, node in places)
+        sites = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
+        return all(self._always_runs(file, node, traced.keras) for file, node in sites)
 
     def _always_runs(self, file: File, node: Node, keras: bool) -> bool:
         if self.runs_once(file, node):
@@ -171,11 +171,11 @@ class TracedCode(Analysis):
 
     def may_be_left_out(self, traced: Traced, node: Node) -> bool:
         """Whether a condition that is not known decides whether code of a traced function runs while it is traced."""
-        places = [(traced.file, node, traced.context), *((step.file, step.node, None) for step in traced.path)]
+        sites = [(traced.file, node, traced.context), *((step.file, step.node, None) for step in traced.path)]
         return any(
             self.guards.in_try(file, node)
             or any(self._may_be(file, test, not needed, context, traced.trace) for test, needed in tests)
-            for file, node, context in places
+            for file, node, context in sites
             if (tests := list(self.guards.branches(file, node))) is not None
         )
 

@@ -232,7 +232,7 @@ class TracedFunctions(Analysis):
         """The trace of a function that Keras is given."""
         callee, function = given.callee, given.callee.function
         name = f"{given.what} `{function.name}`" if function.name != "lambda" else given.what
-        places = (
+        frames = (
             (Frame(self.file, given.call.func, f"{given.what} is given here"),)
             if function.file is not self.file
             else ()
@@ -240,7 +240,7 @@ class TracedFunctions(Analysis):
         seeds: dict[Node, Carry] = {**dict.fromkeys(given.filled, Carry.TENSOR), **self._annotated(function)}
         tensors = Tensors(self.inference, self.kinds, function, seeds)
         context = Context(function.node, caller=callee.context, receiver=callee.receiver)
-        return Trace(function, context, tensors, Entry(name, occasions, gradients, places))
+        return Trace(function, context, tensors, Entry(name, occasions, gradients, frames))
 
     def _seeds(self, function: Function, params: tuple[str, ...]) -> dict[Node, Carry]:
         given = function.parameters

@@ -25,7 +25,7 @@ _NAMING = (cst.Name, cst.Attribute, cst.Lambda)
 class Tracing(Analysis):
     """Functions under `tf.function`, in all files that a check sees.
 
-    Arguments:
+    Attributes:
         assumed: functions that count as if they were decorated with it.
     """
 

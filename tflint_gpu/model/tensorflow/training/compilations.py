@@ -35,11 +35,11 @@ class Compilations(Analysis):
         Arguments:
             file: in which the model is trained.
         """
-        for one in self.inference.files_with("compile", file, made.file):
-            for call in one.method_calls("compile"):
+        for user in self.inference.files_with("compile", file, made.file):
+            for call in user.method_calls("compile"):
                 assert isinstance(call.func, cst.Attribute)
-                if any(_is_same(origin, made) for origin in self.inference.of(one, call.func.value)):
-                    yield one, call
+                if any(_is_same(origin, made) for origin in self.inference.of(user, call.func.value)):
+                    yield user, call
 
 
 def _is_same(origin: Origin, made: Origin) -> bool:
@@ -47,4 +47,4 @@ def _is_same(origin: Origin, made: Origin) -> bool:
     if origin.node is not made.node or origin.access_path:
         return False
     contexts = (origin.context, made.context)
-    return contexts[0] is contexts[1] or any(one is None or one.call is None for one in contexts)
+    return contexts[0] is contexts[1] or any(context is None or context.call is None for context in contexts)

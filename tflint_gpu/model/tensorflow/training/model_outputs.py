@@ -32,7 +32,7 @@ class ModelOutputs:
             assert made.call is not None
             outputs = argument(made.call, 1, "outputs")
             held = self.inference.of(made.file, outputs, made.context) if outputs is not None else ()
-            return [layer for one in held for layer in self._layers_of(one)]
+            return [layer for container in held for layer in self._layers_of(container)]
         return list(self._returned_by_call(made))
 
     def _last_layer(self, made: Origin) -> Iterator[Origin]:
@@ -41,9 +41,9 @@ class ModelOutputs:
         assert call is not None
         name = file.bound_to(call)
         added = [
-            one
-            for one in file.method_calls("add")
-            if isinstance(one.func, cst.Attribute) and name is not None and dotted_name(one.func.value) == name
+            layer
+            for layer in file.method_calls("add")
+            if isinstance(layer.func, cst.Attribute) and name is not None and dotted_name(layer.func.value) == name
         ]
         if added:
             last = max(added, key=file.tree.order.__getitem__)
@@ -67,12 +67,12 @@ class ModelOutputs:
         """The layers of an output, or of the outputs in a list or dict."""
         if isinstance(held.node, cst.List | cst.Tuple) and not held.access_path:
             for element in held.node.elements:
-                for one in self.inference.of(held.file, element.value, held.context):
-                    yield from self._called(one)
+                for layer in self.inference.of(held.file, element.value, held.context):
+                    yield from self._called(layer)
         elif isinstance(held.node, cst.Dict) and not held.access_path:
             for item in held.node.elements:
-                for one in self.inference.of(held.file, item.value, held.context):
-                    yield from self._called(one)
+                for layer in self.inference.of(held.file, item.value, held.context):
+                    yield from self._called(layer)
         else:
             yield from self._called(held)
 

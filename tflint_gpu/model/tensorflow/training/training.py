@@ -29,7 +29,7 @@ STRATEGY_RUNS = frozenset(["run", "experimental_run_v2"])
 
 
 class Training(Analysis):
-    """Questions about what trains."""
+    """Analysis of what trains."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

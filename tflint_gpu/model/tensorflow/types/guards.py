@@ -46,7 +46,7 @@ _EAGER_TESTS = frozenset(
 
 
 class Guards(Analysis):
-    """Questions about the conditions under which code runs."""
+    """Analysis of the conditions under which code runs."""
 
     is_of_values = True
 
@@ -90,7 +90,7 @@ class Guards(Analysis):
         if isinstance(expr, cst.Integer):
             return expr.evaluated_value
         if isinstance(expr, cst.BooleanOperation) or is_negation(expr):
-            return decided(expr, lambda one: self._value_without_gpus(file, one))
+            return decided(expr, lambda part: self._value_without_gpus(file, part))
         if isinstance(expr, cst.Comparison) and len(expr.comparisons) == 1:
             left = self._value_without_gpus(file, expr.left)
             right = self._value_without_gpus(file, expr.comparisons[0].comparator)
@@ -120,9 +120,9 @@ class Guards(Analysis):
         """Whether `node` is meant for some versions: it is in a `try` with handlers, or a test asks for the version."""
         if any(isinstance(parent, cst.Try) and parent.handlers for parent in file.tree.ancestors(node)):
             return True
-        around = [node, *(one for one in file.tree.ancestors(node) if one.__class__ in DEFINING)]
+        around = [node, *(ancestor for ancestor in file.tree.ancestors(node) if ancestor.__class__ in DEFINING)]
         return any(
-            _asks_for_version(file, test, holds) for place in around for test, holds in self.branches(file, place)
+            _asks_for_version(file, test, holds) for outer in around for test, holds in self.branches(file, outer)
         )
 
     def is_for_graphs(self, file: File, node: Node) -> bool:

@@ -32,11 +32,11 @@ class Images:
         """Whether an array is one image whose size is that of `-1, height, width, 3`."""
         if len(shape) != 4:
             return False
-        dimensions = [self.constants.of(file, one, context) for one in shape]
+        dimensions = [self.constants.of(file, dimension, context) for dimension in shape]
         if dimensions[0] != -1 or dimensions[3] not in _COLOURED:
             return False
         size = frozenset(dimensions[1:3])
-        return all(type(one) is int for one in size) and self._size_of(file, expr, context) == size
+        return all(type(length) is int for length in size) and self._size_of(file, expr, context) == size
 
     def _size_of(self, file: File, expr: Expression, context: Context | None) -> frozenset[object] | None:
         """The size that an image has on every way."""
@@ -47,7 +47,7 @@ class Images:
             sizes = [self._size(origin) for origin in self.inference.of(file, expr, context)]
         finally:
             self._asked.discard(expr)
-        return sizes[0] if sizes and all(one == sizes[0] for one in sizes) else None
+        return sizes[0] if sizes and all(size == sizes[0] for size in sizes) else None
 
     def _size(self, origin: Origin) -> frozenset[object] | None:
         """The height and the width of an image; which is which differs from library to library."""

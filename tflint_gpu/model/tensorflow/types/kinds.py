@@ -138,8 +138,8 @@ class Kinds(Analysis):
         """What a class of the project is to Keras, through all its bases: {"layer"}, {"model"}, ..., or nothing."""
         known = self._classes.get(cls.node)
         if known is None:
-            found = {keras_kind(name) for name in self.inference.definitions.external_bases(cls)}
-            known = self._classes[cls.node] = frozenset(kind for kind in found if kind is not None)
+            kinds = {keras_kind(name) for name in self.inference.definitions.external_bases(cls)}
+            known = self._classes[cls.node] = frozenset(kind for kind in kinds if kind is not None)
         return known
 
     def of(self, origin: Origin) -> Kind | None:
@@ -264,12 +264,12 @@ class Kinds(Analysis):
         call, file = origin.call, origin.file
         if call is None:
             return bool(self._stateful_calls(file))
-        places = [call]
+        regions = [call]
         if file.name(call.func) in ("keras.Sequential", "keras.models.Sequential"):
-            places += [c for c in file.method_calls("add") if self._may_be_of(c, file, call)]
-            return any(file.tree.within(one, place) for one in self._stateful_calls(file) for place in places)
+            regions += [c for c in file.method_calls("add") if self._may_be_of(c, file, call)]
+            return any(file.tree.within(layer, region) for layer in self._stateful_calls(file) for region in regions)
         function = file.tree.function(call)
-        return any(file.tree.function(one) is function for one in self._stateful_calls(file))
+        return any(file.tree.function(layer) is function for layer in self._stateful_calls(file))
 
     def _may_be_of(self, add: cst.Call, file: File, made: cst.Call) -> bool:
         """Whether a method is one of what a call makes, and not of another object of the same name."""

@@ -18,7 +18,7 @@ _FUNCTIONAL = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class ModelClasses(Analysis):
-    """Questions about the layers of models, seen from one file."""
+    """Analysis of the layers of models, seen from one file."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

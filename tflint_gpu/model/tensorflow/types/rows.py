@@ -49,7 +49,7 @@ _ELEMENTWISE = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
 class Rows(Analysis):
-    """Questions about how many rows an array has."""
+    """Analysis of how many rows an array has."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -78,8 +78,8 @@ class Rows(Analysis):
             node = origin.node
             if origin.access_path or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
                 return self._is_single(origin)
-            found = any(self.is_single_input(origin.file, one, origin.context) for one in _inputs(node))
-            return found or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
+            is_input = any(self.is_single_input(origin.file, tensor, origin.context) for tensor in _inputs(node))
+            return is_input or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
 
         return self.is_single(file, expr, context) or self.inference.must_be(file, expr, holds, context)
 
@@ -88,9 +88,11 @@ class Rows(Analysis):
         origins = self.inference.of(file, expr)
         yielded = [e for origin in origins for e in self.inference.elements(origin)]
         inputs = [
-            one
+            element_origin
             for element in yielded
-            for one in (self.inference.item(element, 0) if isinstance(element.node, cst.Tuple) else (element,))
+            for element_origin in (
+                self.inference.item(element, 0) if isinstance(element.node, cst.Tuple) else (element,)
+            )
         ]
         return bool(inputs) and all(self._is_single(origin) for origin in inputs)
 
@@ -170,7 +172,7 @@ class Rows(Analysis):
             return bool(shape)
         if len(shape) == 1 and isinstance(shape[0].value, cst.Tuple | cst.List):
             return self._is_reshaped(origin, array, shape[0].value.elements)
-        dimensions = [one.value for one in shape]
+        dimensions = [dimension.value for dimension in shape]
         if len(shape) == 2 and _is_starred(shape[1]):
             return _is_shape_of(origin.file, dimensions[1], array)
         return self._images.is_one(origin.file, array, dimensions, origin.context)

@@ -91,11 +91,11 @@ class Tensors:
 
     def _joined(self, origins: Iterable[Origin]) -> Carry | None:
         """What all known ways agree on."""
-        found = {self._origin(origin) for origin in origins if not origin.is_none}
-        found.discard(None)
-        if not found:
+        carries = {self._origin(origin) for origin in origins if not origin.is_none}
+        carries.discard(None)
+        if not carries:
             return None
-        return found.pop() if len(found) == 1 else Carry.UNKNOWN
+        return carries.pop() if len(carries) == 1 else Carry.UNKNOWN
 
     def _origin(self, origin: Origin) -> Carry | None:
         if origin.access_path:
@@ -163,8 +163,8 @@ class Tensors:
             return self._expression(file, expr, context)
 
         if isinstance(node, cst.Call):
-            found = self._call(file, node, context)
-            return Carry.UNKNOWN if found is Carry.TENSOR and not self._is_traced(context) else found
+            carry = self._call(file, node, context)
+            return Carry.UNKNOWN if carry is Carry.TENSOR and not self._is_traced(context) else carry
         if isinstance(node, cst.BinaryOperation):
             if isinstance(node.operator, cst.Modulo) and isinstance(node.left, _STRINGS):
                 return Carry.HOST
@@ -281,7 +281,7 @@ class Tensors:
 
     def _returns_of_call(self, file: File, call: cst.Call, context: Context | None) -> Carry | None:
         """What the `call` method of a layer of the project returns."""
-        found: list[Carry | None] = []
+        returned: list[Carry | None] = []
         for origin in self.inference.of(file, call.func, context):
             cls = self.inference.instance_class(origin)
             method = self.inference.definitions.method(cls, "call") if cls is not None else None
@@ -289,8 +289,8 @@ class Tensors:
                 return Carry.UNKNOWN
             inside = self.inference.enter(file, call, context, Callee(method, origin))
             for value in method.file.returned(method.node):
-                found.append(self._expression(method.file, value, inside) if inside is not None else Carry.UNKNOWN)
-        known = {carry for carry in found if carry is not None}
+                returned.append(self._expression(method.file, value, inside) if inside is not None else Carry.UNKNOWN)
+        known = {carry for carry in returned if carry is not None}
         return known.pop() if len(known) == 1 else Carry.UNKNOWN
 
 
