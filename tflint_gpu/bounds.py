@@ -187,16 +187,6 @@ INITIALISER_CALLS = Bound(
     "calls inside each other that initialise the GPUs",
     "All calls before a place are asked, each with all that it calls.",
 )
-POLICY_CALLS = Bound(
-    5,
-    "calls between the program and the policy for mixed precision",
-    "Each step multiplies the call sites.",
-)
-POLICY_SITES = Bound(
-    8,
-    "call sites of a function around the policy for mixed precision",
-    "To the power of the calls in between that many places are looked at.",
-)
 STRATEGY_CALLS = Bound(
     6,
     "calls outwards to the scope of a distribution strategy",
@@ -277,11 +267,6 @@ ELEMENT_CALLS = Bound(
     2,
     "calls inside each other that compute one element",
     "Such a function must be nothing but arithmetic, and be understood at a glance where it is named.",
-)
-GROWTH_CALLS = Bound(
-    3,
-    "calls from a loop to what makes an array longer",
-    "Each step multiplies the call sites.",
 )
 NAMED_FUNCTIONS = Bound(
     50,
@@ -364,7 +349,7 @@ RUN_CALLS = Bound(
     "calls inside each other of a program that trains",
     "A function that calls itself with values that are not known would be without end.",
 )
-RUN_TURNS = Bound(
+RUN_ITERATIONS = Bound(
     400,
     "turns of a loop of a program that trains",
     "Loops that build networks have fewer; a loop over data has millions.",
@@ -398,8 +383,8 @@ def page() -> str:
 _PAGE = """\
 # How far the analysis looks
 
-A check follows values, calls and loops through a program only so far. What lies behind one of these bounds is not
-known, and a rule that needs to know it says nothing. `tflint-gpu check --verbose` tells for each file which bounds cut
+A check follows values, calls and loops through a program only so far. What is further away is not known, and a
+rule that needs to know it says nothing. `tflint-gpu check --verbose` tells for each file which bounds cut
 something off:
 
 ```text

@@ -178,7 +178,7 @@ def measured_loop(
     endless = tuple(change for changes in sources for change in changes)
     if isinstance(loop, cst.For):
         return (*wrap(file, loop.iter, "steps", f"samples={samples}", f"reads={reads}"), *endless)
-    return (Change(file, loop.test, f"{HARNESS}.turn({samples})"), *endless)
+    return (Change(file, loop.test, f"{HARNESS}.iterates({samples})"), *endless)
 
 
 def eager_against_traced(

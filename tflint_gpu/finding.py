@@ -28,7 +28,7 @@ class Edit:
 
 def importing(spelling: Spelling) -> tuple[Edit, ...]:
     """The edit that adds the import which a name needs; none where the file has it."""
-    return () if spelling.behind is None else (Edit(spelling.behind, f"{spelling.statement}\n", "below"),)
+    return () if spelling.after is None else (Edit(spelling.after, f"{spelling.statement}\n", "below"),)
 
 
 @dataclass(frozen=True, slots=True)

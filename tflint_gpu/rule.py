@@ -27,11 +27,11 @@ from tflint_gpu.experiment import (
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
 from tflint_gpu.severity import Severity
-from tflint_gpu.text.bytesearch import Marker
+from tflint_gpu.text.bytesearch import RequiredSubstring
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.model.python.prefilter.looks import Question
+    from tflint_gpu.model.python.prefilter.prefilters import Prefilter
 
 __all__ = [
     "HARNESS",
@@ -100,9 +100,9 @@ class Rule:
     name: ClassVar[str]
     severity: ClassVar[Severity] = "warning"
     least_tensorflow: ClassVar[tuple[int, int]] = (0, 0)
-    required_substrings: ClassVar[tuple[tuple[Marker, ...], ...]] = ()
-    nearby_substrings: ClassVar[tuple[Marker, ...]] = ()
-    prefilters: ClassVar[tuple[Question, ...]] = ()
+    required_substrings: ClassVar[tuple[tuple[RequiredSubstring, ...], ...]] = ()
+    nearby_substrings: ClassVar[tuple[RequiredSubstring, ...]] = ()
+    prefilters: ClassVar[tuple[Prefilter, ...]] = ()
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False

@@ -78,7 +78,7 @@ class KeptResults(Analysis):
                 name = _name_of(self.file, held)
                 if not self.host_reads.is_result(value, results) or is_conditional(self.file, node, loop):
                     continue
-                if not self.inference.surely(self.file, held, _is_list):
+                if not self.inference.must_be(self.file, held, _is_list):
                     continue
                 if self._lives(name, loop) and not self._gives_numbers(loop):
                     found.append(KeptResult(node, name, loop))
@@ -131,7 +131,7 @@ def _is_list(origin: Origin) -> bool:
     call = origin.call
     if call is not None:
         return origin.file.names.is_builtin(call.func, "list")
-    return isinstance(origin.node, cst.List | cst.ListComp) and not origin.parts
+    return isinstance(origin.node, cst.List | cst.ListComp) and not origin.access_path
 
 
 def _name_of(file: File, expr: Expression) -> str:

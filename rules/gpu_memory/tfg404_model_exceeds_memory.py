@@ -116,7 +116,7 @@ def _notes(estimate: Estimate) -> Iterator[Note]:
     if estimate.compiled is not None:
         yield Note(estimate.compiled.file, estimate.compiled.node, f"the optimizer: {estimate.optimizer.name}")
     largest = sizes.largest
-    place = largest.layer.place if largest is not None and largest.layer is not None else None
+    place = largest.layer.site if largest is not None and largest.layer is not None else None
     if largest is not None and place is not None:
         room = as_bytes(largest.at(sizes.batch_size).size)
         yield Note(place.file, place.node, f"the output of this layer takes {room} for a batch, the most of all layers")

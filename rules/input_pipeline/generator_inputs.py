@@ -133,7 +133,7 @@ class GeneratorInputs(Analysis):
         if origins:
             return all(self._holds_array(origin, 0) for origin in origins)
         if is_optional:
-            return self.inference.surely(file, expr, lambda one: _is_empty(one) or self._holds_array(one, 1), context)
+            return self.inference.must_be(file, expr, lambda one: _is_empty(one) or self._holds_array(one, 1), context)
         return self._is_array(file, expr, context, 0)
 
     def _is_glance(self, call: cst.Call) -> bool:
@@ -143,7 +143,7 @@ class GeneratorInputs(Analysis):
 
     def _is_array(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
         """Whether an expression certainly is an array in memory whose rows have one shape, or a list of texts."""
-        return self._is_followed(expr, depth) and self.inference.surely(
+        return self._is_followed(expr, depth) and self.inference.must_be(
             file, expr, lambda origin: self._holds_array(origin, depth + 1), context
         )
 
@@ -158,7 +158,7 @@ class GeneratorInputs(Analysis):
             return True
         if isinstance(node, cst.Call):
             return self._gives_array(origin, node, depth)
-        if origin.parts:
+        if origin.access_path:
             return False
         if isinstance(node, cst.BinaryOperation):
             return any(self._is_array(file, side, context, depth) for side in (node.left, node.right))
@@ -170,7 +170,7 @@ class GeneratorInputs(Analysis):
 
     def _holds_texts(self, origin: Origin) -> bool:
         """Whether a value is a list of which each element is a text: the name of a file."""
-        if origin.parts:
+        if origin.access_path:
             return False
         if origin.made_by in _LISTING:
             return True
@@ -181,11 +181,11 @@ class GeneratorInputs(Analysis):
 
     def _is_text(self, origin: Origin, depth: int) -> bool:
         node, file, context = origin.node, origin.file, origin.context
-        if origin.parts:
-            return origin.parts == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
+        if origin.access_path:
+            return origin.access_path == (ELEMENT,) and isinstance(node, cst.Call) and file.name(node.func) in _LISTING
 
         def is_text(expr: Expression) -> bool:
-            return self._is_followed(expr, depth) and self.inference.surely(
+            return self._is_followed(expr, depth) and self.inference.must_be(
                 file, expr, lambda one: self._is_text(one, depth + 1), context
             )
 
@@ -209,11 +209,11 @@ class GeneratorInputs(Analysis):
     def _gives_array(self, origin: Origin, call: cst.Call, depth: int) -> bool:
         file, name = origin.file, origin.file.name(call.func) or ""
         if name.startswith(_DATASETS):
-            return bool(origin.parts)
+            return bool(origin.access_path)
         if name == _SPLITTING:
             arrays = [arg.value for arg in call.args if arg.keyword is None]
-            return bool(origin.parts) and all(self._is_array(file, one, origin.context, depth) for one in arrays)
-        if origin.parts:
+            return bool(origin.access_path) and all(self._is_array(file, one, origin.context, depth) for one in arrays)
+        if origin.access_path:
             return False
         if name in _GIVING_ARRAYS:
             return True
@@ -270,7 +270,7 @@ def _bound_in(loop: cst.For) -> frozenset[str]:
 
 
 def _is_empty(origin: Origin) -> bool:
-    return isinstance(origin.node, cst.List) and not origin.node.elements and not origin.parts
+    return isinstance(origin.node, cst.List) and not origin.node.elements and not origin.access_path
 
 
 def _yielded(statements: list[cst.CSTNode]) -> list[Expression] | None:

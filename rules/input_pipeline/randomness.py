@@ -85,9 +85,9 @@ class Randomness(Analysis):
         if name is not None and (name.startswith(_DRAWS) or name in _OLD_DRAWS):
             return not name.rpartition(".")[2].startswith(_NO_DRAW)
         if method_name(call) in GENERATOR_DRAWS and isinstance(call.func, cst.Attribute):
-            return self.inference.surely(file, call.func.value, _is_generator, context)
+            return self.inference.must_be(file, call.func.value, _is_generator, context)
         is_off = self.constants.of(file, argument(call, -1, "training"), context) is False
-        return not is_off and self.inference.surely(file, call.func, self._is_random_layer, context)
+        return not is_off and self.inference.must_be(file, call.func, self._is_random_layer, context)
 
     def _is_random_layer(self, origin: Origin) -> bool:
         """`keras.layers.RandomFlip(...)`, or a `Sequential` that has one."""
@@ -102,7 +102,7 @@ class Randomness(Analysis):
         if not isinstance(layers, cst.List):
             return False
         return any(
-            self.inference.surely(origin.file, element.value, self._is_random_layer, origin.context)
+            self.inference.must_be(origin.file, element.value, self._is_random_layer, origin.context)
             for element in layers.elements
         )
 

@@ -41,7 +41,7 @@ _SAMPLEWISE_IMAGES = frozenset(
         "tf.image.random_brightness tf.image.random_contrast"
     ).split()
 )
-# They take one name, or the bytes of one picture or record, and refuse an array of several.
+# They take one name, or the bytes of one image or record, and refuse an array of several.
 _OF_SCALARS = frozenset(
     (
         "tf.io.read_file tf.io.decode_jpeg tf.io.decode_png tf.image.decode_jpeg tf.image.decode_png "
@@ -114,13 +114,13 @@ class Samples(Analysis):
             if not isinstance(expr, cst.BaseNumber | cst.SimpleString):
                 self.inference.meet(SAMPLE_STEPS)
             return False
-        return self.inference.surely(file, expr, lambda origin: self._holds_samples(origin, depth + 1), context)
+        return self.inference.must_be(file, expr, lambda origin: self._holds_samples(origin, depth + 1), context)
 
     def _holds_samples(self, origin: Origin, depth: int) -> bool:
         node = origin.node
         if isinstance(node, cst.Call):
             return self._is_table(origin, node, depth)
-        if origin.parts:
+        if origin.access_path:
             return False
         parts: list[Expression] = []
         if isinstance(node, cst.Tuple | cst.Dict):
@@ -136,8 +136,8 @@ class Samples(Analysis):
         if name.startswith(_TABLES) or name in _LOADS:
             return True
         if name.startswith("keras.datasets."):
-            return bool(origin.parts)
-        if origin.parts:
+            return bool(origin.access_path)
+        if origin.access_path:
             return False
         if name in _SHAPED:
             shape = self.constants.of(file, argument(call, 0, "shape"), origin.context)
@@ -167,7 +167,7 @@ def _is_of_parameter(file: File, function: FunctionNode, call: cst.Call) -> bool
 
 
 def _data_in(file: File, node: Node) -> Iterator[Node]:
-    """The parts of a function's body but the shapes of what it parses and the sizes of pictures."""
+    """The parts of a function's body but the shapes of what it parses and the sizes of images."""
     if isinstance(node, cst.Call):
         name = file.name(node.func)
         if name == "tf.io.FixedLenFeature" and _is_scalar(argument(node, 0, "shape")):

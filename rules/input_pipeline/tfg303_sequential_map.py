@@ -92,15 +92,15 @@ class SequentialMap(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's batches, read without a consumer: as they are, and with `num_parallel_calls`."""
-        operation, state, behind = finding.subject_as(_Sequential)
+        operation, state, following = finding.subject_as(_Sequential)
         if finding.fix is None:
             raise NoExperiment("TensorFlow's name is not known where the map stands")
-        batch = next((o for o in behind if o.name in BATCHING and o.file is finding.file), None)
+        batch = next((o for o in following if o.name in BATCHING and o.file is finding.file), None)
         last = batch or operation  # an element at a time, reading costs more than most maps
         yield Experiment(
             finding.file,
             last.call,
-            probes=(*wrap(finding.file, last.call, "consume"), *_without_buffers(behind)),
+            probes=(*wrap(finding.file, last.call, "consume"), *_without_buffers(following)),
             repair=fix_changes(finding),
             workload=_WORKLOAD,
             unit="seconds per batch" if batch is not None else "seconds per element",
@@ -113,7 +113,7 @@ class _Sequential(NamedTuple):
 
     operation: Operation
     state: State | None
-    behind: tuple[Operation, ...]
+    following: tuple[Operation, ...]
 
 
 def _without_buffers(operations: tuple[Operation, ...]) -> Iterator[Change]:
@@ -139,7 +139,7 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(model: Model, operation: Operation, behind: tuple[Operation, ...]) -> Finding | None:
+def _finding(model: Model, operation: Operation, following: tuple[Operation, ...]) -> Finding | None:
     if any(arg.star or _is_parallel(arg.keyword) for arg in operation.call.args):
         return None
     functions = model.once(MappedFunctions)
@@ -149,12 +149,12 @@ def _finding(model: Model, operation: Operation, behind: tuple[Operation, ...]) 
     state = functions.state(operation)
     if state is None and model.target.tensorflow <= _SEQUENTIAL_UP_TO and functions.does_work(operation):
         text = f"one element after the other: {version} runs no map in parallel by itself"
-        return _reported(model, text, _Sequential(operation, None, behind))
+        return _reported(model, text, _Sequential(operation, None, following))
     if state is None or model.once(PythonLoops).of(operation) is not None:
         return None
     if functions.runs_unlocked(state) if state.is_python else functions.does_work(operation):
         text = f"one element after the other: this function {state.text}, so {version} does not run it in parallel"
-        return _reported(model, text, _Sequential(operation, state, behind))
+        return _reported(model, text, _Sequential(operation, state, following))
     return None
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Feeds, argument, gives_batch_size, has_datasets
+from tflint_gpu.model import KerasInputs, argument, gives_batch_size, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Chain, Feed, Model
+    from tflint_gpu.model import Chain, KerasInput, Model
 
 _IGNORED_SINCE = (2, 2)
 
@@ -59,10 +59,10 @@ class BatchSizeIgnored(Rule):
         """Yield each batch size that a Keras call gets together with a dataset."""
         if model.target.tensorflow < _IGNORED_SINCE:  # it raised an exception
             return
-        for feed in model.once(Feeds).all:
-            arg = model.once(Feeds).ignored_size(feed)
+        for inputs in model.once(KerasInputs).all:
+            arg = model.once(KerasInputs).ignored_size(inputs)
             if arg is not None:
-                yield _finding(feed, arg, f"Keras {model.target.keras}")
+                yield _finding(inputs, arg, f"Keras {model.target.keras}")
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """How many steps an epoch has, with a dataset of known size."""
@@ -87,27 +87,30 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(feed: Feed, arg: cst.Arg, version: str) -> Finding:
+def _finding(inputs: KerasInput, arg: cst.Arg, version: str) -> Finding:
     notes = []
-    for chain in feed.chains:
+    for chain in inputs.chains:
         made = chain.batching or chain.made
         if made is not None:
             text = "the batches are made here" if chain.batching is not None else "the dataset is made here"
             notes.append(Note(made.file, made.place, text))
     return Finding(
-        feed.file,
+        inputs.file,
         arg,
-        f"{version} ignores `batch_size` here: `{feed.method}` gets a tf.data dataset, whose elements are the batches",
+        f"{version} ignores `batch_size` here: `{inputs.method}` gets a tf.data dataset, whose elements are the "
+        "batches",
         Prediction("wrong-result", (), basis="7 steps with batches of 10 and `batch_size=7`, Keras 2.15 and 3.15"),
         help="remove it, and set the size where the dataset is made: `.batch(n)`",
-        severity="advice" if all(_says_the_same(feed, arg, chain) for chain in feed.chains) else None,
+        severity="advice" if all(_says_the_same(inputs, arg, chain) for chain in inputs.chains) else None,
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _says_the_same(feed: Feed, arg: cst.Arg, chain: Chain) -> bool:
+def _says_the_same(inputs: KerasInput, arg: cst.Arg, chain: Chain) -> bool:
     """Whether the dataset is batched by the same expression: then the argument is superfluous and no more."""
     size = argument(chain.batching.call, 0, "batch_size") if chain.batching is not None else None
     return (
-        chain.batching is not None and size is not None and chain.batching.file.code(size) == feed.file.code(arg.value)
+        chain.batching is not None
+        and size is not None
+        and chain.batching.file.code(size) == inputs.file.code(arg.value)
     )

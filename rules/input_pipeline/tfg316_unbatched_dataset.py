@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Feeds, has_datasets
+from tflint_gpu.model import KerasInputs, has_datasets
 from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Feed, Model
+    from tflint_gpu.model import KerasInput, Model
 
 
 class UnbatchedDataset(Rule):
@@ -56,11 +56,11 @@ class UnbatchedDataset(Rule):
         """Yield the data of each `fit` whose dataset has single samples as elements on every path."""
         from .samples import Samples
 
-        for feed in model.once(Feeds).all:
-            if feed.method != "fit" or model.once(Feeds).ignored_size(feed) is not None:
+        for inputs in model.once(KerasInputs).all:
+            if inputs.method != "fit" or model.once(KerasInputs).ignored_size(inputs) is not None:
                 continue
-            if all(model.once(Samples).are_elements(chain) for chain in feed.chains):
-                yield _finding(feed)
+            if all(model.once(Samples).are_elements(chain) for chain in inputs.chains):
+                yield _finding(inputs)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """How many steps an epoch has, with samples whose rank allows them to be taken for batches."""
@@ -85,11 +85,11 @@ _WORKLOAD = Workload(
 )
 
 
-def _finding(feed: Feed) -> Finding:
-    made = [chain.made for chain in feed.chains if chain.made is not None]
+def _finding(inputs: KerasInput) -> Finding:
+    made = [chain.made for chain in inputs.chains if chain.made is not None]
     return Finding(
-        feed.file,
-        feed.data,
+        inputs.file,
+        inputs.data,
         "this dataset is never batched: `fit` takes each sample as a batch, which raises ValueError "
         "or, where the sample's rank fits, trains on wrong batches",
         Prediction(

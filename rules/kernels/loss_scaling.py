@@ -81,22 +81,22 @@ class LossScaling(Analysis):
 
     def _pairs(self, file: File, tape: cst.Call) -> Iterator[tuple[cst.Call, cst.Call]]:
         """The calls that take gradients from a tape, each with the one that applies them."""
-        beside = file.calls_in.get(file.tree.function(tape), ())
-        updates = [call for call in beside if method_name(call) == "apply_gradients"]
-        takes = [call for call in beside if method_name(call) == "gradient"]
+        neighbours = file.calls_in.get(file.tree.function(tape), ())
+        updates = [call for call in neighbours if method_name(call) == "apply_gradients"]
+        takes = [call for call in neighbours if method_name(call) == "gradient"]
         own = [call for call in taken(file, tape) if method_name(call) == "gradient"]
         if len(updates) == 1 and len(takes) == 1:
-            is_only = sum(file.name(call.func) in TAPES for call in beside) == 1
+            is_only = sum(file.name(call.func) in TAPES for call in neighbours) == 1
             if own or is_only:
                 yield takes[0], updates[0]
             return
         for update in updates:
-            behind = {node for arg in update.args for node in self._behind(file, arg.value)}
-            applied = [call for call in takes if call in behind]
+            sources = {node for arg in update.args for node in self._sources(file, arg.value)}
+            applied = [call for call in takes if call in sources]
             if len(applied) == 1 and applied[0] in own:
                 yield applied[0], update
 
-    def _behind(self, file: File, expr: Expression) -> Iterator[Node]:
+    def _sources(self, file: File, expr: Expression) -> Iterator[Node]:
         """What a value is computed from in its function, as far as names lead; not what is in a call of `gradient`."""
         stack: list[Node] = [expr]
         seen: set[Node] = set()
@@ -114,8 +114,8 @@ class LossScaling(Analysis):
 
     def _is_left_out(self, file: File, one: cst.Call, update: cst.Call) -> bool:
         """Whether a step scales the loss of another optimizer, and never of this one."""
-        beside = file.calls_in.get(file.tree.function(update), ())
-        others = [call for call in beside if method_name(call) == "apply_gradients" and call is not update]
+        neighbours = file.calls_in.get(file.tree.function(update), ())
+        others = [call for call in neighbours if method_name(call) == "apply_gradients" and call is not update]
         if not any(self._scales(file, call) for call in others):
             return False
         used = [argument(one, 0, "target"), *(arg.value for arg in update.args)]
@@ -124,7 +124,7 @@ class LossScaling(Analysis):
             or any(_SCALES.search(c.function.file.code(c.function.node)) for c in self._callees(file, node))
             for expr in used
             if expr is not None
-            for node in self._behind(file, expr)
+            for node in self._sources(file, expr)
             if isinstance(node, cst.Name | cst.Attribute | cst.Call)
         )
 
@@ -133,7 +133,7 @@ class LossScaling(Analysis):
 
     def _scales(self, file: File, update: cst.Call) -> bool:
         """Whether a call is one of an optimizer of Keras's that scales."""
-        return isinstance(update.func, cst.Attribute) and self.inference.surely(
+        return isinstance(update.func, cst.Attribute) and self.inference.must_be(
             file, update.func.value, lambda origin: (origin.made_by or "").rpartition(".")[2] == _SCALING_OPTIMIZER
         )
 
@@ -145,7 +145,7 @@ class LossScaling(Analysis):
             yield from self._own_step(file, tape, update)
             return
         models = self.inference.of(file, holder)
-        is_plain = self.inference.surely(file, update.func.value, self._is_plain)
+        is_plain = self.inference.must_be(file, update.func.value, self._is_plain)
         if is_plain and models and all(self._is_half(one) for one in models):
             yield UnscaledStep(file, tape, update, models[0].file, models[0].node)
 

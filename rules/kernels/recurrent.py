@@ -120,7 +120,7 @@ class Recurrent(Analysis):
     def _differs(self, origin: Origin, supported: frozenset[str]) -> bool:
         if origin.is_none:
             return True  # the identity
-        if origin.parts:
+        if origin.access_path:
             return False
         if origin.name is not None:
             return origin.name.startswith(("keras.activations.", "tf.nn.", "tf.math.")) and origin.name not in supported

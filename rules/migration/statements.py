@@ -98,7 +98,7 @@ def _only_configured(model: Model, line: cst.SimpleStatementLine, config: str) -
 def _line(model: Model, node: cst.CSTNode | None) -> cst.SimpleStatementLine | None:
     """The line of a statement, if it is alone on the line and has no comment."""
     line = model.file.tree.statement(node) if node is not None else None
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or model.file.comment_behind(line):
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or model.file.comment_after(line):
         return None
     return line
 

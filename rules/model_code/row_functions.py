@@ -92,8 +92,8 @@ class RowFunctions(Analysis):
         function = self.file.tree.function(call)
         if isinstance(function, cst.FunctionDef) and function.name.value in ("__init__", "build"):
             return True
-        beside = self.file.calls_in.get(function, ()) if function is not None else ()
-        return any(self.file.name(other.func) == "tf.vectorized_map" for other in beside)
+        neighbours = self.file.calls_in.get(function, ()) if function is not None else ()
+        return any(self.file.name(other.func) == "tf.vectorized_map" for other in neighbours)
 
     def _has_many_rows(self, rows: Expression) -> bool:
         """Whether nothing says that there are few rows, or that they differ in length."""
@@ -103,7 +103,7 @@ class RowFunctions(Analysis):
 
     def _is_short_or_ragged(self, origin: Origin) -> bool:
         node, made = origin.node, origin.made_by or ""
-        if isinstance(node, cst.Tuple) and not origin.parts:  # components
+        if isinstance(node, cst.Tuple) and not origin.access_path:  # components
             return any(
                 self._is_short_or_ragged(one)
                 for element in node.elements
@@ -115,7 +115,7 @@ class RowFunctions(Analysis):
                 return len(node.args) == 1 and isinstance(value, int) and value <= _FEW_ROWS
             display = node.args[0].value
             return isinstance(display, cst.List | cst.Tuple) and len(display.elements) <= _FEW_ROWS
-        if isinstance(node, cst.List) and not origin.parts:
+        if isinstance(node, cst.List) and not origin.access_path:
             return len(node.elements) <= _FEW_ROWS and not any(
                 isinstance(element.value, cst.Name | cst.Attribute | cst.Call) for element in node.elements
             )
@@ -197,7 +197,7 @@ class _RowFunction:
         if isinstance(node, cst.Param):
             return self._parameter(origin, node)
         if not self._is_inside(origin):
-            is_number = not origin.parts and isinstance(node, cst.BaseExpression)
+            is_number = not origin.access_path and isinstance(node, cst.BaseExpression)
             value = self.constants.of(file, node, context) if isinstance(node, cst.BaseExpression) else UNKNOWN
             return _NUMBER if is_number and isinstance(value, int | float) else _FIXED
         if not isinstance(node, cst.BaseExpression | cst.AugAssign):
@@ -219,10 +219,10 @@ class _RowFunction:
 
     def _parameter(self, origin: Origin, node: cst.Param) -> _Value | None:
         if node in self.rows:
-            names = [part.key for part in origin.parts if part.kind == "attribute"]
+            names = [part.key for part in origin.access_path if part.kind == "attribute"]
             if names:
                 return _FIXED if names == ["dtype"] else None
-            return _needing(_ROW, "axes") if origin.parts else _ROW
+            return _needing(_ROW, "axes") if origin.access_path else _ROW
         return None if node.star else _FIXED
 
     def _is_inside(self, origin: Origin) -> bool:

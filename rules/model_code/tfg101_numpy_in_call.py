@@ -13,11 +13,11 @@ from tflint_gpu.model import (
     RAISES,
     RAISES_EAGERLY,
     TRACING_SUBSTRINGS,
-    Execution,
     Guards,
     MappedCode,
     Runtime,
     Trace,
+    TracedFunctions,
     Tracing,
     alternatives,
     gives_numpy_tensors,
@@ -132,7 +132,7 @@ def _numpy_calls(model: Model) -> Iterator[tuple[Trace, cst.Call, str]]:
     """The NumPy calls on tensors that raise when TensorFlow traces them, each with its function's trace."""
     if not _numpy_in_functions(model):
         return
-    for trace in model.once(Execution).traces:
+    for trace in model.once(TracedFunctions).traces:
         own = trace.file
         for call in trace.function.calls:
             name = own.name(call.func)
@@ -161,7 +161,7 @@ def _symbolic_calls(model: Model) -> Iterator[tuple[cst.Call, str]]:
                 continue
             if model.once(Guards).keeps_tensors_out(model.file, call):
                 continue
-            if model.once(Execution).symbolic.holds_tensor(model.file, _arrays(call), None):
+            if model.once(TracedFunctions).symbolic.holds_tensor(model.file, _arrays(call), None):
                 yield call, name
 
 

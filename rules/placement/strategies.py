@@ -72,7 +72,7 @@ class Strategies(Analysis):
         if call is None:
             return "unknown"
         if method_name(call) == "scope" and isinstance(call.func, cst.Attribute):
-            distributes = self.inference.surely(origin.file, call.func.value, distributes_work, origin.context)
+            distributes = self.inference.must_be(origin.file, call.func.value, distributes_work, origin.context)
             return "inside" if distributes else "unknown"
         named = origin.made_by or (call.func.value if isinstance(call.func, cst.Name) else None)
         return "outside" if named in _OTHER_BLOCKS or method_name(call) == "as_default" else "unknown"
@@ -91,7 +91,7 @@ class Strategies(Analysis):
         return any(
             isinstance(call.func, cst.Attribute)
             and isinstance(file.tree.parents[call], cst.WithItem)
-            and self.inference.surely(file, call.func.value, is_own)
+            and self.inference.must_be(file, call.func.value, is_own)
             for call in file.calls_in.get(function, ())
             if method_name(call) == "scope"
         )

@@ -81,9 +81,11 @@ class EagerModes(Analysis):
         """The places in a file, or in one of its functions, whose effect the program shows."""
         modes = [mode for mode in self._modes(file) if function is None or file.tree.function(mode.node) is function]
         for mode in modes:
-            markers = {"model": _RUNNING, "functions": _TRACED, "data": _DATA}[mode.what]
+            substrings = {"model": _RUNNING, "functions": _TRACED, "data": _DATA}[mode.what]
             text = self.file.source.text
-            if any(marker.decode() in text for marker in markers) or self.repetitions.functions_elsewhere(markers):
+            if any(substring.decode() in text for substring in substrings) or self.repetitions.functions_elsewhere(
+                substrings
+            ):
                 yield mode
 
     def _modes(self, file: File) -> Iterator[EagerMode]:

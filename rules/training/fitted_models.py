@@ -137,13 +137,13 @@ class FittedModels(Analysis):
                 name, call = origin.made_by or "", origin.call
                 if call is not None and name.startswith("sklearn.model_selection.") and name.endswith("KFold"):
                     number = argument(call, 0, "n_splits")
-                    turns = self.constants.of(origin.file, number, origin.context) if number is not None else _FOLDS
-                    return isinstance(turns, int) and turns <= FEW
+                    count = self.constants.of(origin.file, number, origin.context) if number is not None else _FOLDS
+                    return isinstance(count, int) and count <= FEW
         return False
 
     def _is_built(self, one: Invocation, receiver: Expression, made: Binding, made_file: File) -> bool:
         """Whether what is fitted is always a Keras model, and the iteration builds it: it does not look one up."""
-        if not self.kinds.is_surely(one.file, receiver, "model", context=one.context):
+        if not self.kinds.must_be(one.file, receiver, "model", context=one.context):
             return False
         if not isinstance(receiver, cst.Attribute):
             return made.value is not None and self._builds(made_file, made.value)

@@ -8,13 +8,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from tflint_gpu.bounds import GROWTH_CALLS
 from tflint_gpu.model import (
     CONCATENATIONS,
     FEW,
     Analysis,
     EagerLoops,
-    Execution,
     Expression,
     File,
     Frame,
@@ -24,14 +22,17 @@ from tflint_gpu.model import (
     Model,
     Node,
     Repetitions,
+    RunSite,
+    TracedFunctions,
     argument,
+    callers,
     dotted_name,
     is_occasional,
     iterable,
     may_be_replaced,
 )
 
-from .carried import Place, is_carried, is_read, is_read_elsewhere, only_starts
+from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
 
 _OF_TENSORS = frozenset(["tf.concat", "tf.compat.v1.concat", "keras.ops.concatenate", "keras.backend.concatenate"])
 _OF_ARRAYS = frozenset(["numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack"])
@@ -78,7 +79,7 @@ class Growths(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.kinds = model.once(Kinds)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self.loops = model.once(EagerLoops)
         self.repetitions = model.once(Repetitions)
         self.data = model.once(LoopData)
@@ -86,7 +87,7 @@ class Growths(Analysis):
     @cached_property
     def in_loops(self) -> list[Growth]:
         """Each concatenation with its loop, in the order of the code."""
-        candidates = self._surely_tensors(list(self._candidates()))
+        candidates = self._must_be_tensors(list(self._candidates()))
         found = []
         for one in candidates:
             same = [o for o in candidates if o.file is one.file and o.place.name == one.place.name]
@@ -118,7 +119,7 @@ class Growths(Analysis):
         if own and added:
             yield _Candidate(file, call, place, statement, (target, *own), tuple(added))
 
-    def _surely_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
+    def _must_be_tensors(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Those that join tensors with values, of places that some loop may make longer: the others are not asked."""
         places = {(one.file, one.place.name) for one in candidates if self._may_grow(one)}
         return [
@@ -142,7 +143,7 @@ class Growths(Analysis):
         """Whether what is added is a tensor with a value: of NumPy's functions that must be known."""
         if file.name(call.func) in _OF_TENSORS:
             return not self.execution.symbolic.holds_tensor(file, [operand], None)
-        if self.kinds.is_surely(file, operand, "tensor"):
+        if self.kinds.must_be(file, operand, "tensor"):
             return True
         origins = self.inference.of(file, operand)
         return bool(origins) and all(
@@ -156,7 +157,7 @@ class Growths(Analysis):
         loop = self._loop_around(file, call)
         while loop is not None:
             growing = frozenset(o.statement for o in same if file.tree.within(o.call, loop))
-            if is_carried(file, loop, one.place, growing):
+            if is_loop_carried(file, loop, one.place, growing):
                 own = frozenset(node for other in same for node in other.own)
                 if is_read(file, loop, one.place, own, self.inference.meet) or is_occasional(file, call, loop):
                     return None
@@ -172,26 +173,23 @@ class Growths(Analysis):
         scope = one.file.tree.scopes[function]
         if one.place.root != "self" and one.place.root not in scope.outer_names:
             return None
-        return self._called(one, same, one.file, function, ())
+        return self._called(one, same, RunSite(one.file, one.call))
 
-    def _called(
-        self, one: _Candidate, same: list[_Candidate], file: File, function: cst.FunctionDef, path: tuple[Frame, ...]
-    ) -> Growth | None:
-        callee = self.inference.definitions.function(file, function)
-        if may_be_replaced(file, function) or not self.loops.is_plain(callee):
+    def _called(self, one: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
+        function = made.function
+        if not isinstance(function, cst.FunctionDef) or may_be_replaced(made.file, function):
+            return None
+        if not self.loops.is_plain(self.inference.definitions.function(made.file, function)):
             return None
         own = frozenset(node for other in same for node in other.own)
-        for site, call in self.inference.call_sites(callee):
-            way = (Frame(site, call, f"calls `{callee.name}`"), *path)
+        for caller in callers(self.inference, made):
+            site, call = caller.file, caller.node
+            assert isinstance(call, cst.Call)
             loop = self._loop_around(site, call)
             if loop is None:
-                outer = site.tree.function(call)
-                if isinstance(outer, cst.FunctionDef) and len(way) < GROWTH_CALLS.limit:
-                    found = self._called(one, same, site, outer, way)
-                    if found is not None:
-                        return found
-                elif isinstance(outer, cst.FunctionDef):
-                    self._meet_bound(site, outer)
+                growth = self._called(one, same, caller)
+                if growth is not None:
+                    return growth
                 continue
             root = (dotted_name(call.func) or "").partition(".")[0]
             if not root or (root != "self" and _rebinds_name(site, loop, root)):
@@ -201,12 +199,8 @@ class Growths(Analysis):
             ):
                 continue
             if not _resets(one, same) and self._counts(one, site, loop):
-                return self._growth(one, site, loop, way)
+                return self._growth(one, site, loop, caller.path)
         return None
-
-    def _meet_bound(self, file: File, function: cst.FunctionDef) -> None:
-        if self.inference.call_sites(self.inference.definitions.function(file, function)):
-            self.inference.meet(GROWTH_CALLS)
 
     def _growth(self, one: _Candidate, file: File, loop: LoopNode, path: tuple[Frame, ...]) -> Growth:
         on_host = one.file.name(one.call.func) in _OF_ARRAYS

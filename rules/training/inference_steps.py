@@ -62,8 +62,8 @@ class InferenceStep:
     """A model that every iteration of a loop calls eagerly, without gradients.
 
     Arguments:
-        evidence: the place that shows that it is a model, where only its use does.
-        feeds_itself: whether an iteration gets what the one before it gave: tokens, steps of diffusion, an agent.
+        usage: the place that shows that it is a model, where only its use does.
+        has_loop_carried_input: whether an iteration gets what the one before gave: tokens, an agent.
         others: more such calls in the same loop.
     """
 
@@ -72,8 +72,8 @@ class InferenceStep:
     loop_file: File
     loop: LoopNode
     path: tuple[Frame, ...] = ()
-    evidence: Node | None = None
-    feeds_itself: bool = False
+    usage: Node | None = None
+    has_loop_carried_input: bool = False
     others: tuple[tuple[File, cst.Call], ...] = ()
 
 
@@ -107,8 +107,8 @@ class InferenceSteps(Analysis):
             if known is not None:
                 by_loop[loop] = replace(known, others=(*known.others, (run.file, run.call)))
                 continue
-            evidence, feeds = self.forwards.shown_by(run), self.repetitions.feeds_itself(run)
-            by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, evidence, feeds)
+            usage, is_loop_carried = self.forwards.shown_by(run), self.repetitions.has_loop_carried_input(run)
+            by_loop[loop] = InferenceStep(run.file, run.call, loop_file, loop, run.path, usage, is_loop_carried)
         return list(by_loop.values())
 
     def _innermost(self) -> Iterable[Invocation]:
@@ -151,7 +151,7 @@ class InferenceSteps(Analysis):
             return False
         if self.forwards.trains_eagerly(file, loop) or not self._is_one_model(file, loop, run):
             return False
-        if _has_size_of_turn(file, loop, run.entry):
+        if _has_size_of_iteration(file, loop, run.entry):
             return False
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
 
@@ -225,7 +225,7 @@ class InferenceSteps(Analysis):
 
     def _is_value(self, origin: Origin) -> bool:
         name = origin.made_by
-        return name is not None and not origin.parts and name.startswith(tuple(_VALUES))
+        return name is not None and not origin.access_path and name.startswith(tuple(_VALUES))
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
@@ -238,7 +238,7 @@ class InferenceSteps(Analysis):
         return any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
 
 
-def _has_size_of_turn(file: File, loop: LoopNode, entry: cst.Call) -> bool:
+def _has_size_of_iteration(file: File, loop: LoopNode, entry: cst.Call) -> bool:
     """Whether a call gets what each iteration resizes to another size: scales of an image, each traced for itself."""
     calls = [call for call in file.calls_below.get(loop, ()) if _RESIZING.search(_last_name(call).lower())]
     if not calls:

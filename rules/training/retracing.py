@@ -11,6 +11,7 @@ from tflint_gpu.model import (
     MAPPING_METHODS,
     TF_FUNCTIONS,
     Analysis,
+    ChangingLoop,
     Expression,
     File,
     Function,
@@ -22,7 +23,6 @@ from tflint_gpu.model import (
     Node,
     Origin,
     Tracing,
-    Turning,
     argument,
     displayed,
     is_occasional,
@@ -45,7 +45,7 @@ class ChangingArgument:
     file: File
     call: cst.Call
     value: Expression
-    turning: Turning
+    changing_loop: ChangingLoop
     name: str
     made_file: File
     made: Node
@@ -73,13 +73,13 @@ class Retracing(Analysis):
                     if call in seen or not self._means(file, call, made):
                         continue
                     seen.add(call)
-                    for value, turning in self._numbers(file, call, function):
+                    for value, changing_loop in self._numbers(file, call, function):
                         if (
-                            self.file in (file, turning.file)
+                            self.file in (file, changing_loop.file)
                             and not self._is_traced(file, file.tree.function(call))
-                            and self._retraces(file, call, turning, made_file, made)
+                            and self._retraces(file, call, changing_loop, made_file, made)
                         ):
-                            yield ChangingArgument(file, call, value, turning, _name(file, call), made_file, made)
+                            yield ChangingArgument(file, call, value, changing_loop, _name(file, call), made_file, made)
 
     def _calls(self, function: Function, made: Node) -> Iterator[tuple[File, cst.Call]]:
         """The calls that may be of the object: by the function's name, or by the name that the object gets."""
@@ -102,12 +102,12 @@ class Retracing(Analysis):
 
         def is_it(origin: Origin) -> bool:
             if isinstance(made, cst.Decorator):
-                return made in getattr(origin.node, "decorators", ()) and not origin.parts
-            return origin.node is made and not origin.parts
+                return made in getattr(origin.node, "decorators", ()) and not origin.access_path
+            return origin.node is made and not origin.access_path
 
-        return self.inference.surely(file, call.func, is_it)
+        return self.inference.must_be(file, call.func, is_it)
 
-    def _numbers(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[Expression, Turning]]:
+    def _numbers(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[Expression, ChangingLoop]]:
         """The arguments that a loop changes, also inside of tuples and lists, each with the innermost such loop."""
         parameters = {value: p for p, value in self.inference.definitions.passed(file, call, function)}
         for arg in call.args:
@@ -119,19 +119,19 @@ class Retracing(Analysis):
                 if parameter is None or not _has_to_be_python(function, parameter):
                     yield value, max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
 
-    def _retraces(self, file: File, call: cst.Call, turning: Turning, made_file: File, made: Node) -> bool:
+    def _retraces(self, file: File, call: cst.Call, changing_loop: ChangingLoop, made_file: File, made: Node) -> bool:
         """Whether the number is what makes TensorFlow trace: not where an iteration makes the function or its model."""
-        loop_file, loop = turning.file, turning.loop
+        loop_file, loop = changing_loop.file, changing_loop.loop
         if made_file is loop_file and loop_file.tree.within(made, loop):
             return False
-        steps = [(file, call), *((s.file, s.node) for s in turning.path if isinstance(s.node, cst.Call))]
-        if any(is_occasional(where, node, loop) or self._is_new(where, node, turning) for where, node in steps):
+        steps = [(file, call), *((s.file, s.node) for s in changing_loop.path if isinstance(s.node, cst.Call))]
+        if any(is_occasional(where, node, loop) or self._is_new(where, node, changing_loop) for where, node in steps):
             return False
         return not any(one.node is made for one in self.objects.short_lived())
 
-    def _is_new(self, file: File, call: cst.Call, turning: Turning) -> bool:
+    def _is_new(self, file: File, call: cst.Call, changing_loop: ChangingLoop) -> bool:
         """Whether what is called, or a model or the like among its arguments, is made in the same iteration."""
-        if file is not turning.file:
+        if file is not changing_loop.file:
             return False
         root: Node = call.func
         while isinstance(root, cst.Attribute | cst.Subscript | cst.Call):
@@ -140,7 +140,7 @@ class Retracing(Analysis):
         made = [one for one in names if any(self.kinds.of(o) in _STATE for o in self.inference.of(file, one))]
         made += [one for one in names if self.kinds.is_model(file, one)]
         return any(
-            file.tree.within(binding.node, turning.loop)
+            file.tree.within(binding.node, changing_loop.loop)
             for one in (root, *made)
             if isinstance(one, cst.Name)
             for binding in file.flow.lookup(one.value, one)
@@ -184,9 +184,9 @@ def _has_to_be_python(function: Function, parameter: cst.Param) -> bool:
     return False
 
 
-def _depth(turning: Turning) -> int:
+def _depth(changing_loop: ChangingLoop) -> int:
     """How far inside its file a loop is."""
-    return sum(1 for _ in turning.file.tree.ancestors(turning.loop))
+    return sum(1 for _ in changing_loop.file.tree.ancestors(changing_loop.loop))
 
 
 def _name(file: File, call: cst.Call) -> str:

@@ -205,8 +205,8 @@ def _single_rows(model: Model) -> Iterator[_Case]:
             continue
         if _is_agent(model, call):
             continue
-        by_turn = _names_turn(model.file, call, data) if method == "fit" else in_loop(model.file, call)
-        if method != "fit_generator" and by_turn and model.once(Rows).is_single(model.file, data):
+        by_iteration = _names_iteration(model.file, call, data) if method == "fit" else in_loop(model.file, call)
+        if method != "fit_generator" and by_iteration and model.once(Rows).is_single(model.file, data):
             text = f"`{method}` gets one row in every iteration of a loop"
             yield _Case(model.file, data, text, call, data, "")
         elif method == "train_on_batch":
@@ -219,7 +219,7 @@ def _single_rows(model: Model) -> Iterator[_Case]:
             yield _Case(model.file, data, text, call, data, "")
 
 
-def _names_turn(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
+def _names_iteration(file: File, call: cst.Call, data: cst.BaseExpression) -> bool:
     """Whether what a call gets is written with a variable of the innermost `for` around it."""
     loop = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.For | cst.While | cst.FunctionDef)), None)
     if not isinstance(loop, cst.For):

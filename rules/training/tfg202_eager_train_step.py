@@ -9,8 +9,8 @@ import libcst as cst
 
 from tflint_gpu.model import (
     UPDATES,
+    Blocker,
     EagerStep,
-    Obstacle,
     Traceability,
     TracedCode,
     TrainingSteps,
@@ -116,7 +116,7 @@ class EagerTrainStep(Rule):
                     Note(step.loop_file, step.loop, "the loop that runs it"),
                     *(Note(place.file, place.node, place.text) for place in step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
-                    *_stands_in_the_way(step, repair),
+                    *_blocker_note(step, repair),
                 ),
                 fix=repair if isinstance(repair, Fix) else None,
                 subject=step,
@@ -150,36 +150,36 @@ def _repairs_of_others(model: Model, step: EagerStep, repaired: set[cst.CSTNode]
             yield from changes
 
 
-def _found_repair(model: Model, step: EagerStep) -> Fix | Obstacle | None:
+def _found_repair(model: Model, step: EagerStep) -> Fix | Blocker | None:
     """The decorator on the outermost function of the step that may have it, or what prevents it for the step's own
     function."""
-    obstacle = None
+    blocker = None
     if step.host_reads or model.once(TracedCode).functions_run_eagerly:
         return None
     for function in step.functions:
-        obstacle = model.once(Traceability).obstacle(function)
-        if obstacle is None and function.file is step.file:
+        blocker = model.once(Traceability).blocker(function)
+        if blocker is None and function.file is step.file:
             spelled = function.file.names.spelled("tf.function", function.node)
             if spelled is None:
                 return None
             text = f"@{spelled}\n{function.file.indentation(function.node)}"
             return Fix(f"Put `@{spelled}` on `{function.name}`", "unsafe", (Edit(function.node, text, "before"),))
-    return obstacle
+    return blocker
 
 
-def _help(step: EagerStep, repair: Fix | Obstacle | None) -> str:
+def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
     if step.host_reads:
         return "take the values that the host reads out of the step, then put it under `@tf.function`"
     if isinstance(repair, Fix):
         return repair.message[0].lower() + repair.message[1:]
-    if isinstance(repair, Obstacle) and repair.text:
+    if isinstance(repair, Blocker) and repair.text:
         name = step.functions[-1].name
         return f"put `{name}` under `@tf.function`, after you fix this: {repair.text}"
     return "put the step into a function of its own under `@tf.function`"
 
 
-def _stands_in_the_way(step: EagerStep, repair: Fix | Obstacle | None) -> Iterator[Note]:
-    if isinstance(repair, Obstacle) and repair.text:
+def _blocker_note(step: EagerStep, repair: Fix | Blocker | None) -> Iterator[Note]:
+    if isinstance(repair, Blocker) and repair.text:
         yield Note(repair.file, repair.node, "this prevents `@tf.function`")
 
 

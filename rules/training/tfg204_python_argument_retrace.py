@@ -86,7 +86,7 @@ class PythonArgumentRetrace(Rule):
         from .retracing import Retracing
 
         for found in model.once(Retracing).changing_arguments():
-            loop = found.turning
+            loop = found.changing_loop
             if model.once(TracedCode).functions_run_eagerly or model.once(Guards).is_for_debugging(
                 found.file, found.call
             ):
@@ -114,8 +114,8 @@ class PythonArgumentRetrace(Rule):
         found = finding.subject_as(ChangingArgument)
         probes, repair = _timed(model, found), fix_changes(finding)
         yield Experiment(
-            found.turning.file,
-            found.turning.loop,
+            found.changing_loop.file,
+            found.changing_loop.loop,
             probes=probes,
             repair=repair,
             workload=_WORKLOAD,
@@ -125,7 +125,7 @@ class PythonArgumentRetrace(Rule):
 
 def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
     """Time the iterations of the loop, each with a number of its own; nothing where its numbers would repeat."""
-    file, loop = found.turning.file, found.turning.loop
+    file, loop = found.changing_loop.file, found.changing_loop.loop
     if isinstance(loop, cst.While):
         return measured_loop(model, file, loop)
     if not isinstance(loop, cst.For):
@@ -137,7 +137,7 @@ def _timed(model: Model, found: ChangingArgument) -> tuple[Change, ...]:
         return wrap(file, call, "counted")
     given = names_in(loop.target)
     used = names_in(found.value)
-    return () if given & used or found.turning.path else measured_loop(model, file, loop)
+    return () if given & used or found.changing_loop.path else measured_loop(model, file, loop)
 
 
 _WORKLOAD = Workload(

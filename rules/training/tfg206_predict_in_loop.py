@@ -18,6 +18,7 @@ from tflint_gpu.model import (
     Training,
     argument,
     call_outline,
+    changed_in,
     dotted_name,
     names_of,
     predicts_again,
@@ -143,7 +144,7 @@ def _is_prediction_of_a_row(model: Model, one: Invocation) -> bool:
 
 def _is_one_model(model: Model, one: Invocation, receiver: cst.BaseExpression) -> bool:
     """Whether all iterations call the same model: not one for each fold, nor each of several."""
-    tree, names = one.root_file.tree, names_of(one.loop)
+    tree, names = one.root_file.tree, names_of(one.loop) | changed_in(one.root_file, one.loop)
     places = [receiver] if not one.path else [arg.value for arg in one.entry.args]
     if any((dotted_name(place) or "").partition(".")[0] in names and _is_model(model, one, place) for place in places):
         return False
@@ -173,7 +174,7 @@ def _is_meant(model: Model, one: Invocation) -> bool:
 
 
 def _help(model: Model, one: Invocation) -> str:
-    if model.once(Repetitions).feeds_itself(one):
+    if model.once(Repetitions).has_loop_carried_input(one):
         return "each row needs the result before it: call the model in a function under `@tf.function` instead"
     if model.once(Repetitions).stays(one):
         return "the row is the same in all iterations: call `predict` once, with copies of it if the answers differ"

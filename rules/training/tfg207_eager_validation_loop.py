@@ -65,8 +65,8 @@ class EagerValidationLoop(Rule):
         for forward in model.once(ForwardPasses).eager:
             notes = [Note(forward.loop_file, forward.loop, "the loop over the data")]
             notes += [Note(step.file, step.node, step.text) for step in forward.path]
-            if forward.evidence is not None:
-                notes.append(Note(forward.file, forward.evidence, "this shows that it is a Keras model"))
+            if forward.usage is not None:
+                notes.append(Note(forward.file, forward.usage, "this shows that it is a Keras model"))
             yield Finding(
                 forward.file,
                 forward.call.func,

@@ -74,8 +74,8 @@ class EagerInferenceLoop(Rule):
             notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
             notes += [Note(one.file, one.node, one.text) for one in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
-            if step.evidence is not None:
-                notes.append(Note(step.file, step.evidence, "this shows that it is a Keras model"))
+            if step.usage is not None:
+                notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))
             yield Finding(
                 step.file,
                 step.call.func,
@@ -87,7 +87,9 @@ class EagerInferenceLoop(Rule):
                     high=50.0,
                     basis="dense and convolutional networks, a row or frame at a time, on a CPU",
                 ),
-                help=_HELP if not step.feeds_itself else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
+                help=_HELP
+                if not step.has_loop_carried_input
+                else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
                 notes=tuple(notes),
                 subject=step,
             )

@@ -80,14 +80,14 @@ class Validations(Analysis):
 
         def is_display(origin: Origin) -> bool:
             node = origin.node
-            if origin.parts or not isinstance(node, cst.Tuple | cst.List) or len(node.elements) not in (2, 3):
+            if origin.access_path or not isinstance(node, cst.Tuple | cst.List) or len(node.elements) not in (2, 3):
                 return False
             features = node.elements[0].value
             return not self.pipelines.is_dataset(origin.file, features) and not self._is_short(
                 origin.file, features, size
             )
 
-        return self.inference.surely(self.file, data, is_display)
+        return self.inference.must_be(self.file, data, is_display)
 
     def _is_short(self, file: File, features: Expression, size: int) -> bool:
         """`x[:20]`."""

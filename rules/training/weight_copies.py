@@ -17,7 +17,6 @@ from tflint_gpu.model import (
     Kinds,
     LoopNode,
     Model,
-    Node,
     Repetitions,
     Training,
     argument,
@@ -56,9 +55,9 @@ class WeightCopies(Analysis):
         for one in self.repetitions.of_methods("set_weights"):
             given = argument(one.call, 0, "weights")
             read = self._read(one, given) if given is not None else None
-            if given is None or read is None or not self._is_model(one, read) or self._is_of_turn(one):
+            if given is None or read is None or not self._is_model(one, read) or self._is_of_iteration(one):
                 continue
-            if self._is_step(one.root_file, one.loop) and not _is_conditional(one):
+            if self._is_step(one.root_file, one.loop) and not self.repetitions.is_conditional(one):
                 source = read.func.value if read is given and isinstance(read.func, cst.Attribute) else None
                 yield WeightCopy(one, read, source)
 
@@ -87,7 +86,7 @@ class WeightCopies(Analysis):
             for origin in self.inference.of(one.file, side, one.context)
         )
 
-    def _is_of_turn(self, one: Invocation) -> bool:
+    def _is_of_iteration(self, one: Invocation) -> bool:
         """Whether the model is another one in each iteration: over layers, or over several models."""
         assert isinstance(one.call.func, cst.Attribute)
         root = (dotted_name(one.call.func.value) or "").partition(".")[0]
@@ -111,21 +110,3 @@ def _reads_weights(file: File, call: cst.Call) -> bool:
         isinstance(node, cst.Attribute) and node.attr.value in WEIGHT_ATTRIBUTES
         for node in walk(comprehension.for_in.iter)
     )
-
-
-def _is_conditional(one: Invocation) -> bool:
-    """Whether a test decides in each iteration: only what asks how much was collected is over after some iterations."""
-    places: list[tuple[File, Node]] = [(one.file, one.call), *((step.file, step.node) for step in one.path)]
-    for file, place in places:
-        child = place
-        for parent in file.tree.ancestors(place):
-            if parent is one.loop or isinstance(parent, cst.FunctionDef):
-                break
-            if isinstance(parent, cst.If) and child is not parent.test and not _asks_for_length(file, parent.test):
-                return True
-            child = parent
-    return False
-
-
-def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
-    return any(isinstance(node, cst.Call) and file.names.is_builtin(node.func, "len") for node in walk(test))

@@ -16,7 +16,7 @@ from tflint_gpu.checking import projects
 from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.diagnostics import Location
 from tflint_gpu.model import Project
-from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.rule import Finding, Prediction, Rule, load
@@ -98,11 +98,11 @@ def test_projects_die_with_the_check(code: str, told: str, program: str, tmp_pat
     gc.collect()
     gc.disable()
     try:
-        before = _alive(Project, Sketch)
+        before = _alive(Project, FileSummary)
         assert [one.code for one in engine.check(files[0]).diagnostics] == [told]
-        assert _alive(Project, Sketch) > before
+        assert _alive(Project, FileSummary) > before
         engine.forget_files()
-        assert _alive(Project, Sketch) == before
+        assert _alive(Project, FileSummary) == before
     finally:
         gc.enable()
 

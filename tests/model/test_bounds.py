@@ -16,10 +16,9 @@ from tflint_gpu.rules.input_pipeline.randomness import Randomness
 from tflint_gpu.rules.input_pipeline.samples import Samples
 from tflint_gpu.rules.model_code.recursion import Recursions
 from tflint_gpu.rules.placement.strategies import Strategies
-from tflint_gpu.rules.training.carried import _functions_named
+from tflint_gpu.rules.training.loop_carried import _functions_named
 from tflint_gpu.rules.training.fitted_models import FittedModels
 from tflint_gpu.rules.training.frozen_globals import FrozenGlobals
-from tflint_gpu.rules.training.growth import Growths
 
 from tflint_gpu import bounds
 from tflint_gpu.model import Model
@@ -50,7 +49,7 @@ from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoops
 from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.traced_code import TracedCode
-from tflint_gpu.model.tensorflow.tracing.traces import Execution
+from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -329,12 +328,12 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "GUARD_CALLS": (
         9,
         lambda n: chain_of(n) + "f0(1)\n",
-        within_innermost(lambda model, expr: model.once(Guards).surely_runs(model.file, expr)),
+        within_innermost(lambda model, expr: model.once(Guards).must_run(model.file, expr)),
     ),
     "GUARD_SITES": (
         9,
         lambda n: "def f0(x):\n    return x\n" + calls_of(n),
-        within("f0", lambda model, expr: model.once(Guards).surely_runs(model.file, expr)),
+        within("f0", lambda model, expr: model.once(Guards).must_run(model.file, expr)),
     ),
     "DEVICE_STEPS": (
         9,
@@ -355,12 +354,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         9,
         lambda n: chain_of(n, "return tf.zeros(1)") + "f0(1)\n",
         about_last(lambda model, call: model.once(Runtime).initialises(model.file, call)),  # type: ignore[arg-type]
-    ),
-    "POLICY_CALLS": (9, lambda n: chain_of(n, "tf.keras.mixed_precision.set_policy(x)") + "f0(1)\n", policy),
-    "POLICY_SITES": (
-        10,
-        lambda n: "def f0(x):\n    tf.keras.mixed_precision.set_policy(x)\n" + calls_of(n),
-        policy,
     ),
     "STRATEGY_CALLS": (
         9,
@@ -390,7 +383,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "TENSOR_CALLS": (
         9,
         lambda n: "@tf.function\ndef start(x):\n    return f0(tf.abs(x))\n" + chain_of(n),
-        lambda model: model.once(Execution).traces,
+        lambda model: model.once(TracedFunctions).traces,
     ),
     "WEIGHT_LAYERS": (
         7,
@@ -402,7 +395,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "EFFECT_FUNCTIONS": (
         70,
         lambda n: many(n) + "def f0(x):\n" + calls_of(n, "    g{}()"),
-        of_function("f0", lambda model, one: list(model.once(HostEffects).of(one, model.once(Execution)))),
+        of_function("f0", lambda model, one: list(model.once(HostEffects).of(one, model.once(TracedFunctions)))),
     ),
     "RECURSION_CALLS": (
         9,
@@ -423,15 +416,6 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
     "NUMBER_CALLS": (6, lambda n: chain_of(n) + f"{LOOP}f0(i)\n", within_innermost(number)),
     "NUMBER_SITES": (20, lambda n: "def f0(x):\n    return x\n" + calls_of(n), within("f0", number)),
     "ELEMENT_CALLS": (5, lambda n: chain_of(n, "return np.sin(x)"), of_function("f0", element_calls)),
-    "GROWTH_CALLS": (
-        6,
-        lambda n: (
-            "total = tf.zeros((1, 2))\n"
-            + chain_of(n, "global total\n    total = tf.concat([total, tf.zeros((1, 2))], 0)")
-            + f"{LOOP}f0(i)\n"
-        ),
-        lambda model: Growths(model).in_loops,
-    ),
     "NAMED_FUNCTIONS": (
         60,
         lambda n: many(n) + "for x in data:\n" + calls_of(n, "    g{}()"),
@@ -505,7 +489,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         run,
     ),
     "RUN_CALLS": (14, lambda n: NETWORK + chain_of(n) + "f0(1)\n" + FIT, run),
-    "RUN_TURNS": (500, lambda n: NETWORK + f"for a in range({n}):\n    a\n" + FIT, run),
+    "RUN_ITERATIONS": (500, lambda n: NETWORK + f"for a in range({n}):\n    a\n" + FIT, run),
     "RUN_ITEMS": (3000, lambda n: NETWORK + f"x = [0] * {n}\n" + FIT, run),
     "RUN_NUMBER": (10**16, lambda n: NETWORK + f"x = {n} + 1\n" + FIT, run),
     "RUN_EXPONENT": (70, lambda n: NETWORK + f"x = 2 ** {n}\n" + FIT, run),

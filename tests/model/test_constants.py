@@ -98,7 +98,7 @@ def test_unknown(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_order_of_the_code(code: str, value: Any, tmp_path: Path) -> None:
-    """Protects flow: a value is what the code surely made it, or unknown."""
+    """Protects flow: a value is what the code must have made it, or unknown."""
     model = model_of(code + "\n", tmp_path)
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "result")
     found = model.value(call.args[0].value)

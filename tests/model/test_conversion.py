@@ -115,7 +115,7 @@ def test_what_is_nested_too_deeply_for_us_is_left_to_libcst() -> None:
 
 
 def test_identifiers_are_what_python_takes_them_for() -> None:
-    """Two spellings of one letter are one name to Python, so they are one to us; libcst tells them apart."""
+    """Two spellings of one letter are one name to Python, so they are one to us; libcst distinguishes them."""
     first, second = parse_module("\u00b5 = 1\nx = \u03bc\n").body
     assert isinstance(first, cst.SimpleStatementLine) and isinstance(second, cst.SimpleStatementLine)
     assigned, read = first.body[0], second.body[0]

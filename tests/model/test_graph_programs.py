@@ -8,8 +8,8 @@ import pytest
 from checks import model_of
 
 from tflint_gpu.model.python.parsing.parsing import python_tree
-from tflint_gpu.model.python.prefilter.sketches import Sketch
-from tflint_gpu.model.tensorflow.runtime.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
+from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
+from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.runtime.tensorflow_1 import is_for_tensorflow_1
 
@@ -44,14 +44,14 @@ UNSURE = {
 
 @pytest.mark.parametrize("code", GRAPHS.values(), ids=GRAPHS)
 def test_programs_for_graphs_are_known_from_their_text(code: str, tmp_path: Path) -> None:
-    assert _surely(code)
+    assert _must(code)
     model = model_of(code, tmp_path)
     assert model.once(Runtime).is_graph_program(model.file)
 
 
 @pytest.mark.parametrize("code", UNSURE.values(), ids=UNSURE)
 def test_others_are_parsed(code: str) -> None:
-    assert not _surely(code)
+    assert not _must(code)
 
 
 def test_a_program_that_takes_a_graph_over_runs_eagerly(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_a_test_keeps_from_tensorflow_2_says_nothing_of_the_file(code: str,
     model = model_of(code, tmp_path)
     assert not model.once(Runtime).is_graph_program(model.file)
     assert not model.once(is_for_tensorflow_1)
-    assert not _surely(code)
+    assert not _must(code)
 
 
 @pytest.mark.parametrize("code", KEPT.values(), ids=KEPT)
@@ -102,6 +102,6 @@ def test_other_tests_leave_a_program_for_graphs_one(code: str, tmp_path: Path) -
     assert model.once(Runtime).is_graph_program(model.file)
 
 
-def _surely(code: str) -> bool:
+def _must(code: str) -> bool:
     tree = python_tree(code)
-    return tree is not None and perhaps_runs_in_graphs(code) and surely_runs_in_graphs(Sketch(tree))
+    return tree is not None and may_run_in_graphs(code) and must_run_in_graphs(FileSummary(tree))

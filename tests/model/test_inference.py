@@ -69,7 +69,7 @@ CALL = {
         "b()",
     ),
     "partial": ("import functools\ndef f(m, x):\n    reveal(m)\ng = functools.partial(f, a())\ng(b())", "a()"),
-    "behind a partial": ("import functools\ndef f(m, x):\n    reveal(x)\ng = functools.partial(f, a())\ng(b())", "b()"),
+    "after a partial": ("import functools\ndef f(m, x):\n    reveal(x)\ng = functools.partial(f, a())\ng(b())", "b()"),
     "handed on by a strategy": ("def f(x, y):\n    reveal(y)\nstrategy.run(f, args=(a(), b()))", "b()"),
     "function given to a function": ("def each(g):\n    g(a())\ndef f(x):\n    pass\neach(reveal)", None),
     "closure": ("def outer(m):\n    def f():\n        reveal(m)\n    f()\nouter(a())", "a()"),
@@ -86,7 +86,7 @@ RETURN = {
     "through two functions": ("def f(x):\n    return g(x)\ndef g(y):\n    return y\nf(a())\nreveal(f(b()))", "b()"),
     "each way out": ("def f(c):\n    if c:\n        return a()\n    return b()\nreveal(f(z()))", "a() | b()"),
     "the one way out": ("def f(c):\n    if c:\n        return a()\n    return b()\nreveal(f(1))", "a()"),
-    "behind the ways out": (
+    "after the ways out": (
         "def f(c):\n    if c == 1:\n        return a()\n    elif c == 2:\n        return b()\n    return c()\nreveal(f(3))",
         "c()",
     ),
@@ -315,7 +315,7 @@ def test_more_bindings_than_can_be_told_apart(tmp_path: Path) -> None:
     branches = "".join(f"elif key == {n}:\n    x = make_{n}()\n" for n in range(1, 90))
     model = model_of(f"if key == 0:\n    x = make_0()\n{branches}reveal(x)\n", tmp_path)
     call = next(c for c in model.file.tree.calls if getattr(c.func, "value", "") == "reveal")
-    assert not model.inference.surely(model.file, call.args[0].value, lambda origin: origin.call is not None)
+    assert not model.inference.must_be(model.file, call.args[0].value, lambda origin: origin.call is not None)
 
 
 def test_texts_that_python_refuses(tmp_path: Path) -> None:
@@ -339,4 +339,4 @@ def text(origin: Origin) -> str:
         "element": lambda key: "[*]",
         "item": lambda key: "[?]" if key is None else f"[{key}]",
     }
-    return code + "?" * origin.is_open + "".join(parts[one.kind](one.key) for one in origin.parts)
+    return code + "?" * origin.is_open + "".join(parts[one.kind](one.key) for one in origin.access_path)

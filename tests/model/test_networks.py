@@ -48,7 +48,7 @@ def reported(network: Any) -> int:
 
 
 def kept_by(optimizer: Any, network: Any) -> int:
-    """The numbers that an optimizer keeps beside the weights."""
+    """The numbers that an optimizer keeps for the weights."""
     optimizer.build(network.trainable_variables)
     scalars = 1
     return sum(math.prod(v.shape) for v in optimizer.variables if math.prod(v.shape) > scalars)

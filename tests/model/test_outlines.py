@@ -98,11 +98,11 @@ def around(before: str, loop: str, behind: str, after: str) -> str:
 RETURNED = {
     "nothing": ("", "for x in ds:", "", "", ""),
     "in the loop": ("", "for x in ds:", "print(loss)", "", "loss"),
-    "behind the loop": ("", "for x in ds:", "", "print(loss)", "loss"),
-    "behind the loop, new": ("", "for x in ds:", "loss = 1", "loss = 2\nprint(loss)", ""),
+    "after the loop": ("", "for x in ds:", "", "print(loss)", "loss"),
+    "after the loop, new": ("", "for x in ds:", "loss = 1", "loss = 2\nprint(loss)", ""),
     "in a function": ("def log(): print(loss)", "for x in ds:", "", "", "loss"),
     "as a parameter of a function": ("def log(loss): print(loss)", "for x in ds:", "", "", ""),
-    "in the next turn": ("loss = 0", "for x in ds:\n    print(loss)", "", "", "loss"),
+    "in the next iteration": ("loss = 0", "for x in ds:\n    print(loss)", "", "", "loss"),
     "in the condition": ("loss = 9", "while loss > 1:", "", "", "loss"),
 }
 
@@ -119,7 +119,7 @@ PRINTED = {
     "in the tape": ("    loss = f(x)\n    print(loss.numpy())  # each\n", "print(loss.numpy())  # each"),
     "on several rows": ("    loss = f(x)\n    print(\n        loss.numpy(),\n    )\n", "print("),
     "bound again": ("    loss = f(x)\n    print(loss)\n    loss = 2 * loss\n", ""),
-    "beside another statement": ("    loss = f(x); print(loss)\n", ""),
+    "next to another statement": ("    loss = f(x); print(loss)\n", ""),
     "all that there is": ("    print(x)\n", ""),
     "under a condition": ("    loss = f(x)\n    if step:\n        print(loss)\n", ""),
 }
@@ -138,7 +138,7 @@ def test_what_is_printed_stays_outside(body: str, behind: str, tmp_path: Path) -
 
 
 def test_what_changes_in_the_loop_is_given(tmp_path: Path) -> None:
-    """Protects the values: what the loop binds is a parameter, what stands before it is read as it is."""
+    """Protects the values: what the loop binds is a parameter, what is before it is read as it is."""
     code = around("k = 1\ntotal = 0", "for step, (x, y) in enumerate(ds):\n    scale = k * step", "", "print(total)")
     code = code.replace("loss = f(x)", "loss = f(x) * scale + k\n        total += loss")
     lines = heads(code, tmp_path)

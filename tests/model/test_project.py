@@ -108,11 +108,11 @@ def test_models_that_know_each_other_die_together(tmp_path: Path, monkeypatch: p
     )
     project = Project(tmp_path, NEWEST)
     (rule,) = load(["TFG101"])
-    for turn in range(12):
-        path = tmp_path / f"layer{turn % 3}.py"
+    for call_number in range(12):
+        path = tmp_path / f"layer{call_number % 3}.py"
         path.write_text(layer)
         model = Model.open(SourceFile.decode(layer.encode(), path, path.name), project)
-        assert [f.file.source.path.name for f in rule.check(model)] == ["ops.py"], turn
+        assert [f.file.source.path.name for f in rule.check(model)] == ["ops.py"], call_number
 
 
 def test_a_package_whose_files_lead_to_each_other_is_not_parsed_for_each_of_them(

@@ -53,7 +53,7 @@ def test_one_statement_is_written_and_not_the_file() -> None:
 
 
 def test_a_node_that_the_traversal_leaves_out() -> None:
-    """Protects places such as a method's name or a comma, whatever stands near."""
+    """Protects places such as a method's name or a comma, whatever is near."""
     text = "a.b(1)\nc.d(\n    2, 3)\n"
     tree = Tree(parse_module(text))
     call = tree.calls[1]

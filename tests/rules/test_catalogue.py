@@ -76,7 +76,7 @@ RENAMED = [f"TFG{number}" for number in range(701, 716)]
 def test_no_code_and_no_name_is_lost() -> None:
     """Protects the codes that stand in suppressions and settings."""
     there = {rule.code: rule.name for rule in ALL_RULES}
-    assert {code: name for code, name in there.items() if not code.startswith("TFG7")} == PROMISED
+    assert PROMISED.items() <= there.items(), "a rule that comes is promised with the release that has it"
     assert sorted(code for code in there if code.startswith("TFG7")) == RENAMED
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import findings, found, notebook
+from checks import codes, findings, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -338,3 +338,15 @@ def test_tests_are_left_alone(tmp_path: Path) -> None:
 def test_tensorflow_1_is_left_alone(tmp_path: Path) -> None:
     """Protects programs for versions in which nothing was measured."""
     assert _of_206(HEAD + FOUND["slice"], tmp_path, Target((1, 15), 2, "pyproject.toml")) == []
+
+
+def test_a_model_that_each_iteration_makes_is_not_one_model(tmp_path: Path) -> None:
+    """Protects demonstrations that build the network, load its weights and look at one picture, again and again."""
+    code = (
+        "import numpy as np\nfrom tensorflow import keras\n"
+        "def build():\n    entry = keras.Input((4,))\n    return keras.Model(entry, keras.layers.Dense(2)(entry))\n"
+        "def show(net, picture):\n    return net.predict(np.expand_dims(picture, 0))\n"
+        "while True:\n    net = build()\n    net.load_weights('w.h5')\n    show(net, np.random.random(4))\n"
+    )
+    assert "TFG206" not in codes(code, tmp_path)
+    assert "TFG206" in codes(code.replace("while True:\n    net = build()\n", "net = build()\nwhile True:\n"), tmp_path)

@@ -177,7 +177,7 @@ def test_the_truth_arrays_are_copied_into_the_graph_and_tensors_are_not() -> Non
 def test_the_first_look_knows_all_that_makes_arrays() -> None:
     """A maker that the first look did not know would be a finding that nobody looks for."""
     from tflint_gpu.model.networks.construction import arrays, numpy_arrays
-    from tflint_gpu.model.tensorflow.prefilter.first_looks import ARRAY_MAKERS
+    from tflint_gpu.model.tensorflow.prefilter.calls import ARRAY_MAKERS
 
     tables = arrays._BY_SHAPE | arrays._BY_LENGTHS | arrays._BY_SIZE | arrays._COUNTING
     numpys = {name.rpartition(".")[2] for name in tables if name.startswith("numpy.")}

@@ -137,7 +137,7 @@ def test_times_are_per_sample(measure: Measure) -> None:
 def test_a_while_loop_over_an_iterator_is_timed(measure: Measure) -> None:
     outcome = measure(
         "it = iter(tflint_measure.endless(tf.data.Dataset.range(3)))\n"
-        "while tflint_measure.turn(1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
+        "while tflint_measure.iterates(1):\n    time.sleep(0.01 + 0 * int(next(it)))\n"
     )
     assert outcome.status == "finished" and len(outcome.steps) >= 10, outcome.stderr
 

@@ -1,4 +1,4 @@
-"""Which rules a file is worth: read from its bytes, then from its sketch, before libcst parses anything."""
+"""Which rules a file is worth: read from its bytes, then from its summary, before libcst parses anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflint_gpu.text.source import SourceFile, is_test_path
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, Project
-    from tflint_gpu.model.python.prefilter.looks import Look, Question
+    from tflint_gpu.model.python.prefilter.prefilters import Prefilter, PrefilterScope
     from tflint_gpu.rule import Rule
 
 
@@ -27,7 +27,7 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
     Arguments:
         data: the file's code, in which the rules' byte strings are looked for.
     """
-    from tflint_gpu.model.tensorflow.runtime.graph_programs import perhaps_runs_in_graphs, surely_runs_in_graphs
+    from tflint_gpu.model.tensorflow.runtime.graph_programs import may_run_in_graphs, must_run_in_graphs
 
     mentions, is_test = Mentioned(data), is_test_path(source.path)
     steps = _STEPS if _RUNS.search(data) else 1
@@ -36,19 +36,19 @@ def rules_that_may_fire(rules: Iterable[Rule], source: SourceFile, data: bytes, 
         for rule in rules
         if not (is_test and rule.skips_tests) and _may_fire(rule, mentions, source.path, project, steps)
     ]
-    is_in_doubt = not source.refusals and perhaps_runs_in_graphs(source.code)
-    # A sketch pays where it may spare the parse: not where a rule without a question needs it anyway.
+    is_in_doubt = not source.refusals and may_run_in_graphs(source.code)
+    # A summary pays where it may spare the parse: not where a rule without a prefilter needs it anyway.
     if not found or not (is_in_doubt or all(rule.prefilters for rule in found)):
         return found
-    look = project.look(source)
-    if look is None:
+    scope = project.prefilter_scope(source)
+    if scope is None:
         return found
     try:
-        if is_in_doubt and surely_runs_in_graphs(look.own):
+        if is_in_doubt and must_run_in_graphs(scope.own):
             found = [rule for rule in found if not rule.skips_graphs]
-        return _asked(found, look)
+        return _passing(found, scope)
     finally:
-        look.close()
+        scope.close()
 
 
 def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
@@ -60,15 +60,15 @@ def rules_that_apply(rules: Iterable[Rule], model: Model) -> list[Rule]:
     return list(rules)
 
 
-def _asked(rules: list[Rule], look: Look) -> list[Rule]:
-    """The rules to whose questions a first look at the file says "perhaps"."""
-    answers: dict[Question, bool] = {}
+def _passing(rules: list[Rule], scope: PrefilterScope) -> list[Rule]:
+    """The rules whose prefilters all hold for the file."""
+    answers: dict[Prefilter, bool] = {}
     found = []
     for rule in rules:
-        for question in rule.prefilters:
-            if question not in answers:
-                answers[question] = question(look)
-            if not answers[question]:
+        for prefilter in rule.prefilters:
+            if prefilter not in answers:
+                answers[prefilter] = prefilter(scope)
+            if not answers[prefilter]:
                 break
         else:
             found.append(rule)

@@ -30,7 +30,7 @@ class Fixing:
         tell: as `check_files` has it.
         texts: of the files that are not (or differently) on the disk; fixed, afterwards.
         results: what the last round found.
-        fixed: what was fixed.
+        fixed: the problems that were fixed.
         diffs: for each file that changed or would change.
         failures: files whose fixes could not be used.
         elsewhere: as `check_files` has it.
@@ -51,7 +51,7 @@ class Fixing:
     elsewhere: Elsewhere | None = None
 
     def run(self) -> None:
-        """Do it: a round fixes each file by itself; then other files may be affected, so again."""
+        """Run rounds: each fixes every file by itself; then other files may be affected, so again."""
         for _ in range(MAX_PASSES):
             engine = self.make_engine()
             self.results = check_files(engine, self.files, self.jobs, self.tell, self.elsewhere)

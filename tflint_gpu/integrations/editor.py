@@ -64,7 +64,7 @@ class Checked:
         document: in the state that was checked.
         diagnostics: some may lie in other files.
         others: those other files by the names that diagnostics use, as they were then.
-        dependencies: the other files that were looked at.
+        dependencies: the other files that were read.
         errors: rules that failed.
         problem: what is wrong with the settings; empty if nothing.
     """
@@ -104,7 +104,7 @@ class BufferedSources(Sources):
 
     def read(self, path: Path) -> bytes:
         """The text in the editor, or on the disk."""
-        self.dependencies[path] = None  # also of a file that cannot be read it is known that it was asked for
+        self.dependencies[path] = None  # also of a file that cannot be read it is recorded that it was needed
         data = self._buffers.get(path)
         self.dependencies[path] = data = super().read(path) if data is None else data
         return data

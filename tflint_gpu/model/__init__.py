@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     )
     from tflint_gpu.model.tensorflow.api.devices import device_problem, parse_device
     from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS
-    from tflint_gpu.model.tensorflow.api.marks import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
     from tflint_gpu.model.tensorflow.api.passing import TF_FUNCTIONS
+    from tflint_gpu.model.tensorflow.api.substrings import CONCATENATIONS, may_grow, shuffles
     from tflint_gpu.model.tensorflow.api.tapes import WEIGHT_ATTRIBUTES, taken
     from tflint_gpu.model.tensorflow.api.tensor_functions import STATIC_ATTRIBUTES
     from tflint_gpu.model.tensorflow.dtypes.mixed_precision import MixedPrecision
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
-    from tflint_gpu.model.tensorflow.effects.host_effects import Obstacle
+    from tflint_gpu.model.tensorflow.effects.host_effects import Blocker
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
     from tflint_gpu.model.tensorflow.effects.host_values import HostValue, HostValues, ValueUse
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
@@ -80,8 +80,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
     from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow, changed_in, is_occasional, names_of
-    from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers, Turning
-    from tflint_gpu.model.tensorflow.prefilter.first_looks import (
+    from tflint_gpu.model.tensorflow.loops.loop_numbers import ChangingLoop, LoopNumbers
+    from tflint_gpu.model.tensorflow.prefilter.calls import (
         calls_python_functions,
         chooses_doubles,
         gives_batch_size,
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
         trains_when_run,
         uses_contrib,
     )
-    from tflint_gpu.model.tensorflow.prefilter.loop_looks import (
+    from tflint_gpu.model.tensorflow.prefilter.loops import (
         hands_values_to_functions,
         joins_again,
         makes_functions_again,
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
         runs_models_again,
         takes_gradients_again,
     )
-    from tflint_gpu.model.tensorflow.prefilter.traced_looks import (
+    from tflint_gpu.model.tensorflow.prefilter.tracing import (
         asks_values_while_traced,
         creates_while_traced,
         draws_while_traced,
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
     from tflint_gpu.model.tensorflow.tf_data.consumers import Consumers, Consumption
     from tflint_gpu.model.tensorflow.tf_data.element_wise import COMBINING, NUMBERS, UNARY, filled, operands
-    from tflint_gpu.model.tensorflow.tf_data.feeds import Feed, Feeds
+    from tflint_gpu.model.tensorflow.tf_data.keras_inputs import KerasInput, KerasInputs
     from tflint_gpu.model.tensorflow.tf_data.lengths import Lengths
     from tflint_gpu.model.tensorflow.tf_data.mapped_functions import MappedFunctions, State
     from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -127,8 +127,8 @@ if TYPE_CHECKING:
         FUNCTIONAL_API,
         TRACED_METHODS,
         TRACING_SUBSTRINGS,
-        Execution,
         Trace,
+        TracedFunctions,
     )
     from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
     from tflint_gpu.model.tensorflow.training.compilations import Compilations
@@ -164,9 +164,9 @@ _NAMES = {
     ),
     "tensorflow.api.devices": "device_problem parse_device",
     "tensorflow.api.keras_methods": "FORWARD_METHODS",
-    "tensorflow.api.marks": "CONCATENATIONS may_grow shuffles",
     "tensorflow.api.nondeterminism": "CLOCKS GENERATORS GENERATOR_DRAWS TIMERS",
     "tensorflow.api.passing": "TF_FUNCTIONS",
+    "tensorflow.api.substrings": "CONCATENATIONS may_grow shuffles",
     "tensorflow.api.tapes": "WEIGHT_ATTRIBUTES taken",
     "tensorflow.api.tensor_functions": "STATIC_ATTRIBUTES",
     "tensorflow.dtypes.mixed_precision": "MixedPrecision",
@@ -174,7 +174,7 @@ _NAMES = {
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
-    "tensorflow.effects.host_effects": "Obstacle",
+    "tensorflow.effects.host_effects": "Blocker",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",
     "tensorflow.effects.host_values": "HostValue HostValues ValueUse",
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
@@ -192,16 +192,16 @@ _NAMES = {
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.element_loops": "ElementLoop ElementLoops",
     "tensorflow.loops.loop_flow": "FEW IterationFlow changed_in is_occasional names_of",
-    "tensorflow.loops.loop_numbers": "LoopNumbers Turning",
-    "tensorflow.prefilter.first_looks": (
+    "tensorflow.loops.loop_numbers": "ChangingLoop LoopNumbers",
+    "tensorflow.prefilter.calls": (
         "calls_python_functions chooses_doubles gives_batch_size has_datasets "
         "makes_arrays maps_rows names_bad_device trains_when_run uses_contrib"
     ),
-    "tensorflow.prefilter.loop_looks": (
-        "hands_values_to_functions joins_again makes_functions_again "
-        "predicts_again prepares_elements runs_models_again takes_gradients_again"
+    "tensorflow.prefilter.loops": (
+        "hands_values_to_functions joins_again makes_functions_again predicts_again "
+        "prepares_elements runs_models_again takes_gradients_again"
     ),
-    "tensorflow.prefilter.traced_looks": (
+    "tensorflow.prefilter.tracing": (
         "asks_values_while_traced creates_while_traced draws_while_traced "
         "gives_numpy_tensors grows_list_while_traced has_effects_while_traced"
     ),
@@ -211,7 +211,7 @@ _NAMES = {
     "tensorflow.tf_data.chains": "Chain Operation",
     "tensorflow.tf_data.consumers": "Consumers Consumption",
     "tensorflow.tf_data.element_wise": "COMBINING NUMBERS UNARY filled operands",
-    "tensorflow.tf_data.feeds": "Feed Feeds",
+    "tensorflow.tf_data.keras_inputs": "KerasInput KerasInputs",
     "tensorflow.tf_data.lengths": "Lengths",
     "tensorflow.tf_data.mapped_functions": "MappedFunctions State",
     "tensorflow.tf_data.pipelines": "Pipelines",
@@ -219,7 +219,7 @@ _NAMES = {
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
-    "tensorflow.tracing.traces": "Execution FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace",
+    "tensorflow.tracing.traces": "FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",
     "tensorflow.training.compilations": "Compilations",
     "tensorflow.training.training": "TAPES Training UPDATES",

@@ -24,25 +24,25 @@ def mentions_tensorflow(data: bytes) -> bool:
     return b"import " not in data and b".fit(" in data  # a snippet, as it is pasted into a question
 
 
-Marker: TypeAlias = bytes | Callable[[bytes], object]
+RequiredSubstring: TypeAlias = bytes | Callable[[bytes], object]
 """What must be in a file for a rule to find something: a byte string, or a test of the bytes as a whole."""
 
 
-class Mentioned(dict[Marker, bool]):
-    """Which markers hold for a file: many rules ask for the same ones."""
+class Mentioned(dict[RequiredSubstring, bool]):
+    """Which required substrings hold for a file: many rules ask for the same ones."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
         self.data = data
 
-    def __missing__(self, marker: Marker) -> bool:
-        self[marker] = found = marker in self.data if isinstance(marker, bytes) else bool(marker(self.data))
+    def __missing__(self, required: RequiredSubstring) -> bool:
+        self[required] = found = required in self.data if isinstance(required, bytes) else bool(required(self.data))
         return found
 
-    def any_of(self, markers: Iterable[Marker]) -> bool:
-        """Whether one of some markers holds."""
-        for marker in markers:  # noqa: SIM110  # asked a hundred times a file: a generator costs more than the rest
-            if self[marker]:
+    def any_of(self, substrings: Iterable[RequiredSubstring]) -> bool:
+        """Whether one of some required substrings holds."""
+        for required in substrings:  # noqa: SIM110  # asked a hundred times a file: a generator costs more than the rest
+            if self[required]:
                 return True
         return False
 

@@ -50,7 +50,7 @@ class Directive:
 
 
 class Suppressions:
-    """What the comments of one file suppress. Nothing is read before it is asked for."""
+    """What the comments of one file suppress. Nothing is read before it is needed."""
 
     def __init__(self, source: SourceFile) -> None:
         self._source = source
@@ -58,9 +58,8 @@ class Suppressions:
     def hides(self, diagnostic: Diagnostic) -> bool:
         """Whether a comment suppresses the finding.
 
-        As in flake8, a listed code also suppresses the codes that start with it. The comment may stand
-        on any row of the logical line (the statement, or the header of a block) that the
-        finding begins on.
+        As in flake8, a listed code also suppresses the codes that start with it. The comment may be on any row of the
+        logical line (the statement, or the header of a block) that the finding begins on.
         """
         return self._possible and next(self._suppressing(diagnostic), None) is not None
 
@@ -72,7 +71,7 @@ class Suppressions:
     def suppressing_codes(self, diagnostic: Diagnostic) -> tuple[int, ...]:
         """Where the listed codes start that suppress the finding; a comment without codes lists none.
 
-        Where a comment for the whole file suppresses it, those on its line have nothing to do.
+        Where a comment for the whole file suppresses it, those on its line are unused.
         """
         return tuple(
             code.start
@@ -166,10 +165,10 @@ def suppression(source: SourceFile, diagnostic: Diagnostic) -> Edit | None:
 
 
 def suppressing(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> tuple[list[Edit], list[Diagnostic]]:
-    """The edits that suppress findings, and which they suppress, those that a comment suppresses already among them.
+    """The edits that suppress findings, and which findings, including those that a comment suppresses already.
 
-    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would suppress
-    nothing, such as in a row that has the word in a string, there is no edit.
+    Each finding's code joins the `# noqa` of its row, or a new one at the row's end. Where that would suppress nothing,
+    such as in a row that has the word in a string, there is no edit.
     """
     refused: set[int] = set()
     while True:

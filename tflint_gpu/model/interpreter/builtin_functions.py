@@ -49,7 +49,7 @@ _REDUCING: dict[str, Callable[[list[Any]], Any]] = {
     "builtins.min": min,
     "builtins.any": any,
     "builtins.all": all,
-    "builtins.sorted": lambda found: ListValue(sorted(found)),
+    "builtins.sorted": lambda values: ListValue(sorted(values)),
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "builtins.int": (int,),
@@ -92,18 +92,18 @@ def _number(name: str, given: Arguments) -> Any:
 
 
 def _reduced(name: str, given: Arguments) -> Any:
-    found = elements(given.positional[0]) if len(given.positional) == 1 else list(given.positional)
-    if given.named or found is None or not all(isinstance(one, PLAIN) for one in found):
+    values = elements(given.positional[0]) if len(given.positional) == 1 else list(given.positional)
+    if given.named or values is None or not all(isinstance(value, PLAIN) for value in values):
         return UNKNOWN
-    return _REDUCING[name](found)
+    return _REDUCING[name](values)
 
 
 def _is_instance(value: Any, kind: Any) -> Any:
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    known = [_TYPES.get(one.name) if isinstance(one, External) else None for one in kinds]
+    known = [_TYPES.get(kind.name) if isinstance(kind, External) else None for kind in kinds]
     if not isinstance(value, (*PLAIN, tuple, ListValue, DictValue)) or None in known:
         return UNKNOWN
-    return any(isinstance(value, one) for types in known if types for one in types)
+    return any(isinstance(value, known_type) for types in known if types for known_type in types)
 
 
 def _range(given: Arguments, meet: Meet) -> Any:
@@ -117,34 +117,34 @@ def _range(given: Arguments, meet: Meet) -> Any:
 
 
 def _len(given: Arguments) -> Any:
-    found = elements(given.positional[0])
-    return UNKNOWN if found is None else len(found)
+    values = elements(given.positional[0])
+    return UNKNOWN if values is None else len(values)
 
 
 def _list(given: Arguments) -> Any:
-    found = elements(given.positional[0]) if given.positional else []
-    return UNKNOWN if found is None else ListValue(found)
+    values = elements(given.positional[0]) if given.positional else []
+    return UNKNOWN if values is None else ListValue(values)
 
 
 def _tuple(given: Arguments) -> Any:
-    found = elements(given.positional[0]) if given.positional else []
-    return UNKNOWN if found is None else tuple(found)
+    values = elements(given.positional[0]) if given.positional else []
+    return UNKNOWN if values is None else tuple(values)
 
 
 def _reversed(given: Arguments) -> Any:
-    found = elements(given.positional[0])
-    return UNKNOWN if found is None else tuple(reversed(found))
+    values = elements(given.positional[0])
+    return UNKNOWN if values is None else tuple(reversed(values))
 
 
 def _enumerate(given: Arguments) -> Any:
-    found, start = elements(given.positional[0]), given.get(1, "start", 0)
-    return UNKNOWN if found is None or not isinstance(start, int) else tuple(enumerate(found, start))
+    values, start = elements(given.positional[0]), given.get(1, "start", 0)
+    return UNKNOWN if values is None or not isinstance(start, int) else tuple(enumerate(values, start))
 
 
 def _zip(given: Arguments) -> Any:
-    found = [elements(value) for value in given.positional]
-    known = [one for one in found if one is not None]
-    return tuple(zip(*known, strict=False)) if len(known) == len(found) else UNKNOWN
+    sequences = [elements(value) for value in given.positional]
+    known = [values for values in sequences if values is not None]
+    return tuple(zip(*known, strict=False)) if len(known) == len(sequences) else UNKNOWN
 
 
 def _dict(given: Arguments) -> Any:
@@ -214,8 +214,8 @@ def _text_method(receiver: str, name: str, given: Arguments) -> Any:
     values = [plain(value) for value in given.positional]
     if name not in _TEXT or UNKNOWN in values or UNKNOWN in given.named.values():
         return UNKNOWN
-    found = getattr(receiver, name)(*values, **given.named)
-    return ListValue(found) if isinstance(found, list) else found
+    result = getattr(receiver, name)(*values, **given.named)
+    return ListValue(result) if isinstance(result, list) else result
 
 
 def _list_method(receiver: ListValue, name: str, given: Arguments) -> Any:

@@ -24,7 +24,7 @@ from tflint_gpu.model.interpreter.values import (
     ListValue,
     Method,
     Mutable,
-    Place,
+    Site,
     Super,
     elements,
     joined,
@@ -56,7 +56,7 @@ class Expressions(ABC):
         self.world: World
 
     @abstractmethod
-    def call(self, callee: Any, given: Arguments, place: Place) -> Any:
+    def call(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call gives."""
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Expressions(ABC):
         """The method that a name finds in a class and its bases in the project."""
 
     def count_step(self) -> None:
-        """One more step; raises `Exhausted` behind the last."""
+        """One more step; raises `Exhausted` after the last."""
         self.steps -= 1
         if self.steps < 0:
             raise Exhausted
@@ -93,17 +93,17 @@ class Expressions(ABC):
             return None
         if isinstance(value, PLAIN):
             return bool(value)
-        found = elements(value)
-        if found is not None:
-            return bool(found)
+        values = elements(value)
+        if values is not None:
+            return bool(values)
         return True if isinstance(value, FunctionValue | ClassValue) else None
 
     def external(self, file: File, dotted: str) -> Any:
         """What a dotted name that a file imports means."""
         if not is_library(dotted):
-            found = self.project.definition(file, dotted, constants=True, meet=self.meet)
-            if found is not None:
-                return self.module(found.file).variables.get(found.binding.name, UNKNOWN)
+            definition = self.project.definition(file, dotted, constants=True, meet=self.meet)
+            if definition is not None:
+                return self.module(definition.file).variables.get(definition.binding.name, UNKNOWN)
             if dotted.startswith("."):
                 return UNKNOWN
         return External(dotted)
@@ -114,9 +114,9 @@ class Expressions(ABC):
         name = expr.value
         if name in _LITERALS:
             return _LITERALS[name]
-        found = frame.outer.get(name) or frame.find(name)
-        if found is not None:
-            return found.variables.get(name, UNKNOWN)
+        scope = frame.outer.get(name) or frame.find(name)
+        if scope is not None:
+            return scope.variables.get(name, UNKNOWN)
         if name == "__name__":
             return self.name_of(frame.file)
         dotted = frame.file.name(expr)
@@ -139,12 +139,12 @@ class Expressions(ABC):
             dotted = frame.file.name(expr)
             if dotted is not None:
                 return self.external(frame.file, dotted)
-        return self.attribute(self.evaluate(frame, expr.value), expr.attr.value, Place(frame.file, expr))
+        return self.attribute(self.evaluate(frame, expr.value), expr.attr.value, Site(frame.file, expr))
 
-    def attribute(self, value: Any, name: str, place: Place) -> Any:
+    def attribute(self, value: Any, name: str, site: Site) -> Any:
         """What an attribute of a value is."""
         if isinstance(value, Instance):
-            return self._of_instance(value, name, place)
+            return self._of_instance(value, name, site)
         if isinstance(value, Super):
             method = self.method_of(value.owner, name, skip_own=True)
             if method is None:
@@ -161,7 +161,7 @@ class Expressions(ABC):
             return External(canonical(f"{value.name}.{name}"))
         return UNKNOWN if value is UNKNOWN or isinstance(value, PLAIN) else self.world.attribute(value, name)
 
-    def _of_instance(self, value: Instance, name: str, place: Place) -> Any:
+    def _of_instance(self, value: Instance, name: str, site: Site) -> Any:
         if value.is_lost:
             return UNKNOWN
         if name in value.attributes:
@@ -169,9 +169,9 @@ class Expressions(ABC):
         method = self.method_of(value.made.cls, name)
         if method is not None:
             bound = FunctionValue(method, self._frame_of(value.made, method), value)
-            return self.call(bound, Arguments(), place) if is_property(method.node) else bound
-        found = self._of_class(value.made, name)
-        return Method(value, name) if found is UNKNOWN else found
+            return self.call(bound, Arguments(), site) if is_property(method.node) else bound
+        attribute = self._of_class(value.made, name)
+        return Method(value, name) if attribute is UNKNOWN else attribute
 
     def _frame_of(self, made: ClassValue, method: Function) -> Frame:
         return made.frame if made.frame.file is method.file else self.module(method.file)
@@ -194,14 +194,14 @@ class Expressions(ABC):
     # Calls.
 
     def _call(self, frame: Frame, expr: cst.Call) -> Any:
-        place = Place(frame.file, expr)
+        site = Site(frame.file, expr)
         if isinstance(expr.func, cst.Name) and expr.func.value == "super" and not frame.find("super"):
             return self._super(frame, expr)
         callee = self.evaluate(frame, expr.func)
         given = self._arguments(frame, expr)
         if isinstance(callee, Method) and isinstance(callee.receiver, Mutable) and callee.name in CHANGING:
             self.changes(callee.receiver)
-        return self.call(callee, given, place)
+        return self.call(callee, given, site)
 
     def _super(self, frame: Frame, expr: cst.Call) -> Any:
         inside: Frame | None = frame
@@ -220,9 +220,9 @@ class Expressions(ABC):
             if arg.keyword is not None:
                 named[arg.keyword.value] = value
             elif arg.star == "*":
-                found = self.iterated(value)
-                is_whole = is_whole and found is not None
-                positional.extend(found or ())
+                values = self.iterated(value)
+                is_whole = is_whole and values is not None
+                positional.extend(values or ())
             elif arg.star == "**":
                 known = isinstance(value, DictValue) and not value.is_lost
                 is_whole = is_whole and known
@@ -233,10 +233,10 @@ class Expressions(ABC):
 
     def iterated(self, value: Any) -> list[Any] | None:
         """What iterating over a value yields; None where that is not known."""
-        found = elements(value)
-        if found is None and value is not UNKNOWN and not isinstance(value, (*PLAIN, Mutable)):
-            found = self.world.elements(value)
-        return found
+        values = elements(value)
+        if values is None and value is not UNKNOWN and not isinstance(value, (*PLAIN, Mutable)):
+            values = self.world.elements(value)
+        return values
 
     # Operators.
 
@@ -282,36 +282,38 @@ class Expressions(ABC):
         value = self.evaluate(frame, expr.value)
         if value is UNKNOWN:
             return UNKNOWN
-        keys = tuple(self._key(frame, one.slice) for one in expr.slice)
+        keys = tuple(self._key(frame, element.slice) for element in expr.slice)
         return item(self.world, value, keys[0] if len(keys) == 1 else keys)
 
     def _key(self, frame: Frame, part: cst.BaseSlice) -> Any:
         if isinstance(part, cst.Index):
             return self.evaluate(frame, part.value)
         assert isinstance(part, cst.Slice)
-        bounds = [None if one is None else self.evaluate(frame, one) for one in (part.lower, part.upper, part.step)]
+        bounds = [
+            None if bound is None else self.evaluate(frame, bound) for bound in (part.lower, part.upper, part.step)
+        ]
         return UNKNOWN if UNKNOWN in bounds else slice(*bounds)
 
     def _tuple(self, frame: Frame, expr: cst.Tuple | cst.Set) -> Any:
-        found = self._displayed(frame, expr)
-        return UNKNOWN if found is None else tuple(found)
+        values = self._displayed(frame, expr)
+        return UNKNOWN if values is None else tuple(values)
 
     def _list(self, frame: Frame, expr: cst.List) -> Any:
-        found = self._displayed(frame, expr)
-        return UNKNOWN if found is None else ListValue(found)
+        values = self._displayed(frame, expr)
+        return UNKNOWN if values is None else ListValue(values)
 
     def _displayed(self, frame: Frame, expr: cst.Tuple | cst.List | cst.Set) -> list[Any] | None:
-        found: list[Any] = []
+        values: list[Any] = []
         for element in expr.elements:
             value = self.evaluate(frame, element.value)
             if isinstance(element, cst.StarredElement):
                 inner = self.iterated(value)
                 if inner is None:
                     return None
-                found.extend(inner)
+                values.extend(inner)
             else:
-                found.append(value)
-        return found
+                values.append(value)
+        return values
 
     def _dict(self, frame: Frame, expr: cst.Dict) -> Any:
         items: dict[Any, Any] = {}
@@ -331,30 +333,30 @@ class Expressions(ABC):
 
     def _comprehension(self, frame: Frame, expr: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Any:
         inner = Frame(frame.file, {}, frame, receiver=None)
-        found: list[Any] = []
-        for _ in self._turns(inner, expr.for_in, found):
-            found.append(self.evaluate(inner, expr.elt))
-        return UNKNOWN if found[:1] == [_LOST] else ListValue(found)
+        values: list[Any] = []
+        for _ in self._iterations(inner, expr.for_in, values):
+            values.append(self.evaluate(inner, expr.elt))
+        return UNKNOWN if values[:1] == [_LOST] else ListValue(values)
 
     def _dict_comprehension(self, frame: Frame, expr: cst.DictComp) -> Any:
         inner = Frame(frame.file, {}, frame, receiver=None)
         lost: list[Any] = []
         items: dict[Any, Any] = {}
-        for _ in self._turns(inner, expr.for_in, lost):
+        for _ in self._iterations(inner, expr.for_in, lost):
             key = self.evaluate(inner, expr.key)
             if not isinstance(key, PLAIN):
                 return UNKNOWN
             items[key] = self.evaluate(inner, expr.value)
         return UNKNOWN if lost else DictValue(items)
 
-    def _turns(self, frame: Frame, clause: cst.CompFor, lost: list[Any]) -> Iterator[None]:
-        """The turns of a comprehension; where they are not known, `lost` begins with `_LOST`."""
-        found = self.iterated(self.evaluate(frame, clause.iter))
-        if found is None:
+    def _iterations(self, frame: Frame, clause: cst.CompFor, lost: list[Any]) -> Iterator[None]:
+        """The iterations of a comprehension; where they are not known, `lost` begins with `_LOST`."""
+        values = self.iterated(self.evaluate(frame, clause.iter))
+        if values is None:
             lost.insert(0, _LOST)
             return
-        for one in found:
-            self.bind(frame, clause.target, one)
+        for value in values:
+            self.bind(frame, clause.target, value)
             tests = [self.truth(self.evaluate(frame, test.test)) for test in clause.ifs]
             if None in tests:
                 lost.insert(0, _LOST)
@@ -363,7 +365,7 @@ class Expressions(ABC):
                 if clause.inner_for_in is None:
                     yield
                 else:
-                    yield from self._turns(frame, clause.inner_for_in, lost)
+                    yield from self._iterations(frame, clause.inner_for_in, lost)
 
     # Other expressions.
 

@@ -23,7 +23,7 @@ from tflint_gpu.model.interpreter.values import (
     Method,
     Mutable,
     PartialCall,
-    Place,
+    Site,
     elements,
     joined,
 )
@@ -66,14 +66,12 @@ class Interpreter(Statements):
             frame = self.module(function.file)
             if function.owner is not None and function.is_method:
                 made = ClassValue(function.owner, frame)
-                instance = self.call(made, Arguments(is_whole=False), Place(function.file, function.node))
+                instance = self.call(made, Arguments(is_whole=False), Site(function.file, function.node))
                 if isinstance(instance, Instance) and function.node not in self.entered:
                     bound = FunctionValue(function, frame, instance)
-                    self.call(bound, Arguments(is_whole=False), Place(function.file, function.node))
+                    self.call(bound, Arguments(is_whole=False), Site(function.file, function.node))
             elif function.file.tree.scopes[function.node].parent is function.file.tree.root:
-                self.call(
-                    FunctionValue(function, frame), Arguments(is_whole=False), Place(function.file, function.node)
-                )
+                self.call(FunctionValue(function, frame), Arguments(is_whole=False), Site(function.file, function.node))
         except (Exhausted, RecursionError):
             return False
         return True
@@ -83,7 +81,7 @@ class Interpreter(Statements):
         frame = self._modules.get(file)
         if frame is None:
             frame = self._modules[file] = Frame(file)
-            regions, self._regions = self._regions, []  # an import runs the file once, wherever it stands
+            regions, self._regions = self._regions, []  # an import runs the file once, wherever it is
             try:
                 self._block(frame, file.tree.module.body)
             finally:
@@ -96,48 +94,48 @@ class Interpreter(Statements):
 
     # Calls.
 
-    def call(self, callee: Any, given: Arguments, place: Place) -> Any:
+    def call(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call gives."""
         if isinstance(callee, FunctionValue):
             return self._run(callee, given)
         if isinstance(callee, ClassValue):
-            return self._made(callee, given, place)
+            return self._made(callee, given, site)
         if isinstance(callee, PartialCall):
-            return self.call(callee.function, callee.arguments.then(given), place)
+            return self.call(callee.function, callee.arguments.then(given), site)
         if isinstance(callee, Instance):
             method = self.method_of(callee.made.cls, "__call__")
             if method is not None and not callee.is_lost:
                 return self._run(FunctionValue(method, self.module(method.file), callee), given)
-            return self.world.instance_called(callee, given, place)
+            return self.world.instance_called(callee, given, site)
         if isinstance(callee, Method):
             if isinstance(callee.receiver, ListValue | DictValue | str | tuple):
                 return container_method(callee.receiver, callee.name, given)
             if isinstance(callee.receiver, Instance):
-                return self.world.instance_method(callee.receiver, callee.name, given, place)
+                return self.world.instance_method(callee.receiver, callee.name, given, site)
         if callee is UNKNOWN or isinstance(callee, PLAIN):
             self.lose(given.values())
             return UNKNOWN
         if isinstance(callee, External):
-            return self._external(callee.name, given, place)
-        return self.world.called(callee, given, place)
+            return self._external(callee.name, given, site)
+        return self.world.called(callee, given, site)
 
-    def _external(self, name: str, given: Arguments, place: Place) -> Any:
+    def _external(self, name: str, given: Arguments, site: Site) -> Any:
         if name in ("functools.partial", "builtins.partial") and given.positional:
             return PartialCall(given.positional[0], Arguments(given.positional[1:], given.named, given.is_whole))
         if name in ("tf.function", "tf.autograph.experimental.do_not_convert") and given.positional:
             return given.positional[0]
         if name == "builtins.map" and len(given.positional) == 2:
-            found = self.iterated(given.positional[1])
-            if found is not None:
-                return tuple(self.call(given.positional[0], Arguments((one,)), place) for one in found)
+            values = self.iterated(given.positional[1])
+            if values is not None:
+                return tuple(self.call(given.positional[0], Arguments((value,)), site) for value in values)
         if name == "builtins.getattr" and len(given.positional) >= 2 and isinstance(given.positional[1], str):
-            return self.attribute(given.positional[0], given.positional[1], place)
+            return self.attribute(given.positional[0], given.positional[1], site)
         if name.startswith(("builtins.", "math.", "operator.")):
             value = called(name, given, self.meet)
             if value is UNKNOWN and name not in HARMLESS and "is" not in name:
                 value = self._of_foreign(name, given)
             return value
-        found_by_world = self.world.called(External(name), given, place)
+        found_by_world = self.world.called(External(name), given, site)
         if found_by_world is UNKNOWN and not name.startswith(("keras.", "tf.", "numpy.")):
             for value in given.values():
                 if isinstance(value, ListValue | DictValue):
@@ -147,10 +145,12 @@ class Interpreter(Statements):
 
     def _of_foreign(self, name: str, given: Arguments) -> Any:
         """`len(model.layers)`, `reversed(shape)`: Python's function on what only the world can iterate over."""
-        found = [self.iterated(value) if elements(value) is None else None for value in given.positional[:1]]
-        if not found or found[0] is None:
+        values = [self.iterated(value) if elements(value) is None else None for value in given.positional[:1]]
+        if not values or values[0] is None:
             return UNKNOWN
-        return called(name, Arguments((tuple(found[0]), *given.positional[1:]), given.named, given.is_whole), self.meet)
+        return called(
+            name, Arguments((tuple(values[0]), *given.positional[1:]), given.named, given.is_whole), self.meet
+        )
 
     def lose(self, values: Iterator[Any]) -> None:
         """Forget what unknown code may have changed."""
@@ -221,9 +221,9 @@ class Interpreter(Statements):
 
     # Classes.
 
-    def _made(self, made: ClassValue, given: Arguments, place: Place) -> Any:
+    def _made(self, made: ClassValue, given: Arguments, site: Site) -> Any:
         instance = Instance(made)
-        instance.notes["place"] = place
+        instance.notes["place"] = site
         fields = self.definitions.fields(made.cls)
         method = self.method_of(made.cls, "__init__")
         if method is not None:
@@ -232,7 +232,7 @@ class Interpreter(Statements):
         elif fields:
             self._fill_fields(instance, fields, given)
         else:
-            self.world.instance_method(instance, "__init__", given, place)
+            self.world.instance_method(instance, "__init__", given, site)
         return instance
 
     def _fill_fields(self, instance: Instance, fields: tuple[str, ...], given: Arguments) -> None:
@@ -248,8 +248,8 @@ class Interpreter(Statements):
 
     def method_of(self, owner: Class, name: str, skip_own: bool = False) -> Function | None:
         """The method that a name finds in a class and its bases in the project."""
-        found = self.definitions.method(owner, name, skip_own=skip_own)
-        return None if found is None or is_decorated(found.node, "setter") else found
+        method = self.definitions.method(owner, name, skip_own=skip_own)
+        return None if method is None or is_decorated(method.node, "setter") else method
 
     def class_body(self, made: ClassValue) -> Frame:
         """The variables that the body of a class sets."""

@@ -35,7 +35,7 @@ def operated(world: World, symbol: cst.CSTNode, left: Any, right: Any, meet: Mee
         return _sequence(apply, left, right, meet)
     if isinstance(left, PLAIN) and isinstance(right, PLAIN):
         return UNKNOWN if apply is None else _calculated(apply, left, right, meet)
-    if any(isinstance(one, (Instance, DictValue, FunctionValue, ClassValue)) for one in (left, right)):
+    if any(isinstance(operand, (Instance, DictValue, FunctionValue, ClassValue)) for operand in (left, right)):
         return UNKNOWN
     return world.operated(type(symbol).__name__.removesuffix("Assign"), left, right)
 
@@ -50,14 +50,14 @@ def _sequence(apply: Any, left: Any, right: Any, meet: Meet) -> Any:
         if right * len(first) > RUN_ITEMS.limit:
             meet(RUN_ITEMS)
             return UNKNOWN
-        found = first * right
+        sequence = first * right
     elif apply is operator.add and type(left) is type(right) and (second := elements(right)) is not None:
-        found = first + second
+        sequence = first + second
     elif apply is operator.mod and isinstance(left, str):
         return UNKNOWN
     else:
         return UNKNOWN
-    return ListValue(found) if isinstance(left, ListValue) else tuple(found)
+    return ListValue(sequence) if isinstance(left, ListValue) else tuple(sequence)
 
 
 def compared(symbol: cst.CSTNode, left: Any, right: Any, meet: Meet) -> Any:
@@ -69,10 +69,10 @@ def compared(symbol: cst.CSTNode, left: Any, right: Any, meet: Meet) -> Any:
             return (left is right) is isinstance(symbol, cst.Is)
         return UNKNOWN
     if isinstance(symbol, cst.In | cst.NotIn):
-        found = elements(right)
-        if found is None or not isinstance(left, PLAIN) or not all(isinstance(one, PLAIN) for one in found):
+        values = elements(right)
+        if values is None or not isinstance(left, PLAIN) or not all(isinstance(value, PLAIN) for value in values):
             return UNKNOWN
-        is_in = left in right if isinstance(right, str) and isinstance(left, str) else left in found
+        is_in = left in right if isinstance(right, str) and isinstance(left, str) else left in values
         return is_in is isinstance(symbol, cst.In)
     apply = COMPARISONS.get(type(symbol))
     if apply is None or not isinstance(left, (*PLAIN, tuple)) or not isinstance(right, (*PLAIN, tuple)):
@@ -81,19 +81,19 @@ def compared(symbol: cst.CSTNode, left: Any, right: Any, meet: Meet) -> Any:
 
 
 def item(world: World, value: Any, key: Any) -> Any:
-    """What stands under a key or index, or a slice of a sequence."""
+    """What is under a key or index, or a slice of a sequence."""
     if isinstance(value, DictValue):
         return value.items.get(key, UNKNOWN) if not value.is_lost and isinstance(key, PLAIN) else UNKNOWN
     if isinstance(value, (Instance, FunctionValue, ClassValue, External, int, float, type(None))):
         return UNKNOWN
-    found = elements(value)
-    if found is None:
+    values = elements(value)
+    if values is None:
         return UNKNOWN if isinstance(value, ListValue) else world.item(value, key)
     if isinstance(key, slice):
-        part = found[key]
+        part = values[key]
         return ListValue(part) if isinstance(value, ListValue) else value[key]
-    inside = isinstance(key, int) and -len(found) <= key < len(found)
-    return found[key] if inside else UNKNOWN
+    inside = isinstance(key, int) and -len(values) <= key < len(values)
+    return values[key] if inside else UNKNOWN
 
 
 def _calculated(apply: Callable[[Any, Any], Any], left: Any, right: Any, meet: Meet) -> Any:

@@ -1,7 +1,7 @@
 """Runs statements, with one value for each name where the code fixes it and none elsewhere.
 
 Where a condition is not known both ways are followed, one after the other; what they leave different is not known
-behind them, and a container or object that one of them changes is lost. A loop over something unknown is gone through
+after them, and a container or object that one of them changes is lost. A loop over something unknown is gone through
 once. Nothing of the program is executed: what is outside the project is asked of a `World`.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import libcst as cst
 
-from tflint_gpu.bounds import RUN_STEPS, RUN_TURNS
+from tflint_gpu.bounds import RUN_ITERATIONS, RUN_STEPS
 from tflint_gpu.model.interpreter.builtin_functions import container_method
 from tflint_gpu.model.interpreter.expressions import Expressions, defined
 from tflint_gpu.model.interpreter.operators import operated
@@ -139,9 +139,9 @@ class Statements(Expressions):
         names = [element.value for element in target.elements]
         starred = [i for i, element in enumerate(target.elements) if isinstance(element, cst.StarredElement)]
         if values is not None and starred and len(values) >= len(names) - 1:
-            first, behind = starred[0], len(names) - starred[0] - 1
-            middle = ListValue(values[first : len(values) - behind])
-            values = [*values[:first], middle, *values[len(values) - behind :]]
+            first, after = starred[0], len(names) - starred[0] - 1
+            middle = ListValue(values[first : len(values) - after])
+            values = [*values[:first], middle, *values[len(values) - after :]]
         if values is None or len(values) != len(names):
             values = [UNKNOWN] * len(names)
         for name, value in zip(names, values, strict=True):
@@ -185,9 +185,9 @@ class Statements(Expressions):
 
     def _nonlocal(self, frame: Frame, node: cst.Nonlocal) -> None:
         for item in node.names:
-            found = frame.parent.find(item.name.value) if frame.parent is not None else None
-            if found is not None:
-                frame.outer[item.name.value] = found
+            scope = frame.parent.find(item.name.value) if frame.parent is not None else None
+            if scope is not None:
+                frame.outer[item.name.value] = scope
 
     def _return(self, frame: Frame, node: cst.Return) -> Signal:
         frame.returned.append(None if node.value is None else self.evaluate(frame, node.value))
@@ -210,50 +210,52 @@ class Statements(Expressions):
         before = dict(frame.variables)
         with self._perhaps():
             first = self._way(frame, node.body)
-        one, frame.variables = frame.variables, before
+        taken, frame.variables = frame.variables, before
         with self._perhaps():
             second = self._way(frame, other)
-        return self._met(frame, one, first, second)
+        return self._met(frame, taken, first, second)
 
     def _way(self, frame: Frame, body: Node | None) -> Signal:
         return None if body is None else self._statement(frame, body)
 
-    def _met(self, frame: Frame, one: dict[str, Any], first: Signal, second: Signal) -> Signal:
+    def _met(self, frame: Frame, taken: dict[str, Any], first: Signal, second: Signal) -> Signal:
         """Two ways meet: `one` has the variables of the first, the frame those of the second."""
         if first != second and {first, second} & {"break", "continue"}:
             frame.may_have_left_loop = True
         if first is not None and second is not None:
             return first if first == second else "return" if "return" in (first, second) else first
         if second is not None:
-            frame.variables = one
+            frame.variables = taken
         elif first is None:
-            frame.variables = joined_variables(one, frame.variables)
+            frame.variables = joined_variables(taken, frame.variables)
         return None
 
     def _for(self, frame: Frame, node: cst.For) -> Signal:
         values = self.iterated(self.evaluate(frame, node.iter))
-        turns = values if values is not None and len(values) <= RUN_TURNS.limit else None
-        if values is not None and turns is None:
-            self.meet(RUN_TURNS)
+        iterations = values if values is not None and len(values) <= RUN_ITERATIONS.limit else None
+        if values is not None and iterations is None:
+            self.meet(RUN_ITERATIONS)
 
-        def turn_known() -> Iterator[None]:
-            for value in turns or ():
+        def known_iterations() -> Iterator[None]:
+            for value in iterations or ():
                 self.bind(frame, node.target, value)
                 yield
 
-        def turn_unknown() -> Iterator[None]:
+        def unknown_iteration() -> Iterator[None]:
             self.bind(frame, node.target, values[0] if values else UNKNOWN)
             yield
 
-        return self._loop(frame, node, turn_unknown() if turns is None else turn_known(), turns is not None)
+        return self._loop(
+            frame, node, unknown_iteration() if iterations is None else known_iterations(), iterations is not None
+        )
 
     def _while(self, frame: Frame, node: cst.While) -> Signal:
         test = self.truth(self.evaluate(frame, node.test))
         if test is False:
             return None
 
-        def turns() -> Iterator[None]:
-            for number in range(RUN_TURNS.limit if test else 1):
+        def iterations() -> Iterator[None]:
+            for number in range(RUN_ITERATIONS.limit if test else 1):
                 known = self.truth(self.evaluate(frame, node.test)) if number else True
                 if known is False:
                     return
@@ -262,19 +264,19 @@ class Statements(Expressions):
                 yield
             else:
                 if test:
-                    self.meet(RUN_TURNS)
+                    self.meet(RUN_ITERATIONS)
             frame.may_have_left_loop = True
 
-        return self._loop(frame, node, turns(), test is True)
+        return self._loop(frame, node, iterations(), test is True)
 
-    def _loop(self, frame: Frame, node: cst.For | cst.While, turns: Iterator[None], is_known: bool) -> Signal:
-        """Run a loop's body once a turn; what a turn that may have been left early has changed is not known."""
+    def _loop(self, frame: Frame, node: cst.For | cst.While, iterations: Iterator[None], is_known: bool) -> Signal:
+        """Run a loop's body for each iteration; what one that may have been left early has changed is not known."""
         before = dict(frame.variables)
         outer, frame.may_have_left_loop = frame.may_have_left_loop, False
         region = self._open()
         signal: Signal = None
         try:
-            for _ in turns:
+            for _ in iterations:
                 signal = self._statement(frame, node.body)
                 if signal == "continue":
                     signal = None
@@ -322,7 +324,7 @@ class Statements(Expressions):
 
 
 def _handled(body: dict[str, Any], handler: dict[str, Any]) -> dict[str, Any]:
-    """The variables behind a `try` whose handler goes on: both may have run to their ends."""
+    """The variables after a `try` whose handler goes on: both may have run to their ends."""
     return joined_variables(body, handler)
 
 

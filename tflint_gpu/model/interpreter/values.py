@@ -81,7 +81,7 @@ class Frame:
         owner, receiver: of a method the class in which it is written, and the instance.
         returned: what the function has returned on the ways that were followed.
         outer: the names that are the module's, by `global`, or an outer function's.
-        may_have_left_loop: whether a `break` or `continue` stands on a way that was perhaps taken.
+        may_have_left_loop: whether a `break` or `continue` is on a way that was perhaps taken.
     """
 
     file: File
@@ -178,7 +178,7 @@ class Arguments:
     """What a call passes.
 
     Arguments:
-        is_whole: whether nothing else is passed; false behind a `*` or `**` that is not known.
+        is_whole: whether nothing else is passed; false after a `*` or `**` that is not known.
     """
 
     positional: tuple[Any, ...] = ()
@@ -186,7 +186,7 @@ class Arguments:
     is_whole: bool = True
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
-        """The argument at a position or of a name; the default where there is surely none, else `UNKNOWN`."""
+        """The argument at a position or of a name; the default where there must be none, else `UNKNOWN`."""
         if name in self.named:
             return self.named[name]
         if 0 <= position < len(self.positional):
@@ -199,43 +199,45 @@ class Arguments:
         yield from self.named.values()
 
     def then(self, later: Arguments) -> Arguments:
-        """These, and more behind them."""
+        """These, and more after them."""
         return Arguments(
             (*self.positional, *later.positional), {**self.named, **later.named}, self.is_whole and later.is_whole
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Site:
     """A call, or the reading of a property, in the code."""
 
     file: File
     node: Node
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two values certainly are one."""
-    if one is other:
-        return not isinstance(one, Unknown)
-    if type(one) is not type(other):
+    if first is second:
+        return not isinstance(first, Unknown)
+    if type(first) is not type(second):
         return False
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, (*PLAIN, External)):
-        return bool(one == other)
+    if isinstance(first, tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, (*PLAIN, External)):
+        return bool(first == second)
     return (
-        isinstance(one, FunctionValue) and one.function.node is other.function.node and one.receiver is other.receiver
+        isinstance(first, FunctionValue)
+        and first.function.node is second.function.node
+        and first.receiver is second.receiver
     )
 
 
-def joined(one: Any, other: Any) -> Any:
-    """The value behind two ways."""
-    return one if same(one, other) else UNKNOWN
+def joined(first: Any, second: Any) -> Any:
+    """The value after two ways join."""
+    return first if same(first, second) else UNKNOWN
 
 
-def joined_variables(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The variables behind two ways."""
-    return {name: joined(one.get(name, UNKNOWN), other.get(name, UNKNOWN)) for name in one.keys() | other.keys()}
+def joined_variables(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The variables after two ways join."""
+    return {name: joined(first.get(name, UNKNOWN), second.get(name, UNKNOWN)) for name in first.keys() | second.keys()}
 
 
 def plain(value: Any) -> Any:
@@ -243,8 +245,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, ListValue):
         return UNKNOWN if value.is_lost else plain(tuple(value.items))
     if isinstance(value, tuple):
-        inner = tuple(plain(one) for one in value)
-        return UNKNOWN if any(one is UNKNOWN for one in inner) else inner
+        inner = tuple(plain(item) for item in value)
+        return UNKNOWN if any(item is UNKNOWN for item in inner) else inner
     return value if isinstance(value, PLAIN) else UNKNOWN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tflint_gpu.model.interpreter.values import Arguments, Instance, Place
+from tflint_gpu.model.interpreter.values import Arguments, Instance, Site
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression
 
@@ -17,7 +17,7 @@ class Exhausted(Exception):
 class World(Protocol):
     """What the interpreter asks about all that is outside the project."""
 
-    def called(self, callee: Any, given: Arguments, place: Place) -> Any:
+    def called(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call of something external, or of what the world made, gives."""
 
     def attribute(self, value: Any, name: str) -> Any:
@@ -35,11 +35,11 @@ class World(Protocol):
     def elements(self, value: Any) -> list[Any] | None:
         """What iterating over something of the world's yields."""
 
-    def entered(self, value: Any, place: Expression, file: File) -> Callable[[], None]:
+    def entered(self, value: Any, site: Expression, file: File) -> Callable[[], None]:
         """A `with` is entered; what is returned is called at its end."""
 
-    def instance_called(self, instance: Instance, given: Arguments, place: Place) -> Any:
+    def instance_called(self, instance: Instance, given: Arguments, site: Site) -> Any:
         """An instance of a class is called that derives from one of the world's."""
 
-    def instance_method(self, instance: Instance, name: str, given: Arguments, place: Place) -> Any:
+    def instance_method(self, instance: Instance, name: str, given: Arguments, site: Site) -> Any:
         """A method is called that an instance inherits from outside the project."""

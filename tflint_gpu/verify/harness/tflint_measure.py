@@ -206,7 +206,7 @@ def _shapes(element: Any) -> Any:
     return tuple((tuple(part.shape), str(part.dtype)) if hasattr(part, "shape") else type(part) for part in parts)
 
 
-def turn(samples: int = 1) -> bool:
+def iterates(samples: int = 1) -> bool:
     """The condition of a `while` loop whose iterations are timed."""
     clock = _WHILE.setdefault(samples, _Clock(samples))
     if clock.tick():

@@ -61,8 +61,8 @@ def called(name: str, given: Arguments) -> Any:
     if name in ("numpy.reshape", "tf.reshape"):
         if isinstance(first, Array):
             return method(first, "reshape", Arguments(given.positional[1:]))
-        found = _of_shape(given.get(1, "newshape" if "newshape" in given.named else "shape"))
-        return found if isinstance(found, Array) and -1 not in found.shape else UNKNOWN
+        array = _of_shape(given.get(1, "newshape" if "newshape" in given.named else "shape"))
+        return array if isinstance(array, Array) and -1 not in array.shape else UNKNOWN
     if name in ("keras.utils.to_categorical", "tf.one_hot") and isinstance(first, Array):
         count = given.get(1, "num_classes" if "keras" in name else "depth")
         shape = first.shape[:-1] if first.shape[-1:] == (1,) and len(first.shape) > 1 else first.shape
@@ -90,7 +90,7 @@ def _loaded(name: str) -> Any:
 def _of_shape(value: Any) -> Any:
     shape = plain(value)
     shape = (shape,) if isinstance(shape, int) else shape
-    known = isinstance(shape, tuple) and all(isinstance(one, int) for one in shape)
+    known = isinstance(shape, tuple) and all(isinstance(length, int) for length in shape)
     return Array(shape) if known else UNKNOWN
 
 
@@ -110,7 +110,7 @@ def method(array: Array, name: str, given: Arguments) -> Any:
     value = given.positional[0] if len(given.positional) == 1 else tuple(given.positional)
     target = plain(value)
     target = (target,) if isinstance(target, int) else target
-    if not isinstance(target, tuple) or not all(isinstance(one, int) for one in target):
+    if not isinstance(target, tuple) or not all(isinstance(length, int) for length in target):
         return UNKNOWN
     try:
         return Array(reshaped(array.shape, target))
@@ -120,8 +120,8 @@ def method(array: Array, name: str, given: Arguments) -> Any:
 
 def operated(left: Any, right: Any) -> Any:
     """What an element-wise operator gives."""
-    shapes = tuple(one.shape for one in (left, right) if isinstance(one, Array))
-    if not all(isinstance(one, Array | int | float) or one is None for one in (left, right)):
+    shapes = tuple(operand.shape for operand in (left, right) if isinstance(operand, Array))
+    if not all(isinstance(operand, Array | int | float) or operand is None for operand in (left, right)):
         return UNKNOWN
     try:
         return Array(broadcast(shapes))

@@ -12,7 +12,7 @@ from tflint_gpu.model.interpreter.values import (
     FunctionValue,
     Instance,
     ListValue,
-    Place,
+    Site,
     plain,
 )
 from tflint_gpu.model.networks.shapes.architectures import Architecture, ArchitectureLayer, architecture_named
@@ -57,9 +57,9 @@ class Building:
         width = precision_of(dtype, Precision()).computed if not isinstance(dtype, External) else 4
         return Tensor(shape, None, width)
 
-    def _layer(self, name: str, given: Arguments, place: Place) -> Any:
+    def _layer(self, name: str, given: Arguments, site: Site) -> Any:
         if name.islower():
-            return self._merged(name, given, place)
+            return self._merged(name, given, site)
         if name not in KINDS and name not in _WRAPPING:
             return UNKNOWN
         dtype = given.get(-1, "dtype")
@@ -68,29 +68,29 @@ class Building:
             dtype = dtype.name.rpartition(".")[2]
         if default is None or dtype is UNKNOWN:
             return UNKNOWN
-        layer = Layer(name, given, precision_of(dtype, default), place)
+        layer = Layer(name, given, precision_of(dtype, default), site)
         trains = given.get(-1, "trainable", default=True)
         layer.is_trainable = trains if isinstance(trains, bool) else None
         return layer
 
-    def _merged(self, name: str, given: Arguments, place: Place) -> Any:
+    def _merged(self, name: str, given: Arguments, site: Site) -> Any:
         """`keras.layers.add([a, b])`."""
         kind = name.capitalize()
         if kind not in KINDS or not given.positional or self.precision is None:
             return UNKNOWN
         order = {"axis": given.get(1, "axis", -1)} if kind == "Concatenate" else dict(given.named)
-        layer = Layer(kind, Arguments((), order), self.precision, place)
+        layer = Layer(kind, Arguments((), order), self.precision, site)
         return call_layer(layer, flat(given.positional[0]))[0]
 
-    def _network(self, place: Place) -> Network:
+    def _network(self, site: Site) -> Network:
         if self.precision is None:
             raise NotKnown
-        network = Network(place, self.precision)
+        network = Network(site, self.precision)
         network.is_lost = self.strategies > 0
         return network
 
-    def _sequential(self, given: Arguments, place: Place) -> Any:
-        network = self._network(place)
+    def _sequential(self, given: Arguments, site: Site) -> Any:
+        network = self._network(site)
         network.layers = []
         layers = given.get(0, "layers")
         found = [] if layers is None else self.run.iterated(layers)
@@ -127,7 +127,7 @@ class Building:
         if layer.kind == "InputLayer":
             return ()
         if layer.kind == "Lambda":
-            return flat(self._lambda(layer, Arguments(tensors), layer.place))
+            return flat(self._lambda(layer, Arguments(tensors), layer.site))
         return call_layer(layer, tensors)
 
     def _start(self, network: Network, layer: Layer | Network | Tensor) -> None:
@@ -156,14 +156,14 @@ class Building:
         if len(tensors) != 1:
             return UNKNOWN
         start = Tensor(tensors[0].shape, None, tensors[0].width)
-        place = instance.notes["place"]
-        result = self.instance_called(instance, Arguments((start,)), place)
-        inner = Network(place, network.precision)
+        site = instance.notes["site"]
+        result = self.instance_called(instance, Arguments((start,)), site)
+        inner = Network(site, network.precision)
         inner.inputs, inner.outputs = (start,), flat(result)
         return inner
 
-    def _model(self, given: Arguments, place: Place) -> Any:
-        network = self._network(place)
+    def _model(self, given: Arguments, site: Site) -> Any:
+        network = self._network(site)
         order = Settings(given, ("inputs", "outputs"))
         names = ("input", "output") if "input" in given.named else ("inputs", "outputs")
         network.inputs, network.structure = flat(order.value(names[0])), order.value(names[1])
@@ -171,13 +171,13 @@ class Building:
         network.calls()  # raises where an output does not rest on these inputs
         return network
 
-    def _architecture(self, name: str, given: Arguments, place: Place) -> Any:
+    def _architecture(self, name: str, given: Arguments, site: Site) -> Any:
         known = architecture_named(name)
         if known is None or self.precision is None:
             return UNKNOWN
         architecture = Architecture.of(known, given)
         layer = ArchitectureLayer(architecture, given, self.precision)
-        network = self._network(place)
+        network = self._network(site)
         tensor = architecture.input_tensor
         start = tensor if isinstance(tensor, Tensor) else Tensor((None, *architecture.shape), None)
         network.inputs, network.outputs = (start,), call_layer(layer, (start,))
@@ -186,9 +186,9 @@ class Building:
 
     # Calls of layers and networks.
 
-    def _layer_called(self, layer: Layer, given: Arguments, place: Place) -> Any:
+    def _layer_called(self, layer: Layer, given: Arguments, site: Site) -> Any:
         if layer.kind == "Lambda":
-            return self._lambda(layer, given, place)
+            return self._lambda(layer, given, site)
         if layer.kind == "MultiHeadAttention":
             return self._attention(layer, given)
         first = given.positional[0] if given.positional else given.get(-1, "inputs", UNKNOWN)
@@ -204,11 +204,11 @@ class Building:
             raise NotKnown
         return call_layer(layer, flat(tuple(one for one in (query, value, key) if one is not None)))[0]
 
-    def _lambda(self, layer: Layer, given: Arguments, place: Place | None) -> Any:
+    def _lambda(self, layer: Layer, given: Arguments, site: Site | None) -> Any:
         """What the function gives."""
-        if place is None:
+        if site is None:
             raise NotKnown
-        return self.run.call(Settings(layer.given, ("function",)).value("function"), given, place)
+        return self.run.call(Settings(layer.given, ("function",)).value("function"), given, site)
 
     def _network_called(self, network: Network, given: Arguments) -> Any:
         outputs = replayed(network, flat(given.positional[0]))
@@ -227,8 +227,8 @@ class Building:
         elif name == "pop":
             network.lose()
 
-    def instance_called(self, instance: Instance, given: Arguments, place: Place) -> Any:
-        """A layer or model of the project is called: its `call` runs, behind `build` where it has one."""
+    def instance_called(self, instance: Instance, given: Arguments, site: Site) -> Any:
+        """A layer or model of the project is called: its `call` runs, after `build` where it has one."""
         if not self._is_keras(instance) or instance.is_lost:
             self.run.lose(given.values())
             return UNKNOWN
@@ -241,9 +241,9 @@ class Building:
             first = given.positional[0]
             shape = first.shape if isinstance(first, Tensor) else UNKNOWN
             frame = self.run.module(build.file)
-            self.run.call(FunctionValue(build, frame, instance), Arguments((shape,)), place)
+            self.run.call(FunctionValue(build, frame, instance), Arguments((shape,)), site)
         frame = self.run.module(call.file) if call.file is not instance.made.frame.file else instance.made.frame
-        return self.run.call(FunctionValue(call, frame, instance), given, place)
+        return self.run.call(FunctionValue(call, frame, instance), given, site)
 
     def _is_keras(self, instance: Instance) -> bool:
         bases = self.run.definitions.external_bases(instance.made.cls)

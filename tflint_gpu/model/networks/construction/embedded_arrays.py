@@ -19,7 +19,7 @@ from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LARGE = 10 * 2**20
-"""Bytes from which on it is told: tracing then takes half a second longer, and 150 MB more; see the rule."""
+"""Arrays of so many bytes are reported: tracing then takes half a second longer, and 150 MB more; see the rule."""
 _DATASETS = frozenset(["tf.data.Dataset.from_tensor_slices", "tf.data.Dataset.from_tensors"])
 # What these give depends on the shape alone, and the constant is dropped with the graph's other dead ends.
 _OF_SHAPE = frozenset(
@@ -54,7 +54,7 @@ class EmbeddedArrays(Analysis):
 
     @cached_property
     def large(self) -> list[EmbeddedArray]:
-        """Those whose size is surely large, each once."""
+        """Those whose size must be large, each once."""
         found: dict[Node, EmbeddedArray] = {}
         for traced in (*self.traced_code.functions, *self.mapped_code.functions):
             for expr in self._converted(traced):

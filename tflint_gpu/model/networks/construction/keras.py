@@ -16,7 +16,7 @@ from tflint_gpu.model.interpreter.values import (
     Instance,
     ListValue,
     Method,
-    Place,
+    Site,
     plain,
 )
 from tflint_gpu.model.networks.construction import arrays, operations
@@ -63,14 +63,14 @@ class Training:
         optimizer, compiled: as `compile` has set them last.
     """
 
-    place: Place
-    made: Place
+    site: Site
+    made: Site
     sizes: Sizes
     data: Any
     labels: Any
     batch_size: Any
     optimizer: Optimizer
-    compiled: Place | None
+    compiled: Site | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +94,17 @@ class Keras(Building):
 
     # What the interpreter asks.
 
-    def called(self, callee: Any, given: Arguments, place: Place) -> Any:
+    def called(self, callee: Any, given: Arguments, site: Site) -> Any:
         """What a call of something external, or of what was made here, gives."""
         try:
             if isinstance(callee, External):
-                return self._external(callee.name, given, place)
+                return self._external(callee.name, given, site)
             if isinstance(callee, Layer):
-                return self._layer_called(callee, given, place)
+                return self._layer_called(callee, given, site)
             if isinstance(callee, Network):
                 return self._network_called(callee, given)
             if isinstance(callee, Method):
-                return self._method(callee.receiver, callee.name, given, place)
+                return self._method(callee.receiver, callee.name, given, site)
         except (NotKnown, ArithmeticError, LookupError, TypeError, ValueError):
             return UNKNOWN
         return UNKNOWN
@@ -112,8 +112,8 @@ class Keras(Building):
     def attribute(self, value: Any, name: str) -> Any:
         """An attribute of what was made here."""
         if isinstance(value, Array):
-            found = arrays.attribute(value, name)
-            return Method(value, name) if found is UNKNOWN else found
+            result = arrays.attribute(value, name)
+            return Method(value, name) if result is UNKNOWN else result
         if isinstance(value, Tensor):
             return value.shape if name in ("shape", "_keras_shape") else Method(value, name)
         if isinstance(value, Network):
@@ -153,14 +153,14 @@ class Keras(Building):
             return list(value.layers) if value.is_whole else [Members(value.layers, is_whole=False)]
         return None
 
-    def entered(self, value: Any, place: Expression, file: File) -> Callable[[], None]:
+    def entered(self, value: Any, site: Expression, file: File) -> Callable[[], None]:
         """A `with`: under a strategy's scope a model has several replicas, each with a part of the batch.
 
         Under a `RematScope` outputs are computed again instead of kept.
         """
-        if not isinstance(place, cst.Call):
+        if not isinstance(site, cst.Call):
             return lambda: None
-        if method_name(place) != "scope" and not (file.name(place.func) or "").endswith("RematScope"):
+        if method_name(site) != "scope" and not (file.name(site.func) or "").endswith("RematScope"):
             return lambda: None
         self.strategies += 1
 
@@ -169,7 +169,7 @@ class Keras(Building):
 
         return leave
 
-    def instance_method(self, instance: Instance, name: str, given: Arguments, place: Place) -> Any:
+    def instance_method(self, instance: Instance, name: str, given: Arguments, site: Site) -> Any:
         """A method that a layer or model of the project inherits from Keras."""
         if name != "add_weight" or not self._is_keras(instance) or self.precision is None:
             return UNKNOWN
@@ -187,19 +187,19 @@ class Keras(Building):
 
     # Functions and classes of Keras.
 
-    def _external(self, name: str, given: Arguments, place: Place) -> Any:
+    def _external(self, name: str, given: Arguments, site: Site) -> Any:
         name = name.replace("tf.optimizers.", "keras.optimizers.")
         last = name.rpartition(".")[2]
         if name in _INPUTS:
             return self._input(given)
         if name in _SEQUENTIAL:
-            return self._sequential(given, place)
+            return self._sequential(given, site)
         if name in MODELS:
-            return self._model(given, place)
+            return self._model(given, site)
         if name.startswith("keras.applications."):
-            return self._architecture(name, given, place)
+            return self._architecture(name, given, site)
         if name.startswith("keras.layers."):
-            return self._layer(last, given, place)
+            return self._layer(last, given, site)
         if name in _CHOOSING_DTYPES:
             return self._policy(name, given)
         if name in _SCALED:
@@ -214,8 +214,8 @@ class Keras(Building):
             return given.positional[0].shape
         if name in ("keras.backend.image_data_format", "keras.config.image_data_format"):
             return "channels_last"
-        found = operations.called(name, given)
-        return arrays.called(name, given) if found is UNKNOWN else found
+        result = operations.called(name, given)
+        return arrays.called(name, given) if result is UNKNOWN else result
 
     def _policy(self, name: str, given: Arguments) -> Any:
         try:
@@ -245,7 +245,7 @@ class Keras(Building):
             return UNKNOWN
         return Method(network, name)
 
-    def _method(self, receiver: Any, name: str, given: Arguments, place: Place) -> Any:
+    def _method(self, receiver: Any, name: str, given: Arguments, site: Site) -> Any:
         if isinstance(receiver, Array):
             return arrays.method(receiver, name, given)
         if isinstance(receiver, Tensor) and name == "get_shape":
@@ -255,22 +255,22 @@ class Keras(Building):
         if name == "get_layer":
             return Members(tuple(receiver.members()), is_whole=False)
         if name == "compile":
-            self._compile(receiver, given, place)
+            self._compile(receiver, given, site)
         elif name in TRAINING:
-            self._trains(receiver, name, given, place)
+            self._trains(receiver, name, given, site)
         elif name in ("add", "pop", "build"):
             self.run.changes(receiver)
             self._grow(receiver, name, given)
         return None if name in ("compile", "add", "build", "summary") else UNKNOWN
 
-    def _compile(self, network: Network, given: Arguments, place: Place) -> None:
+    def _compile(self, network: Network, given: Arguments, site: Site) -> None:
         chosen = given.get(0, "optimizer", "rmsprop")
         if isinstance(chosen, str):
             chosen = optimizers.named(chosen)
         self.run.changes(network.compilation)
-        network.compilation.set(chosen if isinstance(chosen, Optimizer) else None, place)
+        network.compilation.set(chosen if isinstance(chosen, Optimizer) else None, site)
 
-    def _trains(self, network: Network, name: str, given: Arguments, place: Place) -> None:
+    def _trains(self, network: Network, name: str, given: Arguments, site: Site) -> None:
         optimizer = network.compilation.optimizer
         if network.is_lost or optimizer is None or self.strategies:
             return
@@ -282,26 +282,26 @@ class Keras(Building):
                 return
             self._grow(network, "build", Arguments((shape,)))
         sizes = sizes_of(network, optimizer)
-        compiled = network.compilation.place
-        self.trainings.append(Training(place, network.place, sizes, data, labels, size, optimizer, compiled))
+        compiled = network.compilation.site
+        self.trainings.append(Training(site, network.site, sizes, data, labels, size, optimizer, compiled))
 
 
 def _members(value: Any) -> list[Layer]:
     """The layers in a layer, a network, or an object of the project."""
-    found: dict[Layer, None] = {}
+    layers: dict[Layer, None] = {}
     waiting, seen = [value], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        member = waiting.pop()
+        if id(member) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, Layer):
-            found[one] = None
-            waiting.extend(one.given.values())
-        elif isinstance(one, Network | Members):
-            found.update(dict.fromkeys(one.layers if isinstance(one, Members) else one.members()))
-        elif isinstance(one, Instance | ListValue | DictValue):
-            waiting.extend(one.content())
-        elif isinstance(one, tuple):
-            waiting.extend(one)
-    return list(found)
+        seen.add(id(member))
+        if isinstance(member, Layer):
+            layers[member] = None
+            waiting.extend(member.given.values())
+        elif isinstance(member, Network | Members):
+            layers.update(dict.fromkeys(member.layers if isinstance(member, Members) else member.members()))
+        elif isinstance(member, Instance | ListValue | DictValue):
+            waiting.extend(member.content())
+        elif isinstance(member, tuple):
+            waiting.extend(member)
+    return list(layers)

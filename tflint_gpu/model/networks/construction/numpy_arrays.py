@@ -87,25 +87,25 @@ class NumpyArrays:
         self.constants = constants
 
     def of(self, file: File, expr: Expression, context: Context | None = None, depth: int = 0) -> NumpyArray | None:
-        """The array that an expression surely is, the smallest that it may be; None where that is not known."""
+        """The array that an expression must be, the smallest that it may be; None where that is not known."""
         if depth > ARRAY_STEPS.limit:
             if not isinstance(expr, cst.BaseNumber | cst.SimpleString):
                 self.inference.meet(ARRAY_STEPS)
             return None
         smallest: NumpyArray | None = None
         for origin in self.inference.of(file, expr, context):
-            found = self._of_origin(origin, depth + 1)
-            if found is None:
+            array = self._of_origin(origin, depth + 1)
+            if array is None:
                 return None
-            smallest = found if smallest is None or found.bytes < smallest.bytes else smallest
+            smallest = array if smallest is None or array.bytes < smallest.bytes else smallest
         return smallest
 
     def _of_origin(self, origin: Origin, depth: int) -> NumpyArray | None:
         node = origin.node
         if isinstance(node, cst.Call):
-            found = self._called(origin, node, depth)
-            return self._part(origin, found) if origin.parts else _array(origin, *found)
-        if origin.parts:
+            called = self._called(origin, node, depth)
+            return self._part(origin, called) if origin.access_path else _array(origin, *called)
+        if origin.access_path:
             return None
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _COMPUTED):
             return self._computed(origin, node, depth)
@@ -115,10 +115,10 @@ class NumpyArrays:
             return _array(origin, arrays.item(Array(whole.shape), key), whole.dtype) if whole is not None else None
         return None
 
-    def _part(self, origin: Origin, found: tuple[Any, str]) -> NumpyArray | None:
+    def _part(self, origin: Origin, called: tuple[Any, str]) -> NumpyArray | None:
         """An item of an array, or of the tuple of arrays that a function gives."""
-        value, dtype = found
-        for part in origin.parts:
+        value, dtype = called
+        for part in origin.access_path:
             if part.kind != "item" or not isinstance(part.key, int):
                 return None
             if isinstance(value, tuple) and -len(value) <= part.key < len(value):
@@ -150,7 +150,7 @@ class NumpyArrays:
     def _method(self, origin: Origin, call: cst.Call, func: cst.Attribute, depth: int) -> tuple[Any, str]:
         """A method of an array, or of a generator of random numbers."""
         file, context, name = origin.file, origin.context, func.attr.value
-        if name in _DRAWS and self.inference.surely(file, func.value, lambda o: o.made_by in _GENERATORS, context):
+        if name in _DRAWS and self.inference.must_be(file, func.value, lambda o: o.made_by in _GENERATORS, context):
             dtype = self._named_dtype(file, argument(call, -1, "dtype"), context)
             return arrays.called(f"numpy.random.{_DRAWS[name]}", self._arguments(origin, call)), dtype or "float64"
         whole = self.of(file, func.value, context, depth) if name in ("astype", "copy", "reshape") else None
@@ -164,16 +164,16 @@ class NumpyArrays:
 
     def _computed(self, origin: Origin, node: cst.BinaryOperation, depth: int) -> NumpyArray | None:
         sides = (node.left, node.right)
-        found = [self.of(origin.file, side, origin.context, depth) for side in sides]
-        known = [one for one in found if one is not None]
-        values: list[Any] = [Array(one.shape) for one in known]
+        operands = [self.of(origin.file, side, origin.context, depth) for side in sides]
+        known = [operand for operand in operands if operand is not None]
+        values: list[Any] = [Array(operand.shape) for operand in known]
         values += [
-            self.constants.of(origin.file, s, origin.context) for s, f in zip(sides, found, strict=True) if f is None
+            self.constants.of(origin.file, s, origin.context) for s, f in zip(sides, operands, strict=True) if f is None
         ]
         if not known:
             return None
-        dtype = max((one.dtype for one in known), key=lambda one: (one in _FLOATS, _BYTES.get(one, 1)))
-        halves = isinstance(node.operator, cst.Divide) or any(isinstance(one, float) for one in values)
+        dtype = max((operand.dtype for operand in known), key=lambda dtype: (dtype in _FLOATS, _BYTES.get(dtype, 1)))
+        halves = isinstance(node.operator, cst.Divide) or any(isinstance(value, float) for value in values)
         if halves and dtype and dtype not in _FLOATS:
             dtype = "float64"
         return _array(origin, reduce(arrays.operated, values), dtype)

@@ -28,7 +28,7 @@ _REDUCING = frozenset(
 
 def called(name: str, given: Arguments) -> Any:
     """What a function of TensorFlow or Keras gives for tensors; `UNKNOWN` where its shape is not known."""
-    folder = next((one for one in _FOLDERS if name.startswith(one)), None)
+    folder = next((prefix for prefix in _FOLDERS if name.startswith(prefix)), None)
     last = name.rpartition(".")[2]
     if folder is None or not given.is_whole or not any(map(_has_tensor, given.values())):
         return UNKNOWN
@@ -41,8 +41,8 @@ def called(name: str, given: Arguments) -> Any:
 
 def operated(symbol: str, left: Any, right: Any) -> Any:
     """What an operator gives of which one side is a tensor."""
-    tensors = tuple(one for one in (left, right) if isinstance(one, Tensor))
-    if not all(isinstance(one, Tensor | int | float) or one is None for one in (left, right)):
+    tensors = tuple(operand for operand in (left, right) if isinstance(operand, Tensor))
+    if not all(isinstance(operand, Tensor | int | float) or operand is None for operand in (left, right)):
         return UNKNOWN
     if symbol == "MatrixMultiply":
         return UNKNOWN
@@ -55,22 +55,22 @@ def operated(symbol: str, left: Any, right: Any) -> Any:
 def item(tensor: Tensor, key: Any) -> Any:
     """`x[:, -1]`, `x[:, :10]`, `x[..., None]`."""
     keys = key if isinstance(key, tuple) else (key,)
-    if any(one is UNKNOWN for one in keys):
+    if any(index is UNKNOWN for index in keys):
         return UNKNOWN
 
     def shaped(shapes: Shapes) -> Shape:
         shape = list(shapes[0])
-        found: list[int | None] = []
-        for one in keys:
-            if one is None:
-                found.append(1)
+        lengths: list[int | None] = []
+        for index in keys:
+            if index is None:
+                lengths.append(1)
                 continue
             length = shape.pop(0)
-            if isinstance(one, slice):
-                found.append(_sliced(length, one))
-            elif not isinstance(one, int):
+            if isinstance(index, slice):
+                lengths.append(_sliced(length, index))
+            elif not isinstance(index, int):
                 raise NotKnown
-        return (*found, *shape)
+        return (*lengths, *shape)
 
     if not isinstance(keys[0], slice) or (keys[0].start, keys[0].stop, keys[0].step) != (None, None, None):
         return UNKNOWN  # other rows of the batch
@@ -123,9 +123,9 @@ def _function(name: str, given: Arguments) -> tuple[Callable[[Shapes], Shape], t
 
 def _reduced(shape: Shape, axis: Any, keeps: Any) -> Shape:
     axes = axis if isinstance(axis, tuple) else (axis,)
-    if not all(isinstance(one, int) for one in axes) or not isinstance(keeps, bool):
+    if not all(isinstance(number, int) for number in axes) or not isinstance(keeps, bool):
         raise NotKnown
-    chosen = {one % len(shape) for one in axes}
+    chosen = {number % len(shape) for number in axes}
     if 0 in chosen:
         raise NotKnown
     return tuple(1 if i in chosen else n for i, n in enumerate(shape) if keeps or i not in chosen)
@@ -134,10 +134,10 @@ def _reduced(shape: Shape, axis: Any, keeps: Any) -> Shape:
 def _reshaped(shape: Shape, target: Any) -> Shape:
     if not isinstance(target, tuple) or not target or target[0] not in (-1, None):
         raise NotKnown
-    found = reshaped(shape[1:], target[1:])
-    if size(found) != size(shape[1:]):
+    lengths = reshaped(shape[1:], target[1:])
+    if size(lengths) != size(shape[1:]):
         raise NotKnown
-    return (shape[0], *found)
+    return (shape[0], *lengths)
 
 
 def _expanded(shape: Shape, axis: Any) -> Shape:

@@ -37,9 +37,9 @@ class Trainings(Analysis):
             estimate = self._estimate(training)
             if estimate is None:
                 continue
-            known = largest.get(training.place.node)
+            known = largest.get(training.site.node)
             if known is None or known.sizes.total < estimate.sizes.total:
-                largest[training.place.node] = estimate
+                largest[training.site.node] = estimate
         return list(largest.values())
 
     def _trainings(self) -> list[Training]:
@@ -66,7 +66,7 @@ class Trainings(Analysis):
         if size is None:
             return None
         sizes = replace(training.sizes, batch_size=size)
-        return Estimate(training.place, sizes, training.optimizer, training.compiled, training.made)
+        return Estimate(training.site, sizes, training.optimizer, training.compiled, training.made)
 
     def _batch_size(self, training: Training) -> int | None:
         """The rows of a batch; None where that is not known."""
@@ -81,18 +81,18 @@ class Trainings(Analysis):
 
     def _has_labels(self, training: Training) -> bool:
         """Whether data and labels are given apart, as arrays are: datasets bring their labels."""
-        node = training.place.node
+        node = training.site.node
         if not isinstance(node, cst.Call) or training.labels is None:
             return False
         data, labels = argument(node, 0, "x"), argument(node, 1, "y")
-        return labels is not None and data is not None and not self.pipelines.is_dataset(training.place.file, data)
+        return labels is not None and data is not None and not self.pipelines.is_dataset(training.site.file, data)
 
     def _of_dataset(self, training: Training) -> int | None:
-        node = training.place.node
+        node = training.site.node
         data = argument(node, 0, "x") if isinstance(node, cst.Call) else None
         if data is None:
             return None
-        sizes = set(self._sizes(training.place.file, data))
+        sizes = set(self._sizes(training.site.file, data))
         found = sizes.pop() if len(sizes) == 1 else None
         return found if isinstance(found, int) and found > 0 else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tflint_gpu.model.interpreter.values import Arguments, Mutable, Place
+from tflint_gpu.model.interpreter.values import Arguments, Mutable, Site
 from tflint_gpu.model.networks.shapes.optimizers import Optimizer
 
 Shape: TypeAlias = tuple[int | None, ...]
@@ -63,14 +63,14 @@ class Layer(Mutable):
         is_trainable: None where that is not known.
     """
 
-    __slots__ = ("given", "is_trainable", "kind", "place", "precision", "weights")
+    __slots__ = ("given", "is_trainable", "kind", "precision", "site", "weights")
 
-    def __init__(self, kind: str, given: Arguments, precision: Precision, place: Place | None = None) -> None:
+    def __init__(self, kind: str, given: Arguments, precision: Precision, site: Site | None = None) -> None:
         super().__init__()
         self.kind = kind
         self.given = given
         self.precision = precision
-        self.place = place
+        self.site = site
         self.weights: Weights | None = None
         self.is_trainable: bool | None = True
 
@@ -123,21 +123,21 @@ class Call:
 class Compilation(Mutable):
     """What `compile` has set; lost where it is not known which call was the last."""
 
-    __slots__ = ("optimizer", "place")
+    __slots__ = ("optimizer", "site")
 
     def __init__(self) -> None:
         super().__init__()
         self.optimizer: Optimizer | None = None
-        self.place: Place | None = None
+        self.site: Site | None = None
 
     def lose(self) -> None:
         """Forget which optimizer was chosen last."""
         super().lose()
         self.optimizer = None
 
-    def set(self, optimizer: Optimizer | None, place: Place) -> None:
+    def set(self, optimizer: Optimizer | None, site: Site) -> None:
         """A call of `compile`."""
-        self.optimizer, self.place, self.is_lost = optimizer, place, False
+        self.optimizer, self.site, self.is_lost = optimizer, site, False
 
 
 class Network(Mutable):
@@ -149,11 +149,11 @@ class Network(Mutable):
         structure: how the outputs are packed: a tensor, a tuple or a dict.
     """
 
-    __slots__ = ("compilation", "inputs", "is_trainable", "layers", "outputs", "place", "precision", "structure")
+    __slots__ = ("compilation", "inputs", "is_trainable", "layers", "outputs", "precision", "site", "structure")
 
-    def __init__(self, place: Place, precision: Precision) -> None:
+    def __init__(self, site: Site, precision: Precision) -> None:
         super().__init__()
-        self.place = place
+        self.site = site
         self.precision = precision
         self.layers: list[Layer | Network] | None = None
         self.inputs: tuple[Tensor, ...] = ()
@@ -177,7 +177,7 @@ class Network(Mutable):
         return bool(self.outputs) and not self.is_lost
 
     def calls(self) -> list[Call]:
-        """The uses of layers between inputs and outputs, each behind those it rests on."""
+        """The uses of layers between inputs and outputs, each after those it rests on."""
         return calls_between(self.inputs, self.outputs)
 
     def members(self) -> list[Layer]:
@@ -191,7 +191,7 @@ class Network(Mutable):
 
 
 def calls_between(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[Call]:
-    """The calls that make some tensors of others, each behind those it rests on.
+    """The calls that make some tensors of others, each after those it rests on.
 
     Raises:
         NotKnown: an output rests on an input that is not among these.

@@ -79,7 +79,7 @@ def _normalization(settings: Settings, shape: Shape) -> Answer:
     if settings.value("mean") is not None:
         return (shape,), Weights()
     axis = settings.value("axis", -1)
-    count = 1 if axis is None else math.prod(known(shape[one]) for one in settings.axes("axis", len(shape), -1))
+    count = 1 if axis is None else math.prod(known(shape[axis]) for axis in settings.axes("axis", len(shape), -1))
     return (shape,), Weights(fixed=2 * count + 1)
 
 
@@ -101,7 +101,7 @@ def _reshape(settings: Settings, shape: Shape) -> Answer:
 
 
 def reshaped(shape: Shape, target: Shape) -> Shape:
-    """A shape for the same elements, with the length that -1 stands for."""
+    """A shape for the same elements, with the length that -1 means."""
     if None in target:
         raise NotKnown
     fixed = math.prod(length for length in target if length is not None and length != -1)
@@ -119,9 +119,9 @@ def reshaped(shape: Shape, target: Shape) -> Shape:
 
 def _permute(settings: Settings, shape: Shape) -> Answer:
     order = settings.shape("dims")
-    if sorted(known(one) for one in order) != list(range(1, len(shape))):
+    if sorted(known(axis) for axis in order) != list(range(1, len(shape))):
         raise NotKnown
-    return ((shape[0], *(shape[known(one)] for one in order)),), Weights()
+    return ((shape[0], *(shape[known(axis)] for axis in order)),), Weights()
 
 
 def _repeat(settings: Settings, shape: Shape) -> Answer:
@@ -139,10 +139,10 @@ def broadcast(shapes: Shapes) -> Shape:
 
 
 def _common(lengths: tuple[int | None, ...]) -> int | None:
-    found = {length for length in lengths if length != 1}
-    if len(found) > 1:
+    known_lengths = {length for length in lengths if length != 1}
+    if len(known_lengths) > 1:
         raise NotKnown
-    return found.pop() if found else 1
+    return known_lengths.pop() if known_lengths else 1
 
 
 def _merge(settings: Settings, shapes: Shapes) -> Answer:
@@ -155,7 +155,7 @@ def _concatenate(settings: Settings, shapes: Shapes) -> Answer:
 
 
 def concatenated(shapes: Shapes, axis: int) -> Shape:
-    """The shape of tensors behind each other."""
+    """The shape of tensors joined along an axis."""
     if len({len(shape) for shape in shapes}) != 1:
         raise NotKnown
     lengths = [shape[axis] for shape in shapes]
@@ -169,11 +169,11 @@ def _dot(settings: Settings, shapes: Shapes) -> Answer:
     axes = value if isinstance(value, tuple) else (value, value)
     if not all(isinstance(axis, int) for axis in axes):
         raise NotKnown
-    one, other = axes[0] % len(first), axes[1] % len(second)
-    left = [length for axis, length in enumerate(first) if axis != one]
-    right = [length for axis, length in enumerate(second) if axis not in (0, other)]
-    found = (*left, *right)
-    return (found if len(found) > 1 else (*found, 1),), Weights()
+    first_axis, second_axis = axes[0] % len(first), axes[1] % len(second)
+    left = [length for axis, length in enumerate(first) if axis != first_axis]
+    right = [length for axis, length in enumerate(second) if axis not in (0, second_axis)]
+    shape = (*left, *right)
+    return (shape if len(shape) > 1 else (*shape, 1),), Weights()
 
 
 # Attention.
@@ -242,27 +242,27 @@ _POOLING = ("pool_size", "strides", "padding", "data_format")
 
 
 def _windowed() -> dict[str, Kind]:
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     for count in (1, 2, 3):
 
         def kind(function: Callable[[Settings, Shape, int], Answer], *order: str, axes: int = count) -> Kind:
             return Kind(order, _single(lambda settings, shape: function(settings, shape, axes)))
 
         for word in ("Conv", "Convolution"):
-            found[f"{word}{count}D"] = kind(windows.convolution, *_CONVOLUTION)
-            found[f"{word}{count}DTranspose"] = kind(windows.transposed, *_TRANSPOSED)
+            kinds[f"{word}{count}D"] = kind(windows.convolution, *_CONVOLUTION)
+            kinds[f"{word}{count}DTranspose"] = kind(windows.transposed, *_TRANSPOSED)
         for word in ("SeparableConv", "SeparableConvolution"):
-            found[f"{word}{count}D"] = kind(windows.separable, *_SEPARABLE)
+            kinds[f"{word}{count}D"] = kind(windows.separable, *_SEPARABLE)
         for word in ("DepthwiseConv", "DepthwiseConvolution"):
-            found[f"{word}{count}D"] = kind(windows.depthwise, *_DEPTHWISE)
+            kinds[f"{word}{count}D"] = kind(windows.depthwise, *_DEPTHWISE)
         for word in ("MaxPooling", "MaxPool", "AveragePooling", "AvgPool"):
-            found[f"{word}{count}D"] = kind(windows.pooling, *_POOLING)
-            found[f"Global{word}{count}D"] = kind(windows.global_pooling, "data_format", "keepdims")
-        found[f"ZeroPadding{count}D"] = kind(windows.padded, "padding", "data_format")
-        found[f"Cropping{count}D"] = kind(windows.cropped, "cropping", "data_format")
-        found[f"UpSampling{count}D"] = kind(windows.upsampled, "size", "data_format")
-        found[f"ConvLSTM{count}D"] = kind(windows.recurrent_convolution, *_RECURRENT_CONVOLUTION)
-    return found
+            kinds[f"{word}{count}D"] = kind(windows.pooling, *_POOLING)
+            kinds[f"Global{word}{count}D"] = kind(windows.global_pooling, "data_format", "keepdims")
+        kinds[f"ZeroPadding{count}D"] = kind(windows.padded, "padding", "data_format")
+        kinds[f"Cropping{count}D"] = kind(windows.cropped, "cropping", "data_format")
+        kinds[f"UpSampling{count}D"] = kind(windows.upsampled, "size", "data_format")
+        kinds[f"ConvLSTM{count}D"] = kind(windows.recurrent_convolution, *_RECURRENT_CONVOLUTION)
+    return kinds
 
 
 _PASSING = (

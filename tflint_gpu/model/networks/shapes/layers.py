@@ -72,16 +72,16 @@ def call_layer(layer: Layer, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     call = Call(layer, tensors)
     shapes = tuple(tensor.shape for tensor in tensors)
     if isinstance(layer, Operation):
-        found: Shapes = (layer.shaped(shapes),)
+        outputs: Shapes = (layer.shaped(shapes),)
     elif layer.kind == "TimeDistributed":
-        found = (_each_step(layer, call),)
+        outputs = (_each_step(layer, call),)
     else:
-        found, weights = applied(layer, shapes)
+        outputs, weights = applied(layer, shapes)
         layer.weights = weights if layer.weights is None else layer.weights
     width = layer.precision.computed
     if isinstance(layer, Operation):
         width = max((tensor.width for tensor in tensors), default=width)
-    call.outputs = tuple(Tensor(shape, call, width) for shape in found)
+    call.outputs = tuple(Tensor(shape, call, width) for shape in outputs)
     return call.outputs
 
 
@@ -136,9 +136,9 @@ def _each_step(layer: Layer, call: Call) -> Shape:
     steps = shape[1]
     if isinstance(inner, Network):
         calls = calls_between((start,), outputs)
-        layer.weights = sum((one.weights or Weights() for one in inner.members()), Weights())
+        layer.weights = sum((member.weights or Weights() for member in inner.members()), Weights())
         call.is_open = steps is None
-        call.held = None if steps is None else steps * sum(one.elements[0] for one in calls)
+        call.held = None if steps is None else steps * sum(inner_call.elements[0] for inner_call in calls)
     else:
         layer.weights = inner.weights
     output = _only(outputs).shape
@@ -159,9 +159,9 @@ def replayed(network: Network, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...
         raise NotKnown
     new = {id(old): tensor for old, tensor in zip(network.inputs, tensors, strict=True)}
     for call in network.calls():
-        outputs = call_layer(call.layer, tuple(new[id(one)] for one in call.inputs))
+        outputs = call_layer(call.layer, tuple(new[id(tensor)] for tensor in call.inputs))
         new.update((id(old), tensor) for old, tensor in zip(call.outputs, outputs, strict=True))
-    return tuple(new[id(one)] for one in network.outputs)
+    return tuple(new[id(tensor)] for tensor in network.outputs)
 
 
 def input_shape_of(given: Arguments, order: tuple[str, ...] = ()) -> Shape | None:
@@ -186,13 +186,13 @@ def flat(value: Any) -> tuple[Tensor, ...]:
         raise NotKnown
     if isinstance(value, ListValue | tuple):
         items = value.items if isinstance(value, ListValue) else value
-        return tuple(tensor for one in items for tensor in flat(one))
+        return tuple(tensor for item in items for tensor in flat(item))
     if isinstance(value, DictValue):
-        return tuple(tensor for one in value.items.values() for tensor in flat(one))
+        return tuple(tensor for item in value.items.values() for tensor in flat(item))
     raise NotKnown
 
 
 def is_size(value: Any) -> bool:
     """Whether a value is a tuple of whole numbers."""
-    found = plain(value)
-    return isinstance(found, tuple) and all(isinstance(one, int) for one in found)
+    size = plain(value)
+    return isinstance(size, tuple) and all(isinstance(length, int) for length in size)

@@ -1,4 +1,4 @@
-"""Which variables optimizers keep beside each weight.
+"""Which variables optimizers keep for each weight.
 
 Read in Keras's own source (keras/src/optimizers in Keras 3, keras/src/optimizers in 2.15, the legacy ones in 2.4).
 """

@@ -1,7 +1,7 @@
 """Which outputs of layers have to stay in memory until the gradients are taken.
 
 An output stays where the layer's own gradient is computed of it (ReLU, tanh, pooling of maxima, recurrent layers), or
-where the gradient of a layer behind it needs it as its input (a convolution, a normalisation). Of the others TensorFlow
+where the gradient of a layer after it needs it as its input (a convolution, a normalisation). Of the others TensorFlow
 may write the next one into the same memory, or free them: the gradients registered in
 tensorflow/python/ops/{nn_grad,math_grad,array_grad}.py say what each operation needs.
 """

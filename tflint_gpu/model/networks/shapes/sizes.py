@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tflint_gpu.model.interpreter.values import Place
+from tflint_gpu.model.interpreter.values import Site
 from tflint_gpu.model.networks.shapes.graph import Call, Layer, Network, NotKnown, Tensor, Weights, size
 from tflint_gpu.model.networks.shapes.optimizers import Optimizer
 from tflint_gpu.model.networks.shapes.retention import kept_at_least
@@ -64,7 +64,7 @@ class Sizes:
     @property
     def activations(self) -> Held:
         """The outputs of a batch."""
-        return sum((one.at(self.batch_size) for one in self.outputs), Held())
+        return sum((output.at(self.batch_size) for output in self.outputs), Held())
 
     @property
     def total(self) -> int:
@@ -77,17 +77,17 @@ class Sizes:
 
         When the first gradient is taken all activations are there, when the last one is all gradients may be.
         """
-        activations = sum(one.at(self.batch_size).size * one.least for one in self.outputs)
+        activations = sum(output.at(self.batch_size).size * output.least for output in self.outputs)
         return self.parameters.size + self.slots.size + max(self.gradients.size, round(activations))
 
     @property
     def largest(self) -> Output | None:
         """The output that takes most."""
-        return max(self.outputs, key=lambda one: one.at(self.batch_size).size, default=None)
+        return max(self.outputs, key=lambda output: output.at(self.batch_size).size, default=None)
 
     def batch_size_within(self, memory: int) -> int:
         """The largest batch with which all of it is no more than some bytes; 0 where none is."""
-        sample = sum(one.sample * one.width for one in self.outputs)
+        sample = sum(output.sample * output.width for output in self.outputs)
         fixed = self.total - sample * self.batch_size
         return max(0, (memory - fixed) // sample) if sample else 0
 
@@ -128,16 +128,16 @@ def _trained(layer: Layer) -> Weights:
 def _outputs(network: Network, calls: list[Call]) -> Iterator[Output]:
     """What stays until the gradients are taken.
 
-    Gradients go back through each layer that is trained and all behind it; what these give and get has to stay.
+    Gradients go back through each layer that is trained and all after it; what these give and get has to stay.
     """
     least = kept_at_least(network, calls)
     on_way: set[int] = set()
     given: dict[int, Tensor] = {}
     for call in calls:
-        if not (_trained(call.layer).trainable or any(id(one) in on_way for one in call.inputs)):
+        if not (_trained(call.layer).trainable or any(id(tensor) in on_way for tensor in call.inputs)):
             continue
-        on_way.update(id(one) for one in call.outputs)
-        given.update((id(one), one) for one in call.inputs)
+        on_way.update(id(tensor) for tensor in call.outputs)
+        given.update((id(tensor), tensor) for tensor in call.inputs)
         width = call.outputs[0].width if call.outputs else call.layer.precision.computed
         yield Output(call.layer, *call.elements, width, least[id(call)])
     for key, tensor in given.items():
@@ -162,29 +162,29 @@ class Estimate:
     """A training, and what it holds.
 
     Arguments:
-        place: the call that trains; compiled: the one that chose the optimizer; made: the one that made the network.
+        site: the call that trains; compiled: the one that chose the optimizer; made: the one that made the network.
     """
 
-    place: Place
+    site: Site
     sizes: Sizes
     optimizer: Optimizer
-    compiled: Place | None
-    made: Place
+    compiled: Site | None
+    made: Site
 
     @property
     def file(self) -> File:
         """The file with the call."""
-        return self.place.file
+        return self.site.file
 
     @property
     def call(self) -> Node:
         """The call that trains."""
-        return self.place.node
+        return self.site.node
 
     @property
     def method(self) -> Node:
         """The method's name in the call."""
-        func = self.place.node.func if isinstance(self.place.node, cst.Call) else self.place.node
+        func = self.site.node.func if isinstance(self.site.node, cst.Call) else self.site.node
         return func.attr if isinstance(func, cst.Attribute) else func
 
     def table(self) -> str:

@@ -150,14 +150,14 @@ class Borders:
     @staticmethod
     def of(value: object, count: int) -> tuple[tuple[int, int], ...]:
         """`1`, `(1, 2)` or `((1, 1), (2, 2))`; for one axis `(1, 2)` is its beginning and its end."""
-        found = plain(value)
-        if isinstance(found, int):
-            return ((found, found),) * count
-        if count == 1 and isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], int):
-            found = (found,)
-        if not isinstance(found, tuple) or len(found) != count:
+        widths = plain(value)
+        if isinstance(widths, int):
+            return ((widths, widths),) * count
+        if count == 1 and isinstance(widths, tuple) and len(widths) == 2 and isinstance(widths[0], int):
+            widths = (widths,)
+        if not isinstance(widths, tuple) or len(widths) != count:
             raise NotKnown
-        pairs = tuple((one, one) if isinstance(one, int) else one for one in found)
+        pairs = tuple((width, width) if isinstance(width, int) else width for width in widths)
         if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
             raise NotKnown
         return pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -38,7 +38,7 @@ class RunSite:
 
 
 def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
-    """The calls of the function that holds a place; none for a module's own code, a lambda, or behind the bound."""
+    """The calls of the function that holds a place; none for a module's own code, a lambda, or after the bound."""
     node = site.function
     if not isinstance(node, cst.FunctionDef):
         return
@@ -48,6 +48,48 @@ def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
             inference.meet(CALLERS)
         return
     yield from (call_site(function, file, call, site) for file, call in inference.call_sites(function))
+
+
+def ways(inference: Inference, site: RunSite) -> Iterator[RunSite]:
+    """A place, and all from which it is run; the callers of each function once."""
+    waiting, seen = [site], set[Node | None]()
+    for place in waiting:  # grows meanwhile
+        yield place
+        if place.function not in seen:
+            seen.add(place.function)
+            waiting.extend(callers(inference, place))
+
+
+class EveryWay:
+    """Whether something is so on every way that leads to a place.
+
+    Arguments:
+        decide: whether it is so by what is seen at a place, or at a call that leads to it; None: its callers decide.
+        uncalled: whether it is so of a place in a function that nothing is seen to call.
+    """
+
+    def __init__(
+        self,
+        inference: Inference,
+        decide: Callable[[RunSite], bool | None],
+        uncalled: Callable[[RunSite], bool] = lambda site: False,
+    ) -> None:
+        self._inference = inference
+        self._decide = decide
+        self._uncalled = uncalled
+        self._of_callers: dict[Node, bool] = {}
+
+    def holds(self, site: RunSite) -> bool:
+        """Whether it is so of a place; of a function that calls itself, the other callers decide."""
+        decided = self._decide(site)
+        function = site.function
+        if decided is not None or function is None:
+            return bool(decided)
+        if function not in self._of_callers:
+            self._of_callers[function] = True
+            sites = list(callers(self._inference, site))
+            self._of_callers[function] = all(map(self.holds, sites)) if sites else self._uncalled(site)
+        return self._of_callers[function]
 
 
 def call_site(function: Function, file: File, call: cst.Call, site: RunSite) -> RunSite:

@@ -20,7 +20,7 @@ class Summaries:
     """Whether some region of code, or a function that it runs, has a property.
 
     Arguments:
-        fact: whether a region, a loop, function or block, has it by what stands in it.
+        fact: whether a region, a loop, function or block, has it by what is in it.
         runs: the functions that a call runs.
     """
 

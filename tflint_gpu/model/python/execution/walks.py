@@ -54,7 +54,7 @@ class Invocation:
 
     @property
     def entry(self) -> cst.Call:
-        """The call in the root's own code that leads to this one; this one where it stands there."""
+        """The call in the root's own code that leads to this one; this one where it is there."""
         first = self.path[0].node if self.path else self.call
         assert isinstance(first, cst.Call)
         return first

@@ -10,7 +10,7 @@ from tflint_gpu.model.python.names.flow import exits
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.python.syntax.tree import Tree
 
-# What may hold a test for what stands in it; looked up, since asking each ancestor for its kind is slow.
+# What may hold a test for what is in it; looked up, since asking each ancestor for its kind is slow.
 _DECIDING = frozenset(
     [
         cst.If,
@@ -90,7 +90,7 @@ class _Exits:
 
 
 def _passed(branch: cst.If) -> Iterator[tuple[Expression, bool, bool]]:
-    """The tests of an `if`, and of each `elif` behind branches that leave, of which the branch leaves."""
+    """The tests of an `if`, and of each `elif` after branches that leave, of which the branch leaves."""
     following: Node | None = branch
     while isinstance(following, cst.If) and (exits(following.body) or _skips(following.body)):
         yield following.test, False, _raises(following)

@@ -16,7 +16,7 @@ from tflint_gpu.model.python.syntax.tree import Tree
 
 _SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 _LEFT_EARLY = (cst.For, cst.While, cst.Try, cst.TryStar)
-"""Their bodies may end anywhere, by `break` or an exception, and the code behind them goes on."""
+"""Their bodies may end anywhere, by `break` or an exception, and the code after them goes on."""
 _EXITS = (cst.Return, cst.Raise)
 
 Decide: TypeAlias = Callable[[cst.If], bool | None]
@@ -29,15 +29,15 @@ class _Sorted:
     def __init__(self, positions: list[int], bindings: list[Binding]) -> None:
         self._positions = positions
         self._bindings = bindings
-        self._is_sorted = all(one <= other for one, other in pairwise(positions))
+        self._is_sorted = all(earlier <= later for earlier, later in pairwise(positions))
         self.remote = [binding for binding in bindings if binding.remote]
 
     def before(self, here: int) -> Iterator[Binding]:
         """Those that stand before a position, the last first."""
         end = bisect_left(self._positions, here) if self._is_sorted else len(self._positions)
-        for place in range(end - 1, -1, -1):
-            if self._positions[place] < here:
-                yield self._bindings[place]
+        for index in range(end - 1, -1, -1):
+            if self._positions[index] < here:
+                yield self._bindings[index]
 
 
 class Flow:
@@ -57,7 +57,7 @@ class Flow:
         Empty when the name is bound nowhere in the file (a builtin, or brought by a star import).
 
         Arguments:
-            decide: tells which way some of the ifs surely go.
+            decide: which way some of the ifs must go.
         """
         if decide is not None:
             return self._find(name, at, decide)
@@ -74,15 +74,15 @@ class Flow:
     def _find(self, name: str, at: Node, decide: Decide | None) -> list[Binding]:
         scope: Scope | None = self.tree.scope(at)
         first = True
-        place = at
+        around = at
         while scope is not None:
             visible = scope.kind != "class" or first
             if visible and name in scope.bindings and scope.outer_names.get(name) is None:
                 if scope.kind == "comprehension":
                     return [b for b in scope.bindings[name] if not self._in_first_iterable(b, at)] or []
-                return self._reaching(scope, name, at if first else place, first, decide)
+                return self._reaching(scope, name, at if first else around, first, decide)
             if scope.kind in ("function", "class"):
-                place, first = scope.node, False
+                around, first = scope.node, False
             scope = scope.parent
         return []
 
@@ -98,18 +98,18 @@ class Flow:
             self._sorted[scope.node, name] = _Sorted([self._position(binding) for binding in bindings], bindings)
         known = self._sorted[scope.node, name]
         order = self.tree.order
-        found = self._walk_back(bindings, known.before(order[at]), at, decide)
+        reaching = self._walk_back(bindings, known.before(order[at]), at, decide)
         if not direct:
-            found += [b for b in bindings if b not in found and order.get(b.node, 0) > order[at]]
-        found += [b for b in known.remote if b not in found]
-        return found
+            reaching += [b for b in bindings if b not in reaching and order.get(b.node, 0) > order[at]]
+        reaching += [b for b in known.remote if b not in reaching]
+        return reaching
 
     def _walk_back(
         self, bindings: list[Binding], before: Iterator[Binding], at: Node, decide: Decide | None
     ) -> list[Binding]:
         tree = self.tree
         around = {at, *tree.ancestors(at)}
-        found: list[Binding] = []
+        reaching: list[Binding] = []
         covered: set[Node] = set()
         loop = self._loop_around(at)
         dominator: Binding | None = None
@@ -122,18 +122,18 @@ class Flow:
             if decide is not None and self._is_switched_off(block, around, decide):
                 continue
             if binding.kind == "for" and binding.node not in around:
-                found.append(binding)  # a loop may run no turn: what was before may still hold
+                reaching.append(binding)  # a loop may run no iteration: what was before may still hold
                 continue
-            found.append(binding)
-            if len(found) > REACHING_BINDINGS.limit:
+            reaching.append(binding)
+            if len(reaching) > REACHING_BINDINGS.limit:
                 self._cut.add(bindings[0])
                 return list(bindings)
             if block in around or self._cover(block, covered, around, decide):
                 dominator = binding
                 break
         if loop is not None and not (dominator is not None and tree.within(dominator.node, loop)):
-            found += [b for b in bindings if b not in found and not b.remote and tree.within(b.node, loop)]
-        return found
+            reaching += [b for b in bindings if b not in reaching and not b.remote and tree.within(b.node, loop)]
+        return reaching
 
     def _position(self, binding: Binding) -> int:
         return self.tree.order.get(binding.node, -1)
@@ -186,19 +186,19 @@ class Flow:
         return False
 
     def _is_rebound(self, block: Node, covered: set[Node], around: set[Node]) -> bool:
-        """Whether a later binding surely takes the place of one in `block`, on the way from there."""
+        """Whether a later binding must replace one in `block`, on the way from there."""
         tree = self.tree
-        found = False
+        covers = False
         inner: Node | None = block
         while inner is not None and inner not in around and not isinstance(inner, cst.Module):
             if isinstance(inner, _LEFT_EARLY):
                 return False
-            found = found or inner in covered
+            covers = covers or inner in covered
             inner = tree.parents.get(inner)
-        return found
+        return covers
 
     def _is_switched_off(self, block: Node, around: set[Node], decide: Decide) -> bool:
-        """Whether an `if` between `block` and what is around the place surely goes the other way."""
+        """Whether an `if` between `block` and what is around the place must go the other way."""
         inner = block
         while inner not in around and not isinstance(inner, cst.Module):
             parent = self.tree.parents[inner]
@@ -233,16 +233,16 @@ class Flow:
         return self._loops[node]
 
     def _find_loop(self, node: Node) -> Node | None:
-        found = None
+        loop = None
         child = node
         for parent in self.tree.ancestors(node):
             kind = parent.__class__
             if kind in _SCOPES:
                 break
             if kind is cst.While or (kind is cst.For and child is not parent.iter):  # type: ignore[attr-defined]
-                found = parent
+                loop = parent
             child = parent
-        return found
+        return loop
 
 
 def exits(block: Node) -> bool:

@@ -22,12 +22,12 @@ class Spelling:
     Arguments:
         text: "tf.data.AUTOTUNE".
         statement: the import that this needs, if the file has none.
-        behind: the line below which it goes.
+        after: the line below which it goes.
     """
 
     text: str
     statement: str = ""
-    behind: cst.SimpleStatementLine | None = None
+    after: cst.SimpleStatementLine | None = None
 
 
 class Imports:
@@ -58,7 +58,7 @@ class Imports:
         spelled = self.names.spelled(dotted, at)
         if spelled is not None:
             return Spelling(spelled)
-        if self.last is None or not self._is_behind(at):
+        if self.last is None or not self._is_after(at):
             return None
         first, _, rest = dotted.partition(".")
         if first == "tf":
@@ -73,7 +73,7 @@ class Imports:
             return None
         return Spelling(text, statement, self.last)
 
-    def _is_behind(self, at: Node) -> bool:
+    def _is_after(self, at: Node) -> bool:
         """Whether what is imported last at the top is there when a place is reached."""
         order = self.tree.order
         if self.last is None or at not in order:

@@ -128,7 +128,7 @@ class Names:
         return min(found, key=len, default=None)
 
     def _is_there(self, imports: list[Binding], at: Node) -> bool:
-        """Whether the module's imports have run when a place is: what stands in functions runs later."""
+        """Whether the module's imports have run when a place is: what is in functions runs later."""
         order = self.tree.order
         if self.tree.function(at) is not None or at not in order:
             return True

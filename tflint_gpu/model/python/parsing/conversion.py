@@ -2,7 +2,7 @@
 
 Python's parser takes a seventh of the time that libcst's takes, most of which goes into nodes for blanks, commas and
 brackets that no question asks for. Here each of its nodes becomes the one that libcst has for the same syntax; what
-stands between them keeps its default. Strings of several parts, and those with expressions in them, are libcst's own.
+is between them keeps its default. Strings of several parts, and those with expressions in them, are libcst's own.
 
 What is written otherwise than usual (`match`, type parameters, a starred index) is left to libcst: `Unlike` says so.
 """
@@ -69,28 +69,28 @@ class _Statements(Expressions):
 
     def block(self, statements: Sequence[ast.stmt]) -> list[Any]:
         """The lines and compound statements of a block."""
-        found: list[Any] = []
+        converted: list[Any] = []
         small: list[Any] = []
         last_row = 0
-        for one in statements:
-            simple = _SIMPLE.get(one.__class__)
+        for statement in statements:
+            simple = _SIMPLE.get(statement.__class__)
             if simple is None:
-                found.append(_COMPOUND[one.__class__](self, one))
+                converted.append(_COMPOUND[statement.__class__](self, statement))
                 last_row = 0
-            elif one.lineno == last_row:
-                small.append(simple(self, one))
-                last_row = one.end_lineno or 0
+            elif statement.lineno == last_row:
+                small.append(simple(self, statement))
+                last_row = statement.end_lineno or 0
             else:
-                small = [simple(self, one)]
-                found.append(_line(small))
-                last_row = one.end_lineno or 0
-        return found
+                small = [simple(self, statement)]
+                converted.append(_line(small))
+                last_row = statement.end_lineno or 0
+        return converted
 
     def body(self, statements: Sequence[ast.stmt]) -> Any:
-        """An indented block, or what stands behind the colon."""
+        """An indented block, or what is after the colon."""
         first = statements[0]
         if self.lines[first.lineno - 1][: first.col_offset].strip():
-            return _suite([_SIMPLE[one.__class__](self, one) for one in statements])
+            return _suite([_SIMPLE[statement.__class__](self, statement) for statement in statements])
         return _indented(self.block(statements))
 
     def function(self, node: Any) -> Any:
@@ -107,21 +107,25 @@ class _Statements(Expressions):
         )
 
     def decorators(self, node: Any) -> Sequence[cst.Decorator]:
-        return [cst.Decorator(self.expression(one)) for one in node.decorator_list] if node.decorator_list else ()
+        return (
+            [cst.Decorator(self.expression(decorator)) for decorator in node.decorator_list]
+            if node.decorator_list
+            else ()
+        )
 
     def class_(self, node: Any) -> Any:
         if getattr(node, "type_params", None):
             raise Unlike
-        bases = [self.given(one) for one in node.bases]
-        keywords = [self.keyword(one) for one in node.keywords]
+        bases = [self.given(base) for base in node.bases]
+        keywords = [self.keyword(keyword) for keyword in node.keywords]
         return _class(make_name(node.name), self.body(node.body), bases, keywords, self.decorators(node), None)
 
     def if_(self, node: ast.If) -> Any:
         orelse: Any = None
         if node.orelse:
-            one = node.orelse[0]
-            if one.__class__ is ast.If and len(node.orelse) == 1 and self.is_elif(one):
-                orelse = self.if_(one)
+            alternative = node.orelse[0]
+            if alternative.__class__ is ast.If and len(node.orelse) == 1 and self.is_elif(alternative):
+                orelse = self.if_(alternative)
             else:
                 orelse = cst.Else(self.body(node.orelse))
         return _if(self.expression(node.test), self.body(node.body), orelse)
@@ -142,14 +146,16 @@ class _Statements(Expressions):
         return cst.While(self.expression(node.test), self.body(node.body), self.else_(node.orelse))
 
     def with_(self, node: Any) -> cst.With:
-        items = [cst.WithItem(self.expression(one.context_expr), self.as_name(one.optional_vars)) for one in node.items]
+        items = [
+            cst.WithItem(self.expression(item.context_expr), self.as_name(item.optional_vars)) for item in node.items
+        ]
         return cst.With(items, self.body(node.body), cst.Asynchronous() if node.__class__ is ast.AsyncWith else None)
 
     def as_name(self, node: ast.expr | None) -> cst.AsName | None:
         return None if node is None else cst.AsName(self.expression(node))
 
     def try_(self, node: Any) -> Any:
-        handlers = [self.handler(node, one) for one in node.handlers]
+        handlers = [self.handler(node, handler) for handler in node.handlers]
         finalbody = cst.Finally(self.body(node.finalbody)) if node.finalbody else None
         kind: Any = cst.Try if node.__class__ is ast.Try else cst.TryStar
         return kind(body=self.body(node.body), handlers=handlers, orelse=self.else_(node.orelse), finalbody=finalbody)
@@ -163,11 +169,13 @@ class _Statements(Expressions):
         return _return(self.maybe(node.value))
 
     def delete(self, node: ast.Delete) -> cst.Del:
-        found = [self.expression(one) for one in node.targets]
-        return cst.Del(found[0] if len(found) == 1 else make_tuple([make_element(one) for one in found]))
+        targets = [self.expression(target) for target in node.targets]
+        return cst.Del(targets[0] if len(targets) == 1 else make_tuple([make_element(target) for target in targets]))
 
     def assign(self, node: ast.Assign) -> Any:
-        return _assign([_assign_target(self.expression(one)) for one in node.targets], self.expression(node.value))
+        return _assign(
+            [_assign_target(self.expression(target)) for target in node.targets], self.expression(node.value)
+        )
 
     def augmented(self, node: ast.AugAssign) -> cst.AugAssign:
         operator = _AUGMENTED[node.op.__class__]
@@ -185,10 +193,10 @@ class _Statements(Expressions):
         return cst.Assert(self.expression(node.test), self.maybe(node.msg))
 
     def import_(self, node: ast.Import) -> cst.Import:
-        return cst.Import([self.alias(one) for one in node.names])
+        return cst.Import([self.alias(alias) for alias in node.names])
 
     def import_from(self, node: ast.ImportFrom) -> cst.ImportFrom:
-        names: Any = [self.alias(one) for one in node.names]
+        names: Any = [self.alias(alias) for alias in node.names]
         if node.names[0].name == "*":
             names = cst.ImportStar()
         module = None if node.module is None else self.dotted(node.module)
@@ -202,13 +210,13 @@ class _Statements(Expressions):
 
     def dotted(self, name: str) -> Any:
         first, *others = name.split(".")
-        found: Any = make_name(first)
-        for one in others:
-            found = make_attribute(found, make_name(one))
-        return found
+        attribute: Any = make_name(first)
+        for other in others:
+            attribute = make_attribute(attribute, make_name(other))
+        return attribute
 
     def global_(self, node: ast.Global | ast.Nonlocal) -> Any:
-        names = [cst.NameItem(make_name(one)) for one in node.names]
+        names = [cst.NameItem(make_name(name)) for name in node.names]
         return cst.Global(names) if isinstance(node, ast.Global) else cst.Nonlocal(names)
 
     def expression_statement(self, node: ast.Expr) -> Any:

@@ -84,7 +84,7 @@ class Expressions:
         )
 
     def annotation(self, node: ast.expr | None) -> Any:
-        """What stands behind the colon or the arrow."""
+        """What is after the colon or the arrow."""
         return None if node is None else make_annotation(self.expression(node))
 
     def parameters(self, node: ast.arguments) -> Any:
@@ -92,12 +92,12 @@ class Expressions:
         posonly, positional, defaults = node.posonlyargs, node.args, node.defaults
         first = len(posonly) + len(positional) - len(defaults)
         made = []
-        for place, one in enumerate((*posonly, *positional) if posonly else positional):
-            default = self.expression(defaults[place - first]) if place >= first else None
-            made.append(_param(make_name(one.arg), self.annotation(one.annotation), default, ""))
+        for index, parameter in enumerate((*posonly, *positional) if posonly else positional):
+            default = self.expression(defaults[index - first]) if index >= first else None
+            made.append(_param(make_name(parameter.arg), self.annotation(parameter.annotation), default, ""))
         kwonly = [
-            _param(make_name(one.arg), self.annotation(one.annotation), self.maybe(default), "")
-            for one, default in zip(node.kwonlyargs, node.kw_defaults, strict=True)
+            _param(make_name(parameter.arg), self.annotation(parameter.annotation), self.maybe(default), "")
+            for parameter, default in zip(node.kwonlyargs, node.kw_defaults, strict=True)
         ]
         star_arg: Any = cst.MaybeSentinel.DEFAULT
         if node.vararg is not None:
@@ -131,19 +131,19 @@ class Expressions:
         function, args, keywords = node.func, node.args, node.keywords
         expressions = _EXPRESSIONS
         given = []
-        for one in args:
-            kind = one.__class__
+        for argument in args:
+            kind = argument.__class__
             if kind is ast.Starred:
-                given.append(_arg(self.expression(one.value), None, "*"))  # type: ignore[attr-defined]
+                given.append(_arg(self.expression(argument.value), None, "*"))  # type: ignore[attr-defined]
             else:
-                given.append(_arg(expressions[kind](self, one), None, ""))
+                given.append(_arg(expressions[kind](self, argument), None, ""))
         if keywords:
             last = args[-1] if args else None
             for keyword in keywords:
                 given.append(self.keyword(keyword))
-            if last.__class__ is ast.Starred:  # it may stand behind a keyword
-                places = [*map(_place, args), *(_place(one) for one in keywords)]
-                given = [one for _, one in sorted(zip(places, given, strict=True), key=lambda pair: pair[0])]
+            if last.__class__ is ast.Starred:  # it may be after a keyword
+                places = [*map(_place, args), *(_place(keyword) for keyword in keywords)]
+                given = [argument for _, argument in sorted(zip(places, given, strict=True), key=lambda pair: pair[0])]
         return _call(expressions[function.__class__](self, function), given)
 
     def given(self, node: ast.expr) -> Any:
@@ -182,10 +182,10 @@ class Expressions:
     def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
         expressions = _EXPRESSIONS
         return [
-            _starred(self.expression(one.value))
-            if one.__class__ is ast.Starred
-            else make_element(expressions[one.__class__](self, one))
-            for one in nodes
+            _starred(self.expression(element.value))
+            if element.__class__ is ast.Starred
+            else make_element(expressions[element.__class__](self, element))
+            for element in nodes
         ]
 
     def _tuple(self, node: ast.Tuple) -> Any:
@@ -210,7 +210,7 @@ class Expressions:
     def _subscript(self, node: ast.Subscript) -> Any:
         index = node.slice
         parts = index.elts if isinstance(index, ast.Tuple) and index.elts and self._is_bare(index) else [index]
-        return _subscript(self.expression(node.value), [_subscript_element(self._index(one)) for one in parts])
+        return _subscript(self.expression(node.value), [_subscript_element(self._index(part)) for part in parts])
 
     def _is_bare(self, node: ast.Tuple) -> bool:
         """Whether a tuple between the brackets of a subscript has no brackets of its own."""
@@ -235,16 +235,16 @@ class Expressions:
         while isinstance(left, ast.BinOp):  # long sums are nested to the left
             chain.append(left)
             left = left.left
-        found = self.expression(left)
-        for one in reversed(chain):
-            found = _binary(found, _OPERATORS[one.op.__class__], self.expression(one.right))
-        return found
+        operation = self.expression(left)
+        for step in reversed(chain):
+            operation = _binary(operation, _OPERATORS[step.op.__class__], self.expression(step.right))
+        return operation
 
     def _boolean(self, node: ast.BoolOp) -> Any:
         operator = _OPERATORS[node.op.__class__]
         first, *others = map(self.expression, node.values)
-        for one in others:
-            first = _boolean(first, operator, one)
+        for operand in others:
+            first = _boolean(first, operator, operand)
         return first
 
     def _unary(self, node: ast.UnaryOp) -> Any:
@@ -252,7 +252,7 @@ class Expressions:
 
     def _comparison(self, node: ast.Compare) -> Any:
         pairs = zip(node.ops, node.comparators, strict=True)
-        targets = [_comparison_target(_OPERATORS[op.__class__], self.expression(one)) for op, one in pairs]
+        targets = [_comparison_target(_OPERATORS[op.__class__], self.expression(operand)) for op, operand in pairs]
         return _comparison(self.expression(node.left), targets)
 
     def _lambda(self, node: ast.Lambda) -> cst.Lambda:
@@ -263,10 +263,10 @@ class Expressions:
 
     def _comprehension(self, node: Any) -> Any:
         inner: cst.CompFor | None = None
-        for one in reversed(node.generators):
-            tests = [cst.CompIf(self.expression(test)) for test in one.ifs]
-            target, items = self.expression(one.target), self.expression(one.iter)
-            inner = cst.CompFor(target, items, tests, inner, cst.Asynchronous() if one.is_async else None)
+        for clause in reversed(node.generators):
+            tests = [cst.CompIf(self.expression(test)) for test in clause.ifs]
+            target, items = self.expression(clause.target), self.expression(clause.iter)
+            inner = cst.CompFor(target, items, tests, inner, cst.Asynchronous() if clause.is_async else None)
         assert inner is not None
         if isinstance(node, ast.DictComp):
             return cst.DictComp(self.expression(node.key), self.expression(node.value), inner)

@@ -2,7 +2,7 @@
 
 libcst's parser makes the others, with fewer nodes and without the checks of those that are made by hand
 (`node_classes`). Two of its nodes in five are the blanks, or the nothing, between two others. They hold a few texts
-again and again and cannot be changed, so one node stands for all of the same text: a twentieth of the time, and less
+again and again and cannot be changed, so one node is used for all of the same text: a twentieth of the time, and less
 to free.
 """
 
@@ -23,7 +23,7 @@ REFUSED = "Python parses this file, but libcst does not, so it was not checked"
 
 
 class PythonTrees:
-    """What Python's parser makes of texts. A first look, the tree and the places of findings rest on the same.
+    """What Python's parser makes of texts. The summary, the tree and the places of findings rest on the same.
 
     The last texts are kept while they are small enough together: these trees are larger than those made of them.
     """
@@ -112,4 +112,4 @@ def _share_blanks(begins: bool) -> None:
 
 
 _sharing_blanks = UntilTheLast(_share_blanks)
-"""One node stands for all blanks of one text meanwhile."""
+"""One node is used for all blanks of one text meanwhile."""

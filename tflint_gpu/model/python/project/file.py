@@ -119,25 +119,25 @@ class File:
         text = self.source.line(self.source.row(start))
         return text[: len(text) - len(text.lstrip())]
 
-    def comment_behind(self, statement: Node) -> bool:
-        """Whether a comment stands behind a statement, on its line."""
+    def comment_after(self, statement: Node) -> bool:
+        """Whether a comment is after a statement, on its line."""
         end = self.span(statement)[1]
         return self.source.text[end : self.source.end_of_line(end)].lstrip().startswith("#")
 
     def comment_above(self, statement: Node) -> bool:
         """Whether the lines right above a statement, empty ones apart, are comments."""
-        row = self.source.row(self.span(statement)[0]) - 1
-        while row > 0 and not self.source.line(row).strip():
-            row -= 1
-        return row > 0 and self.source.line(row).lstrip().startswith("#")
+        line_number = self.source.row(self.span(statement)[0]) - 1
+        while line_number > 0 and not self.source.line(line_number).strip():
+            line_number -= 1
+        return line_number > 0 and self.source.line(line_number).lstrip().startswith("#")
 
     def code(self, node: Node) -> str:
-        """The text of a node, as it stands in the file."""
+        """The text of a node, as it is in the file."""
         start, end = self.span(node)
         return self.source.text[start:end]
 
     def fitted(self, node: Node, code: str) -> str | None:
-        """Code with such quotes that it may stand in a node's place or beside it; None where none will do."""
+        """Code with such quotes that it may replace a node or go next to it; None where none will do."""
         return within_text(self.tree, node, code)
 
     def span(self, node: Node) -> tuple[int, int]:
@@ -153,7 +153,7 @@ class File:
 
     @cached_property
     def _original(self) -> OriginalOffsets | None:
-        """Where the text that was parsed stands in the file's, if they differ."""
+        """Where the text that was parsed is in the file's, if they differ."""
         return None if self._parsed is self.source.code else OriginalOffsets(self.source.code)
 
     @cached_property
@@ -184,11 +184,11 @@ class File:
             else:
                 yield from self._named_calls.get(name, ())
 
-    def call_at(self, place: Node) -> cst.Call | None:
+    def call_at(self, node: Node) -> cst.Call | None:
         """The call whose function, or whose method's name, is at `place`; `place` itself if it is a call."""
-        if isinstance(place, cst.Call):
-            return place
-        return self._calls_by_function.get(place)
+        if isinstance(node, cst.Call):
+            return node
+        return self._calls_by_function.get(node)
 
     @cached_property
     def _calls_by_function(self) -> dict[Node, cst.Call]:
@@ -252,10 +252,10 @@ class File:
                 path.append(node)
                 node = parents[node]
             lists = around[node]
-            for one in reversed(path):
-                if one.__class__ in _REGIONS:
-                    lists = (*lists, result.setdefault(one, []))
-                around[one] = lists
+            for ancestor in reversed(path):
+                if ancestor.__class__ in _REGIONS:
+                    lists = (*lists, result.setdefault(ancestor, []))
+                around[ancestor] = lists
             for calls in lists:
                 calls.append(call)
         return result
@@ -282,7 +282,7 @@ class File:
 
     @cached_property
     def calls_given(self) -> dict[str, list[cst.Call]]:
-        """For each name or attribute that stands among arguments, the calls that get it: `run(step)`."""
+        """For each name or attribute among arguments, the calls that get it: `run(step)`."""
         result: dict[str, list[cst.Call]] = {}
         for call in self.tree.calls:
             for arg in call.args:
@@ -405,11 +405,11 @@ def _unreadable(source: SourceFile, error: Exception) -> _Refusal:
         return _Refusal(UnreadableSource(f"does not parse: {refusal.msg}", location))
     except (ValueError, RecursionError, MemoryError) as refusal:  # null bytes; nested too deeply for Python
         return _Refusal(UnreadableSource(f"does not parse: {refusal}"))
-    row, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
-    return _Refusal(UnreadableSource(REFUSED, _clamped(source, row, column)), by_libcst_only=True)
+    line_number, column = (error.raw_line, error.raw_column + 1) if isinstance(error, cst.ParserSyntaxError) else (1, 1)
+    return _Refusal(UnreadableSource(REFUSED, _clamped(source, line_number, column)), by_libcst_only=True)
 
 
-def _clamped(source: SourceFile, row: int, column: int) -> Location:
-    row = min(max(row, 1), len(source.line_starts))
-    column = min(max(column, 1), len(source.line(row)) + 1)
-    return source.locate(source.line_starts[row - 1] + column - 1)
+def _clamped(source: SourceFile, line_number: int, column: int) -> Location:
+    line_number = min(max(line_number, 1), len(source.line_starts))
+    column = min(max(column, 1), len(source.line(line_number)) + 1)
+    return source.locate(source.line_starts[line_number - 1] + column - 1)

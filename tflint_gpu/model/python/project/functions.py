@@ -68,8 +68,8 @@ class Function:
     @property
     def parameters(self) -> list[cst.Param]:
         """The parameters that positional arguments fill, without `self` or `cls`."""
-        found = positional_parameters(self.node)
-        return found[1:] if self.is_method else found
+        positional = positional_parameters(self.node)
+        return positional[1:] if self.is_method else positional
 
     @property
     def calls(self) -> list[cst.Call]:
@@ -121,23 +121,23 @@ class Definitions:
                 if starred is not None and isinstance(starred.binding.node, cst.ClassDef):
                     return Class(starred.file, starred.binding.node)
         dotted = file.name(expr)
-        found = self.project.definition(file, dotted, meet=self._meet) if dotted is not None else None
-        if found is None:
+        definition = self.project.definition(file, dotted, meet=self._meet) if dotted is not None else None
+        if definition is None:
             return None
-        binding = found.binding
+        binding = definition.binding
         if isinstance(binding.node, cst.ClassDef):
-            return Class(found.file, binding.node)
+            return Class(definition.file, binding.node)
         alias = binding.value if binding.kind == "assign" and not binding.path else None
         if isinstance(alias, cst.Name | cst.Attribute):
             if depth < ALIASES.limit:
-                return self.class_named(found.file, alias, depth + 1)
+                return self.class_named(definition.file, alias, depth + 1)
             self._meet(ALIASES)
         return None
 
     def enclosing(self, file: File, node: Node) -> Class | None:
         """The class in one of whose methods `node` lies."""
-        found = next((parent for parent in file.tree.ancestors(node) if isinstance(parent, cst.ClassDef)), None)
-        return Class(file, found) if found is not None else None
+        class_node = next((parent for parent in file.tree.ancestors(node) if isinstance(parent, cst.ClassDef)), None)
+        return Class(file, class_node) if class_node is not None else None
 
     def lineage(self, cls: Class) -> tuple[Class, ...]:
         """The class and its bases inside the project, nearest first."""
@@ -172,7 +172,7 @@ class Definitions:
             if skip_own and current.node is cls.node:
                 continue
             bindings = current.file.tree.scopes[current.node].bindings.get(name, ())
-            readers = [one for one in bindings if not is_decorated(one.node, "setter", "deleter")]
+            readers = [binding for binding in bindings if not is_decorated(binding.node, "setter", "deleter")]
             if readers:
                 node = readers[-1].node
                 return Function(current.file, node, current) if isinstance(node, cst.FunctionDef) else None
@@ -233,11 +233,11 @@ class Definitions:
         if not is_record:
             return ()
         statements = [s for line in cls.node.body.body if isinstance(line, cst.SimpleStatementLine) for s in line.body]
-        found = (s.target for s in statements if isinstance(s, cst.AnnAssign))
-        return tuple(target.value for target in found if isinstance(target, cst.Name))
+        targets = (s.target for s in statements if isinstance(s, cst.AnnAssign))
+        return tuple(target.value for target in targets if isinstance(target, cst.Name))
 
     def passed(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[cst.Param, Expression]]:
-        """Which parameter each argument of `call` fills; arguments behind a `*` are left out."""
+        """Which parameter each argument of `call` fills; arguments after a `*` are left out."""
         by_name = {p.name.value: p for p in [*function.parameters, *function.node.params.kwonly_params]}
         positional = function.parameters
         unbound = (

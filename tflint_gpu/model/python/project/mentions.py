@@ -1,4 +1,4 @@
-"""Where a file names something of a library by its full name: in an import, or behind one."""
+"""Where a file names something of a library by its full name: in an import, or after one."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class Mentions:
                     yield Mention(name, node, statement)
 
     def _imports(self) -> Iterator[Import]:
-        found: dict[Node, None] = {}
+        nodes: dict[Node, None] = {}
         for scope in self.file.tree.scopes.values():
             for bindings in scope.bindings.values():
-                found.update((b.node, None) for b in bindings if isinstance(b.node, Import))
-        yield from (node for node in found if isinstance(node, Import))
+                nodes.update((b.node, None) for b in bindings if isinstance(b.node, Import))
+        yield from (node for node in nodes if isinstance(node, Import))
 
     def attributes(self, last: str) -> list[cst.Attribute]:
         """Expressions `anything.last`, outside of imports."""
@@ -89,8 +89,8 @@ class Mentions:
         if start is not None and isinstance(root, cst.Name) and new.startswith(f"{start}."):
             return root.value + new[len(start) :]
         short = new.replace("tensorflow.", "tf.", 1) if new.startswith("tensorflow.") else new
-        found = [self.file.names.spelled(name, node) for name in (short, short.removeprefix("tf."))]
-        return next(filter(None, found), None)
+        spellings = [self.file.names.spelled(name, node) for name in (short, short.removeprefix("tf."))]
+        return next(filter(None, spellings), None)
 
     def reimported(self, mention: Mention, renamed: Mapping[str, str]) -> tuple[Replacement, ...]:
         """A `from` import of a renamed thing and all uses of its name, as they are to be; nothing where that fails.
@@ -101,7 +101,7 @@ class Mentions:
         statement = mention.statement
         if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
             return ()
-        alias = next((one for one in statement.names if one.name is mention.node), None)
+        alias = next((alias for alias in statement.names if alias.name is mention.node), None)
         if alias is None or statement.module is None or mention.name not in renamed:
             return ()
         module = self.file.code(statement.module)
@@ -155,5 +155,5 @@ def _root(node: Node) -> Node:
 
 def _below(name: str, names: Iterable[str]) -> str | None:
     """Which of some names a name is, or has at its beginning; the longest."""
-    found = [one for one in names if name == one or name.startswith(f"{one}.")]
-    return max(found, key=len, default=None)
+    prefixes = [prefix for prefix in names if name == prefix or name.startswith(f"{prefix}.")]
+    return max(prefixes, key=len, default=None)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_of, state_of
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
-from tflint_gpu.model.python.prefilter.looks import Look
-from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
+from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import imported_names, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.text.bytesearch import Marker, Mentioned
+from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
-_MOST_SKETCHED = 12_000_000  # of text; a sketch takes about three bytes a character of it
+_MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Project:
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._mattering: dict[Path, bool] = {}
-        self._nearby: dict[tuple[Path, tuple[Marker, ...], int], bool] = {}
+        self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._data: dict[Path, bytes | None] = {}
         self._stamps: dict[Path, Stamp | None] = {}
         self._told: set[str] = set()
@@ -89,8 +89,8 @@ class Project:
         self._given: dict[Path, frozenset[str]] = {}
         self._importers: dict[Path, dict[Path, list[Path]]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
-        self._sketches: dict[Path, tuple[str, Sketch | None]] = {}
-        self._sketched_characters = 0
+        self._summaries: dict[Path, tuple[str, FileSummary | None]] = {}
+        self._summarised_characters = 0
         self._python = PythonTrees()
 
     def open(self, source: SourceFile) -> File:
@@ -119,11 +119,11 @@ class Project:
 
     @property
     def held_characters(self) -> int:
-        """How much text is held as trees, or as sketches, which take a tenth of that."""
-        return self._kept_characters + self._sketched_characters // 10
+        """How much text is held as trees, or as summaries, which take a tenth of that."""
+        return self._kept_characters + self._summarised_characters // 10
 
     def new_dependencies(self) -> Dependencies:
-        """What the answers of this project rest on, as far as that was not told before."""
+        """What the answers of this project rest on, as far as that was not returned before."""
         asked = self._places.newly_asked()
         states: dict[str, State] = {}
         for name in set(asked).union(*asked.values()):
@@ -135,35 +135,35 @@ class Project:
                 states[name] = known or state_of(name)
         return Dependencies({asker: list(paths) for asker, paths in asked.items()}, states)
 
-    def look(self, source: SourceFile) -> Look | None:
-        """A first look at a file, which parses nothing with libcst; None where Python cannot parse it."""
-        own = self._sketch(source.path, source.code)
-        return None if own is None else Look(own, self._sketches_near(source))
+    def prefilter_scope(self, source: SourceFile) -> PrefilterScope | None:
+        """What prefilters see of a file, without a parse by libcst; None where Python cannot parse it."""
+        own = self._summary(source.path, source.code)
+        return None if own is None else PrefilterScope(own, self._imported_summaries(source))
 
-    def _sketches_near(self, source: SourceFile) -> Iterator[Sketch]:
-        """The sketches of the files that a file's imports reach and that a rule may look into."""
+    def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
+        """The summaries of the files that a file's imports reach and that a rule may look into."""
         for path in self.reached(source):
-            sketch = self._sketch_near(path) if self._may_matter(path) else None
-            if sketch is not None:
-                yield sketch
+            summary = self._imported_summary(path) if self._may_matter(path) else None
+            if summary is not None:
+                yield summary
 
-    def _sketch_near(self, path: Path) -> Sketch | None:
-        if path in self._sketches:
-            return self._sketches[path][1]
+    def _imported_summary(self, path: Path) -> FileSummary | None:
+        if path in self._summaries:
+            return self._summaries[path][1]
         try:
-            return self._sketch(path, SourceFile.decode(self._read(path) or b"", path).code)
+            return self._summary(path, SourceFile.decode(self._read(path) or b"", path).code)
         except UnreadableSource:
             return None
 
-    def _sketch(self, path: Path, code: str) -> Sketch | None:
-        known = self._sketches.get(path)
+    def _summary(self, path: Path, code: str) -> FileSummary | None:
+        known = self._summaries.get(path)
         if known is None or known[0] != code:
-            if self._sketched_characters > _MOST_SKETCHED:
-                self._sketches.clear()
-                self._sketched_characters = 0
+            if self._summarised_characters > _MOST_SUMMARISED:
+                self._summaries.clear()
+                self._summarised_characters = 0
             tree = self._python.of(code)
-            known = self._sketches[path] = (code, None if tree is None else Sketch(tree))
-            self._sketched_characters += len(code)
+            known = self._summaries[path] = (code, None if tree is None else FileSummary(tree))
+            self._summarised_characters += len(code)
         return known[1]
 
     def definition(
@@ -213,29 +213,29 @@ class Project:
         other = self.file_at(located[0]) if located is not None else None
         return (other, located[1].partition(".")[0]) if other is not None and located is not None else None
 
-    def imports_mention(self, path: Path, data: bytes, markers: Sequence[Marker]) -> bool:
-        """Whether a file of the project that the file imports directly has one of some markers."""
-        return any(self._mentioned(found).any_of(markers) for found in self._imported_paths(path, data))
+    def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
+        """Whether a file of the project that the file imports directly has one of some required substrings."""
+        return any(self._mentioned(found).any_of(required) for found in self._imported_paths(path, data))
 
-    def mentions_nearby(self, path: Path, data: bytes, markers: tuple[Marker, ...], steps: int) -> bool:
-        """Whether a file of the project that a file imports, in a few steps, has one of some markers.
+    def mentions_nearby(self, path: Path, data: bytes, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
+        """Whether a file of the project that a file imports, in a few steps, has one of some required substrings.
 
         Arguments:
             steps: how many imports may lie between: `train.py`, the package's `__init__`, `agents/dqn.py`, its base.
         """
-        if self.imports_mention(path, data, markers):
+        if self.imports_mention(path, data, required):
             return True
         imported = self._imported_paths(path, data) if steps > 1 else ()
-        return any(self._mentions_behind(found, markers, steps - 1) for found in imported)
+        return any(self._mentions_after(found, required, steps - 1) for found in imported)
 
-    def _mentions_behind(self, path: Path, markers: tuple[Marker, ...], steps: int) -> bool:
-        key = (path, markers, steps)
+    def _mentions_after(self, path: Path, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
+        key = (path, required, steps)
         known = self._nearby.get(key)
         if known is None:
-            known = self._nearby[key] = self.mentions_nearby(path, self._read(path) or b"", markers, steps)
+            known = self._nearby[key] = self.mentions_nearby(path, self._read(path) or b"", required, steps)
         return known
 
-    def leads_to(self, file: File, dotted: str | None, markers: Sequence[bytes]) -> bool:
+    def leads_to(self, file: File, dotted: str | None, required: Sequence[bytes]) -> bool:
         """Whether what an imported name means may have to do with some byte strings; True for names of the file itself.
 
         Spares a parse: the file that defines the name, or one that it imports, must have one of them.
@@ -244,7 +244,7 @@ class Project:
         if located is None:
             return True
         path, data = located[0], self._read(located[0]) or b""
-        return self._mentioned(path).any_of(markers) or self.imports_mention(path, data, markers)
+        return self._mentioned(path).any_of(required) or self.imports_mention(path, data, required)
 
     def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files of the project that a file imports directly.
@@ -255,23 +255,23 @@ class Project:
         """
         return self._imported_paths(path, self._read(path) or b"" if data is None else data)
 
-    def program_mentions(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
+    def program_mentions(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
         known = self._own.get(source.path)
         if known is None or known[0] is not source:
             known = self._own[source.path] = source, Mentioned(source.text.encode("utf-8", "replace"))
-        return known[1].any_of(markers) or self.others_mention(source, markers)
+        return known[1].any_of(required) or self.others_mention(source, required)
 
-    def others_mention(self, source: SourceFile, markers: Sequence[bytes]) -> bool:
+    def others_mention(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""
-        return any(self._mentioned(path).any_of(markers) for path in self.reached(source))
+        return any(self._mentioned(path).any_of(required) for path in self.reached(source))
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file that a file's imports reach matches a pattern, told from its bytes."""
+        """Whether a file that a file's imports reach matches a pattern, by its bytes."""
         return any(self.matches(path, pattern) for path in self.reached(source))
 
     def matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file of the project matches a pattern, told from its bytes."""
+        """Whether a file of the project matches a pattern, by its bytes."""
         key = (path, pattern.pattern)
         if key not in self._matched:
             self._matched[key] = pattern.search(self._read(path) or b"") is not None
@@ -304,14 +304,14 @@ class Project:
         return file.runs_something and bool(self.reached(file.source))
 
     def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
-        """The files that a file's imports reach in which a word stands, and which may have to do with TensorFlow.
+        """The files that a file's imports reach in which a word is, and which may have to do with TensorFlow.
 
         Arguments:
             importing: only those that import this file.
         """
-        marker = word.encode("utf-8", "replace")
+        substring = word.encode("utf-8", "replace")
         for path in self.reached(source) if importing is None else self._reached_importing(source, importing):
-            if self._mentioned(path)[marker] and self._may_matter(path):
+            if self._mentioned(path)[substring] and self._may_matter(path):
                 file = self.file_at(path)
                 if file is not None:
                     yield file
@@ -420,7 +420,7 @@ class Project:
     def _re_exported_library(self, importer: Path, dotted: str) -> str:
         """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
 
-        Told from the bytes alone: whether a file is worth a parse is known later.
+        By the bytes alone: whether a file is worth a parse is known later.
         """
         top = dotted.partition(".")[0]
         if top in OUTSIDE:

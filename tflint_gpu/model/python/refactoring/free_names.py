@@ -48,26 +48,26 @@ def free(node: ast.AST, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
 
 def free_of_block(block: Block, dropped: Collection[ast.stmt] = _NOTHING) -> set[str]:
     """The names that statements in a row need from outside."""
-    found: set[str] = set()
+    names: set[str] = set()
     defined: set[str] = set()
     for statement in block:
         if statement not in dropped:
-            found |= free(statement, dropped) - defined
+            names |= free(statement, dropped) - defined
             defined |= _certainly_bound(statement)
-    return found
+    return names
 
 
 def _of_parts(node: ast.AST, dropped: Collection[ast.stmt]) -> set[str]:
     """Of a node that opens no scope: its blocks in order, and whatever else it holds."""
-    found: set[str] = set()
+    names: set[str] = set()
     for _, value in ast.iter_fields(node):
         if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-            found |= free_of_block(value, dropped)
+            names |= free_of_block(value, dropped)
         elif isinstance(value, list):
-            found |= _of_all((part for part in value if isinstance(part, ast.AST)), dropped)
+            names |= _of_all((part for part in value if isinstance(part, ast.AST)), dropped)
         elif isinstance(value, ast.AST):
-            found |= free(value, dropped)
-    return found
+            names |= free(value, dropped)
+    return names
 
 
 def _of_all(nodes: Iterable[ast.AST], dropped: Collection[ast.stmt]) -> set[str]:
@@ -95,7 +95,7 @@ def _heads_of_class(node: ast.ClassDef) -> list[ast.AST]:
 
 def parameters(arguments: ast.arguments) -> set[str]:
     """The names of all parameters."""
-    return {one.arg for one in _arguments(arguments)}
+    return {argument.arg for argument in _arguments(arguments)}
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:
@@ -108,52 +108,52 @@ def _of_function_body(node: Function, dropped: Collection[ast.stmt]) -> set[str]
     if isinstance(node, ast.Lambda):
         return free(node.body, dropped) - names
     declared = _declared(node.body)
-    local = {name for one in node.body for name in bound(one)} - declared
-    inner = {name for one in node.body for name in free(one, dropped)} | declared
+    local = {name for statement in node.body for name in bound(statement)} - declared
+    inner = {name for statement in node.body for name in free(statement, dropped)} | declared
     return inner - names - local
 
 
 def _declared(block: Block) -> set[str]:
     """The names that `global` and `nonlocal` say of one function, not of those within."""
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in block:
         if isinstance(statement, ast.Global | ast.Nonlocal):
-            found.update(statement.names)
+            names.update(statement.names)
         elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.update(name for inner in blocks(statement) for name in _declared(inner))
-    return found
+            names.update(name for inner in blocks(statement) for name in _declared(inner))
+    return names
 
 
 def _of_class_body(block: Block, dropped: Collection[ast.stmt]) -> set[str]:
     """Like a block, but what a class binds is not seen by the bodies of its methods."""
-    found: set[str] = set()
+    names: set[str] = set()
     defined: set[str] = set()
     for statement in block:
         if statement in dropped:
             continue
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            found |= _of_all(_heads_of_function(statement), dropped) - defined
-            found |= _of_function_body(statement, dropped)
+            names |= _of_all(_heads_of_function(statement), dropped) - defined
+            names |= _of_function_body(statement, dropped)
         else:
-            found |= free(statement, dropped) - defined
+            names |= free(statement, dropped) - defined
         defined |= _certainly_bound(statement)
-    return found
+    return names
 
 
 def _of_comprehension(
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, dropped: Collection[ast.stmt]
 ) -> set[str]:
     parts: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    found = _of_all(parts, dropped)
+    names = _of_all(parts, dropped)
     for clause in reversed(node.generators):
-        found = (found | _of_all(clause.ifs, dropped)) - stored(clause.target)
-        found |= free(clause.iter, dropped) | free(clause.target, dropped)
-    return found
+        names = (names | _of_all(clause.ifs, dropped)) - stored(clause.target)
+        names |= free(clause.iter, dropped) | free(clause.target, dropped)
+    return names
 
 
 def stored(node: ast.AST) -> set[str]:
     """The names that an expression, a target or a pattern binds."""
-    return {name for one in ast.walk(node) for name in _stored_by(one)}
+    return {name for child in ast.walk(node) for name in _stored_by(child)}
 
 
 def _stored_by(node: ast.AST) -> set[str]:
@@ -166,11 +166,11 @@ def _stored_by(node: ast.AST) -> set[str]:
 
 def _certainly_bound(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.With | ast.AsyncWith):
-        within = {name for one in statement.body for name in _certainly_bound(one)}
+        within = {name for inner in statement.body for name in _certainly_bound(inner)}
         return within | {name for item in statement.items for name in stored(item)}
     if isinstance(statement, ast.If):
         branches = (statement.body, statement.orelse)
-        return set.intersection(*({name for one in block for name in _certainly_bound(one)} for block in branches))
+        return set.intersection(*({name for inner in block for name in _certainly_bound(inner)} for block in branches))
     is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     return bound(statement) if is_definition or not any(blocks(statement)) else set()
 
@@ -183,8 +183,8 @@ def bound(statement: ast.stmt) -> set[str]:
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
     if isinstance(statement, ast.ImportFrom):
         return {alias.asname or alias.name for alias in statement.names}
-    found = {name for part in _heads(statement) for name in _stored_by(part)}
-    return found | {name for block in blocks(statement) for one in block for name in bound(one)}
+    names = {name for part in _heads(statement) for name in _stored_by(part)}
+    return names | {name for block in blocks(statement) for inner in block for name in bound(inner)}
 
 
 def blocks(statement: ast.stmt) -> Iterator[Block]:
@@ -208,7 +208,7 @@ def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
     stack = [child.pattern if isinstance(child, ast.match_case) else child for child in stack]
     for node in stack:
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            yield from (one.target for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
+            yield from (walrus.target for walrus in ast.walk(node) if isinstance(walrus, ast.NamedExpr))
         elif not isinstance(node, ast.Lambda):
             yield node
             stack.extend(ast.iter_child_nodes(node))
@@ -216,7 +216,7 @@ def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def free_of_head(statement: ast.stmt) -> set[str]:
     """The names that a compound statement itself reads: its condition, its iterable, its context managers."""
-    inner = {one for block in blocks(statement) for one in block}
+    inner = {inner_statement for block in blocks(statement) for inner_statement in block}
     children = (child for child in ast.iter_child_nodes(statement) if child not in inner)
     return _of_all((child for child in children if not isinstance(child, ast.ExceptHandler)), _NOTHING)
 

@@ -48,12 +48,12 @@ def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str])
 def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
     """The statements from a tape to the update of the weights; none where they are not in one block of the loop."""
     block = file.tree.block(file.tree.statement(tape))
-    first = next((one for one in children(block) if file.tree.within(tape, one)), None)
+    first = next((statement for statement in children(block) if file.tree.within(tape, statement)), None)
     if not isinstance(block, cst.IndentedBlock) or first is None or not file.tree.within(block, loop):
         return ()
-    behind = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
-    last = next((i for i in reversed(range(len(behind))) if _calls(file, behind[i], updates)), None)
-    return () if last is None else behind[: last + 1]
+    after = list(block.body)[list(block.body).index(first) :]  # type: ignore[arg-type]
+    last = next((i for i in reversed(range(len(after))) if _calls(file, after[i], updates)), None)
+    return () if last is None else after[: last + 1]
 
 
 def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
@@ -67,15 +67,15 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # what only libcst takes for Python
         return None
     inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
-    if any(isinstance(node, _UNMOVABLE) for one in inside for node in ast.walk(one)):
+    if any(isinstance(node, _UNMOVABLE) for statement in inside for node in ast.walk(statement)):
         return None
     around = next((n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0]), None)
     if around is None:  # rows that Python counts in another way
         return None
-    moved = [one for one in inside if one.lineno in {_rows(file, node)[0] for node in region}]
+    moved = [statement for statement in inside if statement.lineno in {_rows(file, node)[0] for node in region}]
     printed = _printed(file, moved)
-    moved = [one for one in moved if one not in printed]
-    read = _read_behind(tree, first, last, frozenset(inside)) | free_of_block(printed)
+    moved = [statement for statement in moved if statement not in printed]
+    read = _read_after(tree, first, last, frozenset(inside)) | free_of_block(printed)
     given = ", ".join(sorted(free_of_block(moved, frozenset(printed)) & bound(around)))
     returned = ", ".join(sorted(_made(moved) & read))
     outer, inner = file.indentation(loop), file.indentation(region[0])
@@ -87,7 +87,7 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
     name = file.names.free(*_STEP)
     definition = _set_apart(file, loop, f"{outer}@{spelled}\n{outer}def {name}({given}):\n{body}{end}\n", outer)
     call = f"{returned} = {name}({given})" if returned else f"{name}({given})"
-    rows = [_rows_of(one) for one in printed]
+    rows = [_rows_of(statement) for statement in printed]
     said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
     call = f"\n{file.indentation(region[0])}".join((call, *said))
     return Outline(definition, call, region[0], region[-1], frozenset(chain(*rows)))
@@ -95,16 +95,16 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
 
 def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
     """What a region prints in its own block or in the one of a tape, and may as well print when it is over."""
-    found: list[ast.stmt] = []
-    for place, one in enumerate(region):
-        block = one.body if isinstance(one, ast.With) else [one]
+    printed: list[ast.stmt] = []
+    for index, outer in enumerate(region):
+        block = outer.body if isinstance(outer, ast.With) else [outer]
         for number, statement in enumerate(block):
-            later = {name for rest in (*block[number + 1 :], *region[place + 1 :]) for name in bound(rest)}
+            later = {name for rest in (*block[number + 1 :], *region[index + 1 :]) for name in bound(rest)}
             if _is_print(file, statement) and not free(statement) & later:
-                found.append(statement)
-        if isinstance(one, ast.With) and all(statement in found for statement in block):
-            found = [statement for statement in found if statement not in block]
-    return found
+                printed.append(statement)
+        if isinstance(outer, ast.With) and all(statement in printed for statement in block):
+            printed = [statement for statement in printed if statement not in block]
+    return printed
 
 
 def _is_print(file: File, statement: ast.stmt) -> bool:
@@ -114,14 +114,14 @@ def _is_print(file: File, statement: ast.stmt) -> bool:
         return False
     rows = _rows_of(statement)
     before = file.source.line(rows[0]).encode()[: statement.col_offset]
-    behind = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
-    return not before.strip() and (not behind or behind.startswith(b"#"))
+    after = file.source.line(rows[-1]).encode()[statement.end_col_offset :].strip()
+    return not before.strip() and (not after or after.startswith(b"#"))
 
 
 def _without(text: str, first: int, statements: list[ast.stmt]) -> str:
     """A text that begins in a row without the rows of some statements."""
-    rows = {row for one in statements for row in _rows_of(one)}
-    return "\n".join(line for row, line in enumerate(text.split("\n"), first) if row not in rows)
+    rows = {line_number for statement in statements for line_number in _rows_of(statement)}
+    return "\n".join(line for line_number, line in enumerate(text.split("\n"), first) if line_number not in rows)
 
 
 def _rows_of(statement: ast.stmt) -> range:
@@ -130,7 +130,7 @@ def _rows_of(statement: ast.stmt) -> range:
 
 @dataclass(frozen=True, slots=True)
 class CallOutline:
-    """A function under `tf.function` that makes a call, and what stands in the call's place.
+    """A function under `tf.function` that makes a call, and what replaces the call.
 
     Arguments:
         above: the statement of the module above which the function goes.
@@ -150,7 +150,7 @@ def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg]) -
 
     What is called is a parameter, so that each model is traced once, whoever calls the function how often.
     """
-    above = next((one for one in file.tree.module.body if file.tree.within(called, one)), None)
+    above = next((statement for statement in file.tree.module.body if file.tree.within(called, statement)), None)
     spelled = None if above is None else file.names.spelled("tf.function", above)
     is_made = any(file.tree.within(call, called) for call in file.tree.calls)
     if above is None or spelled is None or is_made or any(arg.star for arg in arguments):
@@ -172,9 +172,9 @@ def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg]) -
 
 def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tuple[str, str]:
     """A block's text with a function body's indentation, and that; as it is where a string has lines of its own."""
-    strings = [n for one in block for n in ast.walk(one) if isinstance(n, ast.JoinedStr | ast.Constant)]
+    strings = [n for statement in block for n in ast.walk(statement) if isinstance(n, ast.JoinedStr | ast.Constant)]
     usual = f"{outer}    "
-    if "\t" in inner or any(one.end_lineno != one.lineno for one in strings) or not inner.startswith(usual):
+    if "\t" in inner or any(string.end_lineno != string.lineno for string in strings) or not inner.startswith(usual):
         return text, inner
     lines = (line.removeprefix(inner[len(usual) :]) if line.startswith(inner) else line for line in text.split("\n"))
     return "\n".join(lines), usual
@@ -183,16 +183,16 @@ def _moved_out(text: str, inner: str, outer: str, block: list[ast.stmt]) -> tupl
 def _set_apart(file: File, statement: Node, definition: str, indentation: str) -> str:
     """A function's lines with empty ones around them, as many as usual."""
     usual = 1 if indentation else 2
-    row = file.source.row(file.source.above(file.span(statement)[0]))
-    gap = next((i for i in range(usual) if file.source.line(row - 1 - i).strip()), usual)
-    opens_a_block = indentation and file.source.line(row - 1).rstrip().endswith(":")
+    first_line = file.source.row(file.source.above(file.span(statement)[0]))
+    gap = next((i for i in range(usual) if file.source.line(first_line - 1 - i).strip()), usual)
+    opens_a_block = indentation and file.source.line(first_line - 1).rstrip().endswith(":")
     return ("" if opens_a_block else "\n" * (usual - gap)) + definition + "\n" * usual
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:
-    """The name, with a number behind it where it is taken."""
+    """The name, with a number after it where it is taken."""
     numbered = (f"{name}_{number}" for number in count(2))
-    return next(one for one in chain((name,), numbered) if one not in taken)
+    return next(candidate for candidate in chain((name,), numbered) if candidate not in taken)
 
 
 def _rows(file: File, node: Node) -> tuple[int, int]:
@@ -208,28 +208,33 @@ def _made(block: list[ast.stmt]) -> set[str]:
     """The names that a block binds, without those of its context managers: a tape does not leave the function."""
     managers = {
         name
-        for one in block
-        for node in ast.walk(one)
+        for statement in block
+        for node in ast.walk(statement)
         if isinstance(node, ast.withitem) and node.optional_vars is not None
         for name in stored(node.optional_vars)
     }
-    return {name for one in block for name in bound(one)} - managers
+    return {name for statement in block for name in bound(statement)} - managers
 
 
-def _read_behind(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
-    """The names whose values are read after some rows: further down, or in the next turn of a loop around them."""
-    found = {name for one in tree.body if isinstance(one, _DEFINITIONS) for name in free(one, region)}
+def _read_after(tree: ast.Module, first: int, last: int, region: frozenset[ast.stmt]) -> set[str]:
+    """The names whose values are read after some rows: further down, or in the next iteration of a loop around them."""
+    names = {
+        name for definition in tree.body if isinstance(definition, _DEFINITIONS) for name in free(definition, region)
+    }
     block, is_repeated = tree.body, False
     while True:
-        found |= free_of_block([one for one in block if one.lineno > last])
+        names |= free_of_block([statement for statement in block if statement.lineno > last])
         if is_repeated:
-            found |= free_of_block(block, region)
-        path = next((one for one in block if one.lineno <= first and last <= (one.end_lineno or 0)), None)
+            names |= free_of_block(block, region)
+        path = next(
+            (statement for statement in block if statement.lineno <= first and last <= (statement.end_lineno or 0)),
+            None,
+        )
         inner = next((b for b in blocks(path) if b[0].lineno <= first and last <= _end(b)), None) if path else None
         if path is None or inner is None or path in region:
-            return found
+            return names
         if isinstance(path, ast.While):
-            found |= free(path.test)
+            names |= free(path.test)
         is_repeated = (is_repeated or isinstance(path, _LOOPS)) and not isinstance(path, _DEFINITIONS)
         block = inner
 

@@ -9,7 +9,7 @@ from tflint_gpu.model.python.syntax.tree import Tree
 
 
 def within_text(tree: Tree, node: Node, code: str) -> str | None:
-    """Code as it may stand in the place of a node, or beside it.
+    """Code as it may replace a node, or go next to it.
 
     Returns:
         The code, with the other quotes where it comes into an f-string that has these; None where neither will do.

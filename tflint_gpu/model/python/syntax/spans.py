@@ -97,7 +97,7 @@ class Spans:
         """Character offsets (start, end) of a node's own syntax.
 
         Arguments:
-            near: the node itself, or one that stands in the same statement, if the traversal leaves this one out.
+            near: the node itself, or one in the same statement, if the traversal leaves this one out.
 
         Raises:
             UnreadableSource: libcst does not read the file, so that no offset can be trusted.
@@ -114,17 +114,17 @@ class Spans:
         if self._python is None or path[0] is not self._tree.module:
             return
         around: list[tuple[Node, ast.stmt, ast.stmt]] = []
-        place, statements = 0, self._python.body
-        while place + 1 < len(path):
-            statement = path[place + 1]
-            counterpart = self._counterpart(path[place], statement, statements)
+        depth, statements = 0, self._python.body
+        while depth + 1 < len(path):
+            statement = path[depth + 1]
+            counterpart = self._counterpart(path[depth], statement, statements)
             if counterpart is None:
                 break
             around.append((statement, *counterpart))
-            inner = _block_in(path, place + 1, counterpart[0])
+            inner = _block_in(path, depth + 1, counterpart[0])
             if inner is None:
                 break
-            place, statements = inner
+            depth, statements = inner
         for statement, first, last in reversed(around):
             if self._learn(statement, first, last):
                 return
@@ -135,13 +135,13 @@ class Spans:
         """What Python's parser made of a statement, or of the first and last on its line; None if they disagree."""
         if block not in self._places:  # once for each block: it may have thousands of statements and of findings
             self._places[block] = _places_among(_statements(block), len(counterparts))
-        place = self._places[block].get(statement)
-        return None if place is None else (counterparts[place], counterparts[place + _size(statement) - 1])
+        position = self._places[block].get(statement)
+        return None if position is None else (counterparts[position], counterparts[position + _size(statement) - 1])
 
     def _learn(self, statement: Node, first: ast.stmt, last: ast.stmt) -> bool:
         """Learn the places in a statement: libcst parses its lines, in a block where they are indented."""
-        row = min(one.lineno for one in (first, *getattr(first, "decorator_list", ())))
-        start, end = self._line_starts[row - 1], self._line_starts[last.end_lineno or row]
+        first_line = min(node.lineno for node in (first, *getattr(first, "decorator_list", ())))
+        start, end = self._line_starts[first_line - 1], self._line_starts[last.end_lineno or first_line]
         head = _BLOCK if first.col_offset else ""
         code = head + self._text[start:end]
         try:
@@ -149,11 +149,11 @@ class Spans:
             places = spans_of(module, code)
         except Exception:  # lines that libcst does not read by themselves, or not as Python does
             return False
-        found: Node = module.body[0]
+        wrapped: Node = module.body[0]
         if head:
-            assert isinstance(found, cst.If)
-            found = found.body.body[0]
-        self._pair(statement, found, {node: (a - len(head), b - len(head)) for node, (a, b) in places.items()}, start)
+            assert isinstance(wrapped, cst.If)
+            wrapped = wrapped.body.body[0]
+        self._pair(statement, wrapped, {node: (a - len(head), b - len(head)) for node, (a, b) in places.items()}, start)
         return True
 
     def _learn_file(self) -> None:
@@ -209,27 +209,27 @@ _READ: dict[type, tuple[str, ...]] = {
 }
 
 
-def _block_in(path: Sequence[Node], place: int, counterpart: ast.stmt) -> tuple[int, list[ast.stmt]] | None:
+def _block_in(path: Sequence[Node], depth: int, counterpart: ast.stmt) -> tuple[int, list[ast.stmt]] | None:
     """Where on a path the next block of statements lies, and its counterpart; None if the path ends before.
 
     Arguments:
         place: on the path, of a statement.
     """
-    statement, following = path[place], path[place + 1 : place + 3]
+    statement, following = path[depth], path[depth + 1 : depth + 3]
     if not following:
         return None
     inner = following[0]
     if inner.__class__ is cst.IndentedBlock:
-        return place + 1, counterpart.body  # type: ignore[attr-defined]
+        return depth + 1, counterpart.body  # type: ignore[attr-defined]
     if inner.__class__ is cst.If and isinstance(counterpart, ast.If):  # `elif`
-        return _block_in(path, place + 1, counterpart.orelse[0])
+        return _block_in(path, depth + 1, counterpart.orelse[0])
     if inner.__class__ not in _CLAUSES or following[-1].__class__ is not cst.IndentedBlock:
         return None
     if isinstance(inner, cst.Else | cst.Finally):
-        return place + 2, getattr(counterpart, "orelse" if isinstance(inner, cst.Else) else "finalbody")
+        return depth + 2, getattr(counterpart, "orelse" if isinstance(inner, cst.Else) else "finalbody")
     assert isinstance(statement, cst.Try | cst.TryStar)
-    handlers = [number for number, one in enumerate(statement.handlers) if one is inner]
-    return place + 2, counterpart.handlers[handlers[0]].body
+    handlers = [number for number, handler in enumerate(statement.handlers) if handler is inner]
+    return depth + 2, counterpart.handlers[handlers[0]].body
 
 
 def _size(statement: Node) -> int:
@@ -243,7 +243,7 @@ def _statements(block: Node) -> Sequence[Node]:
 
 def _places_among(block: Sequence[Node], counterparts: int) -> dict[Node, int]:
     """For each line of a block the index of its first statement; none if Python's parser counts others."""
-    sizes = [_size(one) for one in block]
+    sizes = [_size(statement) for statement in block]
     starts = [0, *accumulate(sizes)]
     return dict(zip(block, starts, strict=False)) if starts[-1] == counterparts else {}
 
@@ -268,15 +268,15 @@ def spans_of(module: cst.Module, text: str) -> dict[cst.CSTNode, Span]:
 
 def _dropped(written: str, text: str) -> list[int]:
     """Where libcst left a character out: offsets in `written` before which a blank or a kind of line end is missing."""
-    found: list[int] = []
-    place = 0
+    dropped: list[int] = []
+    position = 0
     for character in text:
-        if place < len(written) and written[place] == character:
-            place += 1
+        if position < len(written) and written[position] == character:
+            position += 1
         elif character in "\f\r\n \t":
-            found.append(place)
+            dropped.append(position)
         else:
             raise ValueError("libcst's tree does not reproduce the file's text")
-    if place != len(written):
+    if position != len(written):
         raise ValueError("libcst's tree does not reproduce the file's text")
-    return found
+    return dropped

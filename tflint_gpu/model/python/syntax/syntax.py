@@ -40,7 +40,7 @@ def parameters(function: FunctionNode) -> list[cst.Param]:
 
 
 def text_of(literal: cst.SimpleString) -> str | None:
-    """The text that a literal stands for; None for bytes, and for what Python refuses, such as a null byte."""
+    """The text of a literal; None for bytes, and for what Python refuses, such as a null byte."""
     try:
         value = literal.evaluated_value
     except (SyntaxError, ValueError):
@@ -61,14 +61,14 @@ def iterable(loop: Node) -> Expression | None:
 
 
 def loop_target(loop: Node) -> Node | None:
-    """What a `for` or a comprehension binds in every turn; None for a `while`."""
+    """What a `for` or a comprehension binds in every iteration; None for a `while`."""
     if isinstance(loop, cst.For):
         return loop.target
     return loop.for_in.target if isinstance(loop, cst.BaseComp) else None
 
 
 def argument(call: cst.Call, position: int, keyword: str) -> Expression | None:
-    """The argument given at a position or by keyword; None where absent or behind a `*`."""
+    """The argument given at a position or by keyword; None where absent or after a `*`."""
     for index, arg in enumerate(call.args):
         if arg.keyword is not None:
             if arg.keyword.value == keyword:
@@ -93,7 +93,7 @@ def asks_for_main(test: Expression) -> bool:
 
 
 def displayed(expr: Expression, depth: int = 2) -> Iterator[Expression]:
-    """An expression, or what stands in it where it is a tuple or list, or one of some."""
+    """An expression, or what is in it where it is a tuple or list, or one of some."""
     if isinstance(expr, cst.Tuple | cst.List) and depth:
         for element in expr.elements:
             yield from displayed(element.value, depth - 1)

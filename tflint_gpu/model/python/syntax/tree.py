@@ -54,12 +54,12 @@ class Tree:
     @cached_property
     def functions_in(self) -> dict[FunctionNode, list[FunctionNode]]:
         """The functions and lambdas inside of each function, not those inside of them again."""
-        found: dict[FunctionNode, list[FunctionNode]] = {}
+        functions: dict[FunctionNode, list[FunctionNode]] = {}
         for function in self.functions:
             outer = self.function(function)
             if outer is not None:
-                found.setdefault(outer, []).append(function)
-        return found
+                functions.setdefault(outer, []).append(function)
+        return functions
 
     @cached_property
     def comprehensions(self) -> list[cst.BaseComp]:
@@ -127,20 +127,20 @@ class Tree:
     def within(self, node: Node, outer: Node) -> bool:
         """Whether `node` is `outer` or lies in it."""
         parents = self.parents
-        place: Node | None = node
-        while place is not None:
-            if place is outer:
+        ancestor: Node | None = node
+        while ancestor is not None:
+            if ancestor is outer:
                 return True
-            place = parents.get(place)
+            ancestor = parents.get(ancestor)
         return False
 
     @cached_property
     def uses(self) -> dict[str, list[cst.Name]]:
-        """The places where each name stands, in the order of the code."""
-        found: dict[str, list[cst.Name]] = {}
+        """Where each name is, in the order of the code."""
+        uses: dict[str, list[cst.Name]] = {}
         for node in self.nodes(cst.Name):
-            found.setdefault(node.value, []).append(node)
-        return found
+            uses.setdefault(node.value, []).append(node)
+        return uses
 
     def nodes(self, kind: type[_N]) -> list[_N]:
         """The nodes of one class, in the order of the code."""
@@ -148,14 +148,14 @@ class Tree:
 
     @cached_property
     def _by_class(self) -> dict[type, list[Any]]:
-        found: dict[type, list[Any]] = {}
+        nodes: dict[type, list[Any]] = {}
         for node in self.parents:
             kind = node.__class__
-            if kind in found:
-                found[kind].append(node)
+            if kind in nodes:
+                nodes[kind].append(node)
             else:
-                found[kind] = [node]
-        return found
+                nodes[kind] = [node]
+        return nodes
 
     def _walk(self) -> None:
         parents, child_fields, handlers, is_node = self.parents, CHILD_FIELDS, _HANDLERS, IS_NODE

@@ -13,67 +13,67 @@ from tflint_gpu.model.python.project.project import Definition
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow import call_sites, contents
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.library import is_library
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
-def of_name(asking: Asking, file: File, expr: cst.Name, context: Context | None) -> Iterator[Origin]:
-    """What a name stands for where it is read."""
+def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | None) -> Iterator[Origin]:
+    """The origins of a name where it is read."""
     dotted = file.name(expr)
     if dotted is not None and is_library(dotted):
         yield Origin(file, expr)
         return
     bindings = file.flow.lookup(expr.value, expr)
     if context is not None and len(bindings) > 1:
-        bindings = file.flow.lookup(expr.value, expr, partial(_decided, asking, file, context)) or bindings
+        bindings = file.flow.lookup(expr.value, expr, partial(_decided, resolver, file, context)) or bindings
     if len(bindings) > REACHING_BINDINGS.limit and file.flow.is_cut(bindings):
-        asking.meet(REACHING_BINDINGS)
+        resolver.meet(REACHING_BINDINGS)
     if not bindings:
-        found = defined(asking, file, dotted, expr) if dotted is not None else None
-        definition = found or asking.project.starred(file, expr.value, asking.meet)
+        found = defined(resolver, file, dotted, expr) if dotted is not None else None
+        definition = found or resolver.project.starred(file, expr.value, resolver.meet)
         if definition is not None:
-            yield from of_binding(asking, definition.file, definition.binding, expr, None)
+            yield from of_binding(resolver, definition.file, definition.binding, expr, None)
         else:
             yield Origin(file, expr)
     for binding in bindings:
-        yield from of_binding(asking, file, binding, expr, context)
+        yield from of_binding(resolver, file, binding, expr, context)
 
 
-def _decided(asking: Asking, file: File, context: Context, branch: cst.If) -> bool | None:
-    return asking.holds(file, branch.test, context)
+def _decided(resolver: Resolver, file: File, context: Context, branch: cst.If) -> bool | None:
+    return resolver.holds(file, branch.test, context)
 
 
 def of_binding(
-    asking: Asking, file: File, binding: Binding, expr: Expression, context: Context | None
+    resolver: Resolver, file: File, binding: Binding, expr: Expression, context: Context | None
 ) -> Iterator[Origin]:
     """What a binding gives its name; `expr` is the name, where it is read."""
     value = binding.value
     if binding.kind == "import":
-        found = defined(asking, file, binding.target, expr)
+        found = defined(resolver, file, binding.target, expr)
         if found is not None and found.binding is not binding:
-            yield from of_binding(asking, found.file, found.binding, expr, None)
+            yield from of_binding(resolver, found.file, found.binding, expr, None)
         else:
             yield Origin(file, expr)
     elif binding.kind in ("function", "class"):
         yield Origin(file, binding.node, context)
     elif binding.kind == "parameter":
-        yield from call_sites.parameter_origins(asking, file, binding.node, context)
+        yield from call_sites.parameter_origins(resolver, file, binding.node, context)
     elif value is None:
         yield Origin(file, expr)
     elif binding.kind == "for":
-        found_here = tuple(e for o in asking.of(file, value, context) for e in asking.elements(o))
-        yield from contents.along(asking, found_here, binding.path)
+        found_here = tuple(e for o in resolver.of(file, value, context) for e in resolver.elements(o))
+        yield from contents.along(resolver, found_here, binding.path)
     elif binding.kind in ("assign", "with"):
-        yield from contents.along(asking, asking.of(file, value, context), binding.path)
+        yield from contents.along(resolver, resolver.of(file, value, context), binding.path)
     elif binding.kind == "augment" and isinstance(value, cst.List | cst.Tuple | cst.ListComp):
-        yield from asking.of(file, value, context)  # `datasets += [one]`
+        yield from resolver.of(file, value, context)  # `datasets += [one]`
     else:
         yield Origin(file, binding.node, context)
 
 
-def defined(asking: Asking, file: File, dotted: str, expr: Expression) -> Definition | None:
+def defined(resolver: Resolver, file: File, dotted: str, expr: Expression) -> Definition | None:
     """What an imported name is defined as; for a function that is called only in files that may matter."""
     parent = file.tree.parents.get(expr)
     is_called = isinstance(parent, cst.Call) and parent.func is expr
-    return asking.project.definition(file, dotted, constants=not is_called, meet=asking.meet)
+    return resolver.project.definition(file, dotted, constants=not is_called, meet=resolver.meet)

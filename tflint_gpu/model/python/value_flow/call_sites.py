@@ -12,81 +12,81 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.syntax import Node, method_name
 from tflint_gpu.model.python.value_flow import contents
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on, hands_on
 from tflint_gpu.model.python.value_flow.library import wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 Site: TypeAlias = tuple[File, cst.Call]
 
 
-def found(asking: Asking, function: Function) -> Iterator[Site]:
+def found(resolver: Resolver, function: Function) -> Iterator[Site]:
     """The calls that run a function, or hand it on with its arguments, in all files that this check sees.
 
     Where no call has its name, those count that take it out of a container: `COMMANDS[name]()`.
     """
-    sites = list(_by_name(asking, function))
-    yield from sites or _from_containers(asking, function)
+    sites = list(_by_name(resolver, function))
+    yield from sites or _from_containers(resolver, function)
 
 
-def _from_containers(asking: Asking, function: Function) -> Iterator[Site]:
+def _from_containers(resolver: Resolver, function: Function) -> Iterator[Site]:
     """The calls of an item, or of what an item is bound to, in the files that put the function into a display."""
     if function.name.startswith("__"):
         return
-    for file in asking.users(function, function.name):
+    for file in resolver.users(function, function.name):
         for call in file.calls_of_items if function.name in file.names_in_displays else ():
-            if any(callee.function.node is function.node for callee in asking.callees(file, call)):
+            if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
                 yield file, call
 
 
-def _by_name(asking: Asking, function: Function) -> Iterator[Site]:
+def _by_name(resolver: Resolver, function: Function) -> Iterator[Site]:
     name = function.name
     if name == "__init__" and function.owner is not None:
-        yield from _of_constructor(asking, function, function.owner)
+        yield from _of_constructor(resolver, function, function.owner)
         return
     if name.startswith("__"):
         return
-    for file in asking.users(function, name):
+    for file in resolver.users(function, name):
         for call in file.calls_ending_with(name):
-            if any(callee.function.node is function.node for callee in asking.callees(file, call)):
+            if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
                 yield file, call
         for call in file.calls_given.get(name, ()):
             first = call.args[0].value
-            if not (hands_on(call) or wraps(asking.library, file, call)):
+            if not (hands_on(call) or wraps(resolver.library, file, call)):
                 continue
-            if any(callee.function.node is function.node for callee in asking.callables(file, first)):
-                later = list(_calls_of_wrapped(asking, file, call, function))
+            if any(callee.function.node is function.node for callee in resolver.callables(file, first)):
+                later = list(_calls_of_wrapped(resolver, file, call, function))
                 yield from later or [(file, call)]
 
 
-def _of_constructor(asking: Asking, constructor: Function, owner: Class) -> Iterator[Site]:
+def _of_constructor(resolver: Resolver, constructor: Function, owner: Class) -> Iterator[Site]:
     """The calls of a class and of those below it that run its constructor, and `super().__init__(...)` there."""
-    below = asking.subclasses(owner)
+    below = resolver.subclasses(owner)
     for cls in (owner, *below):
-        if asking.definitions.method(cls, "__init__") == constructor:
-            for file in asking.users(cls, cls.name):
+        if resolver.definitions.method(cls, "__init__") == constructor:
+            for file in resolver.users(cls, cls.name):
                 for call in file.calls_ending_with(cls.name):
-                    called = asking.class_called(file, call)
+                    called = resolver.class_called(file, call)
                     if called is not None and called.node is cls.node:
                         yield file, call
     for cls in below:
-        own = asking.definitions.method(cls, "__init__")
+        own = resolver.definitions.method(cls, "__init__")
         for call in own.calls if own is not None and own.owner == cls else ():
             if method_name(call) == "__init__" and any(
-                callee.function.node is constructor.node for callee in asking.callees(cls.file, call)
+                callee.function.node is constructor.node for callee in resolver.callees(cls.file, call)
             ):
                 yield cls.file, call
 
 
-def _calls_of_wrapped(asking: Asking, file: File, wrap: cst.Call, function: Function) -> Iterator[Site]:
+def _calls_of_wrapped(resolver: Resolver, file: File, wrap: cst.Call, function: Function) -> Iterator[Site]:
     """The calls of what `step = tf.function(f)` or `functools.partial(f, x)` is bound to."""
-    name = file.bound_to(wrap) if wraps(asking.library, file, wrap) else None
+    name = file.bound_to(wrap) if wraps(resolver.library, file, wrap) else None
     for call in file.calls_ending_with(name.rpartition(".")[2]) if name is not None else ():
-        if any(callee.function.node is function.node for callee in asking.callees(file, call)):
+        if any(callee.function.node is function.node for callee in resolver.callees(file, call)):
             yield file, call
 
 
-def parameter_origins(asking: Asking, file: File, parameter: Node, context: Context | None) -> Iterator[Origin]:
+def parameter_origins(resolver: Resolver, file: File, parameter: Node, context: Context | None) -> Iterator[Origin]:
     """What a parameter holds: what the call passes, or what all known calls pass; else the parameter itself."""
     node = file.tree.parents[file.tree.parents[parameter]]
     if not isinstance(node, cst.FunctionDef | cst.Lambda) or not isinstance(parameter, cst.Param):
@@ -95,70 +95,74 @@ def parameter_origins(asking: Asking, file: File, parameter: Node, context: Cont
     bound = context
     while bound is not None and bound.function is not node:
         bound = bound.caller
-    if asking.definitions.class_of_self(file, parameter) is not None:
+    if resolver.definitions.class_of_self(file, parameter) is not None:
         yield bound.receiver if bound is not None and bound.receiver is not None else Origin(file, parameter)
         return
     if bound is not None and (bound.call is not None or bound.receiver is None):
-        yield from _argument(asking, file, parameter, asking.given(bound))
+        yield from _argument(resolver, file, parameter, resolver.given(bound))
         return
-    function = asking.definitions.function(file, node)
-    sites = asking.call_sites(function) if isinstance(node, cst.FunctionDef) else ()
+    function = resolver.definitions.function(file, node)
+    sites = resolver.call_sites(function) if isinstance(node, cst.FunctionDef) else ()
     known = False
-    for site, call in asking.first(CALL_SITES, sites):
-        for given in _arguments_at(asking, site, call, function):
+    for site, call in resolver.first(CALL_SITES, sites):
+        for given in _arguments_at(resolver, site, call, function):
             known = True
-            yield from _argument(asking, file, parameter, given)
+            yield from _argument(resolver, file, parameter, given)
     if not known or len(sites) > CALL_SITES.limit:
         yield Origin(file, parameter)
 
 
-def _argument(asking: Asking, file: File, parameter: cst.Param, given: dict[Node, Bound] | None) -> Iterator[Origin]:
-    found = given.get(parameter) if given is not None else None
-    if found is not None:
-        passed = asking.of(found.file, found.value, found.context)
-        if found.key is None:
+def _argument(
+    resolver: Resolver, file: File, parameter: cst.Param, given: dict[Node, Bound] | None
+) -> Iterator[Origin]:
+    bound = given.get(parameter) if given is not None else None
+    if bound is not None:
+        passed = resolver.of(bound.file, bound.value, bound.context)
+        if bound.key is None:
             yield from passed
             return
         for mapping in passed:
-            if parameter.default is not None and contents.lacks(mapping, found.key):
-                yield from asking.of(file, parameter.default)
+            if parameter.default is not None and contents.lacks(mapping, bound.key):
+                yield from resolver.of(file, parameter.default)
             else:
-                yield from asking.item(mapping, found.key)
+                yield from resolver.item(mapping, bound.key)
     elif given is not None and parameter.default is not None and not parameter.star:
-        yield from asking.of(file, parameter.default)
+        yield from resolver.of(file, parameter.default)
     else:
         yield Origin(file, parameter)
 
 
-def _arguments_at(asking: Asking, file: File, call: cst.Call, function: Function) -> Iterator[dict[Node, Bound]]:
+def _arguments_at(resolver: Resolver, file: File, call: cst.Call, function: Function) -> Iterator[dict[Node, Bound]]:
     if function.name == "__init__":
-        yield arguments(asking.definitions, file, call, None, Callee(function))
+        yield arguments(resolver.definitions, file, call, None, Callee(function))
         return
-    for callee in asking.callees(file, call):
+    for callee in resolver.callees(file, call):
         if callee.function.node is function.node:
-            yield arguments(asking.definitions, file, call, None, callee)
+            yield arguments(resolver.definitions, file, call, None, callee)
             return
     given = handed_on(file, call, None, start=1)
     if given:
         yield dict(zip(function.parameters, given, strict=False))
 
 
-def called_elsewhere(asking: Asking, file: File, follows: Callable[[Function], Iterable[cst.Call]]) -> list[Function]:
+def called_elsewhere(
+    resolver: Resolver, file: File, follows: Callable[[Function], Iterable[cst.Call]]
+) -> list[Function]:
     """The functions of other files that running a file calls; none where it only defines.
 
     Arguments:
         follows: of a function that is reached, the calls that are followed further.
     """
-    if not asking.project.leads_elsewhere(file):
+    if not resolver.project.leads_elsewhere(file):
         return []
-    functions = [callee.function for call in file.tree.calls for callee in asking.callees(file, call)]
-    found: dict[Node, Function] = {}
-    for function in functions:  # grows meanwhile
-        if function.file is file or function.node in found:
+    queue = [callee.function for call in file.tree.calls for callee in resolver.callees(file, call)]
+    functions: dict[Node, Function] = {}
+    for function in queue:  # grows meanwhile
+        if function.file is file or function.node in functions:
             continue
-        if len(found) > OUTSIDE_FUNCTIONS.limit:
-            asking.meet(OUTSIDE_FUNCTIONS)
+        if len(functions) > OUTSIDE_FUNCTIONS.limit:
+            resolver.meet(OUTSIDE_FUNCTIONS)
             break
-        found[function.node] = function
-        functions += [c.function for call in follows(function) for c in asking.callees(function.file, call)]
-    return list(found.values())
+        functions[function.node] = function
+        queue += [c.function for call in follows(function) for c in resolver.callees(function.file, call)]
+    return list(functions.values())

@@ -13,8 +13,8 @@ from tflint_gpu.bounds import CONSTANT_DEPTH, CONSTANT_ENTRIES, CONSTANT_SEQUENC
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.operators import ARITHMETIC, COMPARISONS, UNARY
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
 class Unknown:
@@ -44,7 +44,7 @@ class Constants:
         inference: follows names, parameters and containers to the literals.
     """
 
-    def __init__(self, inference: Asking) -> None:
+    def __init__(self, inference: Resolver) -> None:
         self.inference = inference
         self._in_work: set[tuple[Node, Context | None]] = set()
         self._known: dict[tuple[Node, Context | None], Any] = {}
@@ -87,7 +87,7 @@ class Constants:
         return [value for value in values if value is not UNKNOWN]
 
     def beginning(self, file: File, expr: Expression) -> str:
-        """The text with which a string surely begins; empty where none is known: "/GPU:" for `f"/GPU:{rank}"`."""
+        """The text with which a string must begin; empty where none is known: "/GPU:" for `f"/GPU:{rank}"`."""
         value = self.of(file, expr)
         if isinstance(value, str):
             return value
@@ -141,7 +141,7 @@ class Constants:
 
     def _of_origin(self, origin: Origin) -> Any:
         node = origin.node
-        if origin.parts or not isinstance(node, cst.BaseExpression):
+        if origin.access_path or not isinstance(node, cst.BaseExpression):
             return UNKNOWN
         if isinstance(node, _FOLLOWED) and not (isinstance(node, cst.Name) and node.value in _LITERAL_NAMES):
             return UNKNOWN

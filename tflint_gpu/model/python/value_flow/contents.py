@@ -24,8 +24,8 @@ from tflint_gpu.model.python.syntax.syntax import (
     text_of,
 )
 from tflint_gpu.model.python.value_flow import inheritance, results
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.origins import ELEMENT, Content, Key, Origin, Origins
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 _SEQUENCES = (cst.Tuple, cst.List, cst.Set)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp)
@@ -43,87 +43,89 @@ _QUEUES = frozenset(["collections.deque"])
 _ADDING = ("update", "setdefault")
 
 
-def along(asking: Asking, origins: Origins, path: Path) -> Iterator[Origin]:
+def along(resolver: Resolver, origins: Origins, path: Path) -> Iterator[Origin]:
     """What an unpacking path names in some values."""
     for index in path:
-        origins = tuple(found for origin in origins for found in asking.item(origin, index))
+        origins = tuple(content for origin in origins for content in resolver.item(origin, index))
     yield from origins
 
 
-def item(asking: Asking, origin: Origin, key: Key) -> Origins:
-    """What stands under a key or index; without a key, any item."""
+def item(resolver: Resolver, origin: Origin, key: Key) -> Origins:
+    """What is under a key or index; without a key, any item."""
     node, file, context = origin.node, origin.file, origin.context
-    if origin.parts:
-        return _item_of_part(asking, origin, key)
+    if origin.access_path:
+        return _item_of_part(resolver, origin, key)
     if isinstance(node, cst.Tuple | cst.List):
-        stored = _stored(asking, origin, key)
+        stored = _stored(resolver, origin, key)
         if isinstance(key, int) and not any(isinstance(e, cst.StarredElement) for e in node.elements):
             inside = -len(node.elements) <= key < len(node.elements)
-            own = asking.of(file, node.elements[key].value, context) if inside else ()
-            return (*own, *stored) or (origin.part(Content("item", key)),)
-        return asking.elements(origin)
+            own = resolver.of(file, node.elements[key].value, context) if inside else ()
+            return (*own, *stored) or (origin.content(Content("item", key)),)
+        return resolver.elements(origin)
     if isinstance(node, cst.Dict):
-        return _item_of_dict(asking, origin, key)
+        return _item_of_dict(resolver, origin, key)
     if isinstance(node, cst.DictComp):
-        return asking.of(file, node.value, context)
+        return resolver.of(file, node.value, context)
     if isinstance(node, _COMPREHENSIONS):
-        return asking.of(file, node.elt, context)
+        return resolver.of(file, node.elt, context)
     if _is_slice(node):
-        return asking.elements(origin)
+        return resolver.elements(origin)
     if isinstance(node, cst.Call):
         if _is_list_call(file, node):
-            return asking.elements(origin)
+            return resolver.elements(origin)
         if _is_dict_call(file, node):
             held = [a.value for a in node.args if a.keyword is not None and key in (a.keyword.value, None)]
             own = tuple(
-                found for value in asking.first(CONTAINER_ITEMS, held) for found in asking.of(file, value, context)
+                content
+                for value in resolver.first(CONTAINER_ITEMS, held)
+                for content in resolver.of(file, value, context)
             )
-            return (*own, *_stored(asking, origin, key)) or (origin.part(Content("item", key)),)
-        cls = asking.instance_class(origin)
+            return (*own, *_stored(resolver, origin, key)) or (origin.content(Content("item", key)),)
+        cls = resolver.instance_class(origin)
         if cls is not None:
-            return _item_of_instance(asking, origin, cls, key)
-    return (origin.part(Content("item", key)),)
+            return _item_of_instance(resolver, origin, cls, key)
+    return (origin.content(Content("item", key)),)
 
 
-def _item_of_part(asking: Asking, origin: Origin, key: Key) -> Origins:
+def _item_of_part(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     """An item of what `enumerate`, `zip` and `items` yield: the tuple exists only in Python's head."""
     call = origin.node
-    if origin.parts != (ELEMENT,) or not isinstance(call, cst.Call) or not isinstance(key, int):
-        return (origin.part(Content("item", key)),)
+    if origin.access_path != (ELEMENT,) or not isinstance(call, cst.Call) or not isinstance(key, int):
+        return (origin.content(Content("item", key)),)
     file, context = origin.file, origin.context
     args = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     if file.names.is_builtin(call.func, "enumerate") and args:
-        inner = asking.of(file, args[0], context)
-        return (origin.part(Content("item", 0)),) if key == 0 else _all_elements(asking, inner)
+        inner = resolver.of(file, args[0], context)
+        return (origin.content(Content("item", 0)),) if key == 0 else _all_elements(resolver, inner)
     if file.names.is_builtin(call.func, "zip") and 0 <= key < len(args):
-        return _all_elements(asking, asking.of(file, args[key], context))
+        return _all_elements(resolver, resolver.of(file, args[key], context))
     if method_name(call) == "items" and isinstance(call.func, cst.Attribute):
-        mappings = asking.of(file, call.func.value, context)
+        mappings = resolver.of(file, call.func.value, context)
         if key == 0:
-            return tuple(found for one in mappings for found in asking.elements(one))
-        return tuple(found for one in mappings for found in asking.item(one, None))
+            return tuple(content for mapping in mappings for content in resolver.elements(mapping))
+        return tuple(content for mapping in mappings for content in resolver.item(mapping, None))
     if method_name(call) == "enumerate" and isinstance(call.func, cst.Attribute) and key == 1:
-        return _all_elements(asking, asking.of(file, call.func.value, context))
-    return (origin.part(Content("item", key)),)
+        return _all_elements(resolver, resolver.of(file, call.func.value, context))
+    return (origin.content(Content("item", key)),)
 
 
-def _item_of_dict(asking: Asking, origin: Origin, key: Key) -> Origins:
+def _item_of_dict(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     node = origin.node
     assert isinstance(node, cst.Dict)
-    found: list[Origin] = list(_stored(asking, origin, key))
-    for element in asking.first(CONTAINER_ITEMS, node.elements):
+    items: list[Origin] = list(_stored(resolver, origin, key))
+    for element in resolver.first(CONTAINER_ITEMS, node.elements):
         if isinstance(element, cst.StarredDictElement):
-            for inner in asking.of(origin.file, element.value, origin.context):
-                found.extend(asking.item(inner, key))
+            for inner in resolver.of(origin.file, element.value, origin.context):
+                items.extend(resolver.item(inner, key))
         elif isinstance(element, cst.DictElement) and (key is None or _literal(element.key) in (key, None)):
-            found.extend(asking.of(origin.file, element.value, origin.context))
-    return tuple(found) or (origin.part(Content("item", key)),)
+            items.extend(resolver.of(origin.file, element.value, origin.context))
+    return tuple(items) or (origin.content(Content("item", key)),)
 
 
 def lacks(origin: Origin, key: Key) -> bool:
     """Whether a value is a mapping that names all its keys, not this one, and that nothing adds to."""
     node, file = origin.node, origin.file
-    if origin.parts:
+    if origin.access_path:
         return False
     if isinstance(node, cst.Dict):
         keys = [_literal(e.key) if isinstance(e, cst.DictElement) else None for e in node.elements]
@@ -139,184 +141,194 @@ def lacks(origin: Origin, key: Key) -> bool:
     )
 
 
-def _item_of_instance(asking: Asking, origin: Origin, cls: Class, key: Key) -> Origins:
-    fields = asking.definitions.fields(cls)
+def _item_of_instance(resolver: Resolver, origin: Origin, cls: Class, key: Key) -> Origins:
+    fields = resolver.definitions.fields(cls)
     if isinstance(key, int) and 0 <= key < len(fields):
-        return attribute(asking, origin, fields[key])
-    method = asking.definitions.method(cls, "__getitem__")
-    return results.of_method(asking, origin, method) if method is not None else (origin.part(Content("item", key)),)
+        return attribute(resolver, origin, fields[key])
+    method = resolver.definitions.method(cls, "__getitem__")
+    return (
+        results.of_method(resolver, origin, method) if method is not None else (origin.content(Content("item", key)),)
+    )
 
 
-def _stored(asking: Asking, origin: Origin, key: Key) -> Origins:
+def _stored(resolver: Resolver, origin: Origin, key: Key) -> Origins:
     """What statements elsewhere put into a container that is bound to a name: `d[key] = v`, `l.append(v)`."""
     file, name = origin.file, origin.file.bound_to(origin.node)
     if name is None:
         return ()
-    found: list[Origin] = []
+    items: list[Origin] = []
     for target, value in file.stores.get(name, ()):
         index = target.slice[0].slice if len(target.slice) == 1 else None
         known = _literal(index.value) if isinstance(index, cst.Index) else None
         if key is None or known is None or known == key:
-            found.extend(asking.of(file, value))
+            items.extend(resolver.of(file, value))
     if isinstance(origin.node, cst.Dict) and any(
         dotted_name(_receiver(c)) == name for c in file.method_calls("update")
     ):
-        found.append(origin.part(Content("item", key)))
+        items.append(origin.content(Content("item", key)))
     if isinstance(origin.node, cst.List | cst.Call):
         for call in file.appends.get(name, ()):
-            found.extend(asking.of(file, call.args[0].value))
-    return tuple(found)
+            items.extend(resolver.of(file, call.args[0].value))
+    return tuple(items)
 
 
-def elements(asking: Asking, origin: Origin) -> Origins:
+def elements(resolver: Resolver, origin: Origin) -> Origins:
     """What iterating over a value yields."""
     node, file, context = origin.node, origin.file, origin.context
-    if origin.parts:
-        return (origin.part(ELEMENT),)
+    if origin.access_path:
+        return (origin.content(ELEMENT),)
     if isinstance(node, _SEQUENCES):
-        found: list[Origin] = list(_stored(asking, origin, None))
-        for one in asking.first(CONTAINER_ITEMS, node.elements):
-            held = asking.of(file, one.value, context)
-            found.extend(_all_elements(asking, held) if isinstance(one, cst.StarredElement) else held)
-        return tuple(found) or (origin.part(ELEMENT),)
+        yielded: list[Origin] = list(_stored(resolver, origin, None))
+        for element in resolver.first(CONTAINER_ITEMS, node.elements):
+            held = resolver.of(file, element.value, context)
+            yielded.extend(_all_elements(resolver, held) if isinstance(element, cst.StarredElement) else held)
+        return tuple(yielded) or (origin.content(ELEMENT),)
     if isinstance(node, cst.Dict):
-        keys = [e.key for e in asking.first(CONTAINER_ITEMS, node.elements) if isinstance(e, cst.DictElement)]
-        return tuple(found for key in keys for found in asking.of(file, key, context)) or (origin.part(ELEMENT),)
+        keys = [e.key for e in resolver.first(CONTAINER_ITEMS, node.elements) if isinstance(e, cst.DictElement)]
+        return tuple(element for key in keys for element in resolver.of(file, key, context)) or (
+            origin.content(ELEMENT),
+        )
     if isinstance(node, _COMPREHENSIONS):
-        return asking.of(file, node.elt, context)
+        return resolver.of(file, node.elt, context)
     if isinstance(node, cst.DictComp):
-        return asking.of(file, node.key, context)
+        return resolver.of(file, node.key, context)
     if isinstance(node, cst.Subscript) and _is_slice(node):  # part of a list holds what the list holds
-        return _all_elements(asking, asking.of(file, node.value, context))
+        return _all_elements(resolver, resolver.of(file, node.value, context))
     if isinstance(node, cst.Call):
         if _is_list_call(file, node):
             first = [arg.value for arg in node.args if arg.keyword is None][:1]
-            given = tuple(one for expr in first for one in _all_elements(asking, asking.of(file, expr, context)))
-            return (*given, *_stored(asking, origin, None)) or (origin.part(ELEMENT),)
+            given = tuple(
+                element for expr in first for element in _all_elements(resolver, resolver.of(file, expr, context))
+            )
+            return (*given, *_stored(resolver, origin, None)) or (origin.content(ELEMENT),)
         if method_name(node) == "values" and isinstance(node.func, cst.Attribute) and not node.args:
-            return tuple(one for held in asking.of(file, node.func.value, context) for one in asking.item(held, None))
+            return tuple(
+                element for held in resolver.of(file, node.func.value, context) for element in resolver.item(held, None)
+            )
         if method_name(node) == "keys" and isinstance(node.func, cst.Attribute):
-            return tuple(one for held in asking.of(file, node.func.value, context) for one in asking.elements(held))
-        found_here = results.yielded(asking, file, node, context)
+            return tuple(
+                element for held in resolver.of(file, node.func.value, context) for element in resolver.elements(held)
+            )
+        found_here = results.yielded(resolver, file, node, context)
         if found_here is not None:
-            return found_here or (origin.part(ELEMENT),)
-    cls = asking.instance_class(origin)
+            return found_here or (origin.content(ELEMENT),)
+    cls = resolver.instance_class(origin)
     if cls is not None:
-        return _elements_of_instance(asking, origin, cls) or (origin.part(ELEMENT),)
-    return (origin.part(ELEMENT),)
+        return _elements_of_instance(resolver, origin, cls) or (origin.content(ELEMENT),)
+    return (origin.content(ELEMENT),)
 
 
-def _elements_of_instance(asking: Asking, origin: Origin, cls: Class) -> Origins:
-    method = asking.definitions.method(cls, "__iter__")
+def _elements_of_instance(resolver: Resolver, origin: Origin, cls: Class) -> Origins:
+    method = resolver.definitions.method(cls, "__iter__")
     if method is not None:
-        found = results.of_method(asking, origin, method)
+        yielded = results.of_method(resolver, origin, method)
         if method.file.yields_of.get(method.node):
-            return found
-        others = [one for one in found if one != origin and not one.parts]
+            return yielded
+        others = [other for other in yielded if other != origin and not other.access_path]
         if others:
-            return tuple(inner for one in others for inner in asking.elements(one))
-    method = asking.definitions.method(cls, "__next__") or asking.definitions.method(cls, "__getitem__")
-    return results.of_method(asking, origin, method) if method is not None else ()
+            return tuple(inner for other in others for inner in resolver.elements(other))
+    method = resolver.definitions.method(cls, "__next__") or resolver.definitions.method(cls, "__getitem__")
+    return results.of_method(resolver, origin, method) if method is not None else ()
 
 
-def _all_elements(asking: Asking, origins: Origins) -> Origins:
-    return tuple(found for origin in origins for found in asking.elements(origin))
+def _all_elements(resolver: Resolver, origins: Origins) -> Origins:
+    return tuple(element for origin in origins for element in resolver.elements(origin))
 
 
-def attribute(asking: Asking, origin: Origin, name: str) -> Origins:
+def attribute(resolver: Resolver, origin: Origin, name: str) -> Origins:
     """What an attribute of a value holds."""
     node, file = origin.node, origin.file
-    if isinstance(node, cst.ClassDef) and not origin.parts:
-        return _of_class(asking, origin, Class(file, node), name)
-    cls = asking.instance_class(origin)
+    if isinstance(node, cst.ClassDef) and not origin.access_path:
+        return _of_class(resolver, origin, Class(file, node), name)
+    cls = resolver.instance_class(origin)
     if cls is not None:
-        return _of_instance(asking, origin, cls, name)
+        return _of_instance(resolver, origin, cls, name)
     if origin.made_by in _KEEPERS:
         assert isinstance(node, cst.Call)
         kept = argument(node, -1, name)
         if kept is not None:
-            return asking.of(file, kept, origin.context)
-    return (origin.part(Content("attribute", name)),)
+            return resolver.of(file, kept, origin.context)
+    return (origin.content(Content("attribute", name)),)
 
 
-def _of_class(asking: Asking, origin: Origin, cls: Class, name: str) -> Origins:
-    method = asking.definitions.method(cls, name)
+def _of_class(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
+    method = resolver.definitions.method(cls, name)
     if method is not None:
         return (Origin(method.file, method.node),)
-    found = [o for a in asking.definitions.attributes(cls, name) for o in asking.of(a.file, a.value)]
-    return tuple(found) or (origin.part(Content("attribute", name)),)
+    values = [o for a in resolver.definitions.attributes(cls, name) for o in resolver.of(a.file, a.value)]
+    return tuple(values) or (origin.content(Content("attribute", name)),)
 
 
-def _of_instance(asking: Asking, origin: Origin, cls: Class, name: str) -> Origins:
-    definitions = asking.definitions
+def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Origins:
+    definitions = resolver.definitions
     method = definitions.method(cls, name)
     if method is None or inheritance.is_left_open(method):
-        below = _left_to_subclasses(asking, origin, cls, name, method)
+        below = _left_to_subclasses(resolver, origin, cls, name, method)
         if below:
             return below
     if method is not None:
-        return _of_method(asking, origin, method)
+        return _of_method(resolver, origin, method)
     fields = definitions.fields(cls)
     if name in fields:
-        given = _argument_of(asking, origin, fields.index(name), name)
+        given = _argument_of(resolver, origin, fields.index(name), name)
         if given:
             return given
-    found: list[Origin] = []
+    values: list[Origin] = []
     for assigned in definitions.attributes(cls, name):
         function = assigned.file.tree.function(assigned.node)
         context = None
         if function is not None:
-            context = asking.constructed(origin, definitions.function(assigned.file, function))
-            if context.call is not None and asking.is_switched_off(assigned.file, assigned.node, context):
+            context = resolver.constructed(origin, definitions.function(assigned.file, function))
+            if context.call is not None and resolver.is_switched_off(assigned.file, assigned.node, context):
                 continue
         if isinstance(assigned.node, cst.AugAssign):
-            found.append(Origin(assigned.file, assigned.node))
+            values.append(Origin(assigned.file, assigned.node))
             continue
-        found.extend(along(asking, asking.of(assigned.file, assigned.value, context), assigned.path))
-    if not found:
-        found.extend(_set_from_outside(asking, origin, cls, name))
-    built = tuple(one for one in found if not one.is_none)  # `self.model = None` in __init__, built later
-    return built or tuple(found) or (origin.part(Content("attribute", name)),)
+        values.extend(along(resolver, resolver.of(assigned.file, assigned.value, context), assigned.path))
+    if not values:
+        values.extend(_set_from_outside(resolver, origin, cls, name))
+    built = tuple(value for value in values if not value.is_none)  # `self.model = None` in __init__, built later
+    return built or tuple(values) or (origin.content(Content("attribute", name)),)
 
 
-def _of_method(asking: Asking, origin: Origin, method: Function) -> Origins:
+def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:
     if is_property(method.node):
-        return results.of_method(asking, origin, method)
+        return results.of_method(resolver, origin, method)
     return (Origin(method.file, method.node, receiver=origin),)
 
 
-def _left_to_subclasses(asking: Asking, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
+def _left_to_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
     """What `self.name` is in a class that leaves it to its subclasses, whichever of them `self` is."""
-    is_self = isinstance(origin.node, cst.Param) and not origin.parts
-    if not is_self or (method is None and asking.definitions.attributes(cls, name)):
+    is_self = isinstance(origin.node, cst.Param) and not origin.access_path
+    if not is_self or (method is None and resolver.definitions.attributes(cls, name)):
         return ()
-    found: list[Origin] = []
-    for below in inheritance.overrides(asking, cls, name):
+    values: list[Origin] = []
+    for below in inheritance.overrides(resolver, cls, name):
         first = positional_parameters(below.node)[:1]
         receiver = Origin(below.file, first[0]) if first and below.is_method else origin
-        found.extend(_of_method(asking, receiver, below))
-    return tuple(found)
+        values.extend(_of_method(resolver, receiver, below))
+    return tuple(values)
 
 
-def _argument_of(asking: Asking, origin: Origin, position: int, keyword: str) -> Origins:
+def _argument_of(resolver: Resolver, origin: Origin, position: int, keyword: str) -> Origins:
     """What a call of a class gets as an argument."""
     call = origin.call
     for index, arg in enumerate(call.args if call is not None else ()):
         if (arg.keyword is not None and arg.keyword.value == keyword) or (
             arg.keyword is None and not arg.star and index == position
         ):
-            return asking.of(origin.file, arg.value, origin.context)
+            return resolver.of(origin.file, arg.value, origin.context)
     return ()
 
 
-def _set_from_outside(asking: Asking, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:
+def _set_from_outside(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:
     """`trainer.model = model`, where the class itself never sets it."""
     for assignment in origin.file.tree.attribute_assignments:
         target = assignment.target
         if target.attr.value == name and any(
-            asking.instance_class(one) == cls for one in asking.of(origin.file, target.value)
+            resolver.instance_class(receiver) == cls for receiver in resolver.of(origin.file, target.value)
         ):
-            yield from along(asking, asking.of(origin.file, assignment.value), assignment.path)
+            yield from along(resolver, resolver.of(origin.file, assignment.value), assignment.path)
 
 
 def _is_slice(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""The one inference: what an expression stands for. Asked on demand, remembered, with explicit bounds.
+"""The one inference: where the value of an expression comes from. Computed on demand, remembered, with explicit bounds.
 
 A value is followed back through a few kinds of steps to its origins (`origins.Origin`):
 
@@ -9,7 +9,7 @@ A value is followed back through a few kinds of steps to its origins (`origins.O
   that only hands on what it is given is just that (`passing`);
 - store and load: attributes, items and elements (`contents`).
 
-What no step leads behind is an origin; the views of TensorFlow say what it is.
+What no step goes beyond is an origin; the views of TensorFlow say what it is.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class Inference:
             self._cycles += 1
         return known
 
-    def _distinct(self, file: File, found: Iterable[Origin]) -> Origins:
+    def _distinct(self, file: File, origins: Iterable[Origin]) -> Origins:
         distinct: dict[Origin, None] = {}
-        for origin in found:
+        for origin in origins:
             if len(distinct) == bounds.ORIGINS.limit and origin not in distinct:
                 self.meet(bounds.ORIGINS)
                 return (*distinct, Origin(file, _LOST))
@@ -117,12 +117,12 @@ class Inference:
         around = self._around.get(expr)
         if around is None:
             around = self._around[expr] = frozenset(file.enclosing_functions(expr))
-        found: Context | None = context
-        while found is not None and found.function not in around:
-            found = found.caller
-        return found
+        caller: Context | None = context
+        while caller is not None and caller.function not in around:
+            caller = caller.caller
+        return caller
 
-    def surely(
+    def must_be(
         self, file: File, expr: Expression, holds: Callable[[Origin], bool], context: Context | None = None
     ) -> bool:
         """Whether something holds of every value that an expression may have; None apart."""
@@ -132,9 +132,9 @@ class Inference:
     # Branches.
 
     def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
-        """Whether a test surely holds, or surely does not; None where that is not known."""
+        """Whether a test must hold (True) or must fail (False); None where that is not known."""
         if isinstance(test, cst.BooleanOperation) or is_negation(test):
-            return decided(test, lambda one: self.holds(file, one, context))
+            return decided(test, lambda part: self.holds(file, part, context))
         if context is not None:
             context = self._relevant(file, test, context)
         key = (test, context)
@@ -149,7 +149,7 @@ class Inference:
     def _truth(self, file: File, test: Expression, context: Context | None) -> bool | None:
         if context is not None and file.calls_itself(context.function):
             return None  # with other arguments
-        if any(isinstance(one, cst.Attribute) and one.attr.value in file.set_from_outside for one in walk(test)):
+        if any(isinstance(node, cst.Attribute) and node.attr.value in file.set_from_outside for node in walk(test)):
             return None
         compared = _compared_with_none(test)
         value = self.constants.of(file, test if compared is None else compared[0], context)
@@ -221,9 +221,9 @@ class Inference:
         """The constant by which an item is asked for; None where it may be any."""
         for origin in self.of(file, expr, context):
             node = origin.node
-            if isinstance(node, cst.SimpleString) and not origin.parts:
+            if isinstance(node, cst.SimpleString) and not origin.access_path:
                 return text_of(node)
-            if isinstance(node, cst.Integer) and not origin.parts:
+            if isinstance(node, cst.Integer) and not origin.access_path:
                 return node.evaluated_value
             if isinstance(node, cst.UnaryOperation) and isinstance(node.expression, cst.Integer):
                 return -node.expression.evaluated_value if isinstance(node.operator, cst.Minus) else None
@@ -255,8 +255,8 @@ class Inference:
         if not isinstance(call.func, cst.Attribute) or not self.may_be_called(file, call.func):
             return ()
         known = self.callees(file, call, context)
-        found = known or [c for origin in self.of(file, call.func, context) for c in self.meant_by(origin)]
-        return tuple(dict.fromkeys(c for c in found if c.function.owner is not None and c.receiver is not None))
+        callees = known or [c for origin in self.of(file, call.func, context) for c in self.meant_by(origin)]
+        return tuple(dict.fromkeys(c for c in callees if c.function.owner is not None and c.receiver is not None))
 
     def callables(self, file: File, func: Expression, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that an expression means when it is called; none where one is not known."""
@@ -272,15 +272,15 @@ class Inference:
     def _callees_of(self, file: File, func: Expression, context: Context | None) -> tuple[Callee, ...]:
         if not self.may_be_called(file, func):
             return ()
-        found: list[Callee] = []
+        callees: list[Callee] = []
         for origin in self.of(file, func, context):
             if origin.is_none:
                 continue
             means = self.meant_by(origin)
             if not means:
                 return ()
-            found.extend(means)
-        return tuple(dict.fromkeys(found))
+            callees.extend(means)
+        return tuple(dict.fromkeys(callees))
 
     def may_be_called(self, file: File, func: Expression) -> bool:
         """Whether an expression may mean something of the project when it is called: by its name alone, at no cost."""
@@ -295,13 +295,13 @@ class Inference:
 
     def called(self, file: File, call: cst.Call, context: Context | None = None) -> Function | None:
         """The one function of the project that a call runs; None where it is not certain."""
-        found = {callee.function for callee in self.callees(file, call, context)}
-        return found.pop() if len(found) == 1 else None
+        functions = {callee.function for callee in self.callees(file, call, context)}
+        return functions.pop() if len(functions) == 1 else None
 
     def meant_by(self, origin: Origin) -> list[Callee]:
         """The functions of the project that one value means when it is called; none where it is not known."""
         node = origin.node
-        if node.__class__ in _FUNCTIONS and not origin.parts:
+        if node.__class__ in _FUNCTIONS and not origin.access_path:
             assert isinstance(node, cst.FunctionDef | cst.Lambda)
             return [Callee(self.definitions.function(origin.file, node), origin.receiver, origin.context)]
         call = origin.call
@@ -318,7 +318,7 @@ class Inference:
         return []
 
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
-        """The context in which a call runs a function; None behind too many calls."""
+        """The context in which a call runs a function; None after too many calls."""
         depth = caller.depth + 1 if caller is not None else 1
         if depth > bounds.CONTEXT_CALLS.limit:
             self.meet(bounds.CONTEXT_CALLS)
@@ -378,14 +378,14 @@ class Inference:
         return self._subclasses[cls.node]
 
     def files_with(self, word: str, *files: File) -> Iterable[File]:
-        """Some files, the one that is checked, and what that imports, as far as a word stands in them."""
+        """Some files, the one that is checked, and what that imports, as far as a word is in them."""
         near = dict.fromkeys((*files, self.entry))
         return dict.fromkeys((*near, *self.project.reached_with(self.entry.source, word)))
 
     # What the steps into contents ask.
 
     def item(self, origin: Origin, key: Key) -> Origins:
-        """What stands under a key or index; without a key, any item."""
+        """What is under a key or index; without a key, any item."""
         return self._once((origin, "item", key), lambda: contents.item(self, origin, key))
 
     def elements(self, origin: Origin) -> Origins:
@@ -406,11 +406,11 @@ class Inference:
         named = self.definitions.class_named(file, call.func)
         if named is not None:
             return named
-        found = self.of(file, call.func, context)
-        nodes = {o.node: o for o in found if not o.is_none}
+        origins = self.of(file, call.func, context)
+        nodes = {o.node: o for o in origins if not o.is_none}
         if len(nodes) == 1:
             ((node, origin),) = nodes.items()
-            if isinstance(node, cst.ClassDef) and not origin.parts:
+            if isinstance(node, cst.ClassDef) and not origin.access_path:
                 return Class(origin.file, node)
         return None
 
@@ -418,7 +418,7 @@ class Inference:
         """The project's class of which a value is an instance."""
         if origin.call is not None:
             return self.class_called(origin.file, origin.call, origin.context)
-        if isinstance(origin.node, cst.Param) and not origin.parts:
+        if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self.definitions.class_of_self(origin.file, origin.node)
         return None
 

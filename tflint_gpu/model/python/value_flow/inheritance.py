@@ -9,42 +9,42 @@ import libcst as cst
 from tflint_gpu.bounds import CONSTRUCTORS, OVERRIDES, SUBCLASSES
 from tflint_gpu.model.python.project.functions import Class, Function, is_decorated
 from tflint_gpu.model.python.syntax.syntax import dotted_name, method_name
-from tflint_gpu.model.python.value_flow.asking import Asking
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
-def subclasses(asking: Asking, cls: Class) -> tuple[Class, ...]:
+def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
     """The classes below one, in all files that this check sees."""
     found: dict[cst.ClassDef, Class] = {}
     queue = [cls]
     for current in queue:  # grows meanwhile
-        for file in asking.users(current, current.name):
+        for file in resolver.users(current, current.name):
             for node in file.tree.classes:
                 below = Class(file, node)
                 if node in found or node is cls.node or not node.bases:
                     continue
-                if len(found) >= SUBCLASSES.limit and SUBCLASSES in asking.bounds_met:
+                if len(found) >= SUBCLASSES.limit and SUBCLASSES in resolver.bounds_met:
                     continue
-                if any(base.node is cls.node for base in asking.definitions.lineage(below)):
+                if any(base.node is cls.node for base in resolver.definitions.lineage(below)):
                     if len(found) >= SUBCLASSES.limit:
-                        asking.meet(SUBCLASSES)
+                        resolver.meet(SUBCLASSES)
                         continue
                     found[node] = below
                     queue.append(below)
     return tuple(found.values())
 
 
-def overrides(asking: Asking, cls: Class, name: str) -> tuple[Function, ...]:
+def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]:
     """The methods of a class's subclasses that `self.name` runs in its own methods, which leave it to them.
 
     None of a class that many others fill in, as a library's: what all of them may do says nothing of one.
     """
     found: dict[cst.CSTNode, Function] = {}
-    for below in asking.subclasses(cls):
-        method = asking.definitions.method(below, name)
+    for below in resolver.subclasses(cls):
+        method = resolver.definitions.method(below, name)
         if method is not None and not is_left_open(method):
             found[method.node] = method
     if len(found) > OVERRIDES.limit:
-        asking.meet(OVERRIDES)
+        resolver.meet(OVERRIDES)
         return ()
     return tuple(found.values())
 
@@ -65,20 +65,20 @@ def is_left_open(method: Function) -> bool:
     )
 
 
-def constructor_call(asking: Asking, cls: Class, constructor: Function) -> tuple[Function, cst.Call] | None:
+def constructor_call(resolver: Resolver, cls: Class, constructor: Function) -> tuple[Function, cst.Call] | None:
     """The call by which making an instance runs the constructor of a base class, and the constructor that has it."""
-    running = asking.definitions.method(cls, "__init__")
+    running = resolver.definitions.method(cls, "__init__")
     for _ in range(CONSTRUCTORS.limit):
         if running is None or running.owner is None or running == constructor:
             return None
-        above = asking.definitions.method(running.owner, "__init__", skip_own=True)
+        above = resolver.definitions.method(running.owner, "__init__", skip_own=True)
         call = next(_calls_above(running), None)
         if above is None or call is None:
             return None
         if above == constructor:
             return running, call
         running = above
-    asking.meet(CONSTRUCTORS)
+    resolver.meet(CONSTRUCTORS)
     return None
 
 

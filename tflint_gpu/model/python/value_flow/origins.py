@@ -1,4 +1,4 @@
-"""What an expression stands for: the places where values come from, and the way into what they contain."""
+"""Origins: the places where values come from, and the path into what they contain."""
 
 from __future__ import annotations
 
@@ -51,43 +51,47 @@ class Origin:
     """Where a value comes from.
 
     Arguments:
-        node: an expression that no step leads behind (a literal, a display, an operation, a call of something
+        node: an expression that no step goes beyond (a literal, a display, an operation, a call of something
             outside the project or of a class), a function or class, or, where nothing is known, a parameter or name.
         context: the call in which `node` is evaluated, where that matters.
-        parts: what of that value it is, outermost content last: `load()[0]` has one item.
+        access_path: what of that value it is, outermost content last: `load()[0]` has one item.
         receiver: for a method the instance to which it is bound.
     """
 
     file: File
     node: Node
     context: Context | None = None
-    parts: tuple[Content, ...] = ()
+    access_path: tuple[Content, ...] = ()
     receiver: Origin | None = None
 
-    def part(self, content: Content) -> Origin:
+    def content(self, content: Content) -> Origin:
         """Some content of this value, where no step leads into it."""
-        return Origin(self.file, self.node, self.context, (*self.parts, content))
+        return Origin(self.file, self.node, self.context, (*self.access_path, content))
 
     @property
     def call(self) -> cst.Call | None:
         """The call whose result this is, as a whole."""
-        return self.node if self.node.__class__ is cst.Call and not self.parts else None
+        return self.node if self.node.__class__ is cst.Call and not self.access_path else None
 
     @property
     def name(self) -> str | None:
         """The canonical name of something outside the project: "tf.keras" is "keras"."""
-        return self.file.name(self.node) if isinstance(self.node, cst.Name | cst.Attribute) and not self.parts else None
+        return (
+            self.file.name(self.node)
+            if isinstance(self.node, cst.Name | cst.Attribute) and not self.access_path
+            else None
+        )
 
     @property
     def made_by(self) -> str | None:
         """The canonical name of the function outside the project whose result this is."""
-        return self.file.name(self.node.func) if isinstance(self.node, cst.Call) and not self.parts else None
+        return self.file.name(self.node.func) if isinstance(self.node, cst.Call) and not self.access_path else None
 
     @property
     def is_none(self) -> bool:
         """Whether it is the constant None."""
         node = self.node
-        return node.__class__ is cst.Name and node.value == "None" and not self.parts
+        return node.__class__ is cst.Name and node.value == "None" and not self.access_path
 
     @property
     def is_open(self) -> bool:

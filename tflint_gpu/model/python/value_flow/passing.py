@@ -9,61 +9,63 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow import contents
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.origins import Context, Origin, Origins
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 _PASSING = frozenset("iter list tuple reversed sorted set".split())
 _NEXT_METHODS = frozenset(["next", "get_next", "__next__"])
 
 
-def passed_on(asking: Asking, file: File, call: cst.Call, context: Context | None) -> Origins | None:
+def passed_on(resolver: Resolver, file: File, call: cst.Call, context: Context | None) -> Origins | None:
     """What a call gives that only passes on, or takes one element of, what it is given; None for other calls."""
     func, args = call.func, [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     if isinstance(func, cst.Name) and hasattr(builtins, func.value) and not file.flow.lookup(func.value, func):
         if func.value in _PASSING and len(args) == 1:
-            return asking.of(file, args[0], context)
+            return resolver.of(file, args[0], context)
         if func.value == "next" and args:
-            return tuple(e for o in asking.of(file, args[0], context) for e in asking.elements(o))
+            return tuple(e for o in resolver.of(file, args[0], context) for e in resolver.elements(o))
         if func.value == "getattr" and len(args) >= 2:
-            name = asking.key(file, args[1], context)
+            name = resolver.key(file, args[1], context)
             if isinstance(name, str):
-                return tuple(a for o in asking.of(file, args[0], context) for a in contents.attribute(asking, o, name))
+                return tuple(
+                    a for o in resolver.of(file, args[0], context) for a in contents.attribute(resolver, o, name)
+                )
         return None
     dotted = file.name(func)
-    if dotted in asking.library.passing and call.args:
-        return asking.of(file, args[0] if args else call.args[0].value, context)
-    if dotted in asking.library.choosing and args:
-        return tuple(e for o in asking.of(file, args[0], context) for e in asking.elements(o))
+    if dotted in resolver.library.passing and call.args:
+        return resolver.of(file, args[0] if args else call.args[0].value, context)
+    if dotted in resolver.library.choosing and args:
+        return tuple(e for o in resolver.of(file, args[0], context) for e in resolver.elements(o))
     if isinstance(func, cst.Attribute) and dotted is None:
-        return _method_of_container(asking, file, call, func, args, context)
+        return _method_of_container(resolver, file, call, func, args, context)
     return None
 
 
 def _method_of_container(
-    asking: Asking, file: File, call: cst.Call, func: cst.Attribute, args: list[Expression], context: Context | None
+    resolver: Resolver, file: File, call: cst.Call, func: cst.Attribute, args: list[Expression], context: Context | None
 ) -> Origins | None:
     method = func.attr.value
     if method in _NEXT_METHODS and not args:
-        receivers = asking.of(file, func.value, context)
-        if not any(_has_method(asking, one, method) for one in receivers):
-            return tuple(e for o in receivers for e in asking.elements(o))
+        receivers = resolver.of(file, func.value, context)
+        if not any(_has_method(resolver, one, method) for one in receivers):
+            return tuple(e for o in receivers for e in resolver.elements(o))
     if method in ("get", "pop", "setdefault") and args:
         found: list[Origin] = []
-        for one in asking.of(file, func.value, context):
+        for one in resolver.of(file, func.value, context):
             if not isinstance(one.node, cst.Dict | cst.DictComp) and not _is_dict(one):
                 return None
-            found.extend(asking.item(one, asking.key(file, args[0], context)))
-        return (*found, *(asking.of(file, args[1], context) if len(args) > 1 else ()))
+            found.extend(resolver.item(one, resolver.key(file, args[0], context)))
+        return (*found, *(resolver.of(file, args[1], context) if len(args) > 1 else ()))
     if method == "copy" and not args:
-        receivers = asking.of(file, func.value, context)
+        receivers = resolver.of(file, func.value, context)
         if all(isinstance(one.node, cst.Dict | cst.List | cst.DictComp) for one in receivers):
             return receivers
     return None
 
 
-def _has_method(asking: Asking, origin: Origin, name: str) -> bool:
-    cls = asking.instance_class(origin)
-    return cls is not None and asking.definitions.method(cls, name) is not None
+def _has_method(resolver: Resolver, origin: Origin, name: str) -> bool:
+    cls = resolver.instance_class(origin)
+    return cls is not None and resolver.definitions.method(cls, name) is not None
 
 
 def _is_dict(origin: Origin) -> bool:

@@ -9,56 +9,58 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function, may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression
-from tflint_gpu.model.python.value_flow.asking import Asking
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin, Origins
+from tflint_gpu.model.python.value_flow.resolver import Resolver
 
 
-def of_call(asking: Asking, file: File, call: cst.Call, context: Context | None, callee: Callee) -> Iterator[Origin]:
+def of_call(
+    resolver: Resolver, file: File, call: cst.Call, context: Context | None, callee: Callee
+) -> Iterator[Origin]:
     """What a call returns that runs a function of the project: the call itself where that is not known."""
     function = callee.function
     replaced = may_be_replaced(function.file, function.node)
-    inside = asking.enter(file, call, context, callee) if not replaced else None
+    inside = resolver.enter(file, call, context, callee) if not replaced else None
     if inside is None or function.file.yields_of.get(function.node):
         yield Origin(file, call, context)
         return
     returned = function.file.returned(function.node)
-    for value in _reached(asking, function.file, returned, inside):
-        yield from asking.of(function.file, value, inside)
+    for value in _reached(resolver, function.file, returned, inside):
+        yield from resolver.of(function.file, value, inside)
     if not returned:
         yield Origin(file, call, context)
 
 
-def _reached(asking: Asking, file: File, returned: list[Expression], context: Context) -> list[Expression]:
+def _reached(resolver: Resolver, file: File, returned: list[Expression], context: Context) -> list[Expression]:
     """Those of several values that a call may return: `if training: return a` and `return b` are one each."""
     if len(returned) < 2:
         return returned
-    return [value for value in returned if not asking.is_switched_off(file, value, context)] or returned
+    return [value for value in returned if not resolver.is_switched_off(file, value, context)] or returned
 
 
-def yielded(asking: Asking, file: File, call: cst.Call, context: Context | None) -> Origins | None:
+def yielded(resolver: Resolver, file: File, call: cst.Call, context: Context | None) -> Origins | None:
     """What a call of a generator function of the project yields; None where it is none."""
     found: list[Origin] = []
-    generators = [c for c in asking.callees(file, call, context) if c.function.file.yields_of.get(c.function.node)]
+    generators = [c for c in resolver.callees(file, call, context) if c.function.file.yields_of.get(c.function.node)]
     for callee in generators:
-        inside = asking.enter(file, call, context, callee)
-        found.extend(_yields(asking, callee.function, inside))
+        inside = resolver.enter(file, call, context, callee)
+        found.extend(_yields(resolver, callee.function, inside))
     return tuple(found) if generators else None
 
 
-def of_method(asking: Asking, receiver: Origin, method: Function) -> Origins:
+def of_method(resolver: Resolver, receiver: Origin, method: Function) -> Origins:
     """What a method without arguments returns, or yields if it is a generator."""
-    context = asking.constructed(receiver, method)
-    found = list(_yields(asking, method, context))
+    context = resolver.constructed(receiver, method)
+    found = list(_yields(resolver, method, context))
     for value in method.file.returned(method.node) if not found else ():
-        found.extend(asking.of(method.file, value, context))
-    return tuple(found) or (receiver.part(Content("item")),)
+        found.extend(resolver.of(method.file, value, context))
+    return tuple(found) or (receiver.content(Content("item")),)
 
 
-def _yields(asking: Asking, function: Function, context: Context | None) -> Iterator[Origin]:
+def _yields(resolver: Resolver, function: Function, context: Context | None) -> Iterator[Origin]:
     for node in function.file.yields_of.get(function.node, ()):
         if isinstance(node.value, cst.From):
-            for origin in asking.of(function.file, node.value.item, context):
-                yield from asking.elements(origin)
+            for origin in resolver.of(function.file, node.value.item, context):
+                yield from resolver.elements(origin)
         elif node.value is not None:
-            yield from asking.of(function.file, node.value, context)
+            yield from resolver.of(function.file, node.value, context)

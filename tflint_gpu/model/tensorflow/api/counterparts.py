@@ -159,7 +159,7 @@ _UNARY = "abs absolute:abs:abs negative square sign round around:round:round zer
 _BINARY = "add subtract multiply maximum minimum greater greater_equal less less_equal equal not_equal"
 # The same up to float32 rounding (arctan2: 4 ulp); on integers they differ.
 _BINARY_FLOAT = "divide true_divide:divide:true_divide arctan2:atan2:arctan2 atan2:atan2:arctan2"
-# numpy, tf, keras.ops ("-": none), and the arguments in NumPy's order: the positional ones, then, behind `*`, those
+# numpy, tf, keras.ops ("-": none), and the arguments in NumPy's order: the positional ones, then, after `*`, those
 # that are only mapped by name. `a:input:x` gives the three names, `axis` is the same in all, `_` has no name, `!`
 # marks a required one.
 _UNSAFE = """

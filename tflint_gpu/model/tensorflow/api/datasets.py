@@ -22,12 +22,12 @@ _SOURCE_CLASSES = frozenset(
 SHUFFLING_LOADERS = frozenset(
     ["image_dataset_from_directory", "text_dataset_from_directory", "audio_dataset_from_directory"]
 )
-"""Functions of Keras that shuffle in every epoch anew, unless they are told not to; `cache` keeps the first order."""
+"""Functions of Keras that reshuffle in every epoch, unless an argument forbids it; `cache` keeps the first order."""
 _LOADERS = SHUFFLING_LOADERS | {"timeseries_dataset_from_array", "make_csv_dataset", "make_batched_features_dataset"}
 SHUFFLING_SOURCES = SHUFFLING_LOADERS | {"list_files", "make_csv_dataset", "make_batched_features_dataset"}
-"""What gives its elements in random order unless it is told not to."""
+"""What gives its elements in random order unless an argument forbids it."""
 UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
-"""What may give its elements in any order, whatever it is told."""
+"""What may give its elements in any order, whatever its arguments are."""
 
 SURE_SOURCES = _SOURCE_CLASSES | _LOADERS | SOURCES - frozenset("range zip random load".split())
 """The last parts of the names of what makes datasets and nothing else."""
@@ -64,7 +64,7 @@ BATCH_NEUTRAL = frozenset(
         "experimental_distribute_dataset iter concatenate ignore_errors prefetch_to_device"
     ).split()
 )
-"""Operations behind which a batch is still the batch it was."""
+"""Operations after which a batch is still the batch it was."""
 
 # Without other uses among libraries that TensorFlow code commonly imports.
 _ONLY_TENSORFLOW = frozenset(["padded_batch", "ragged_batch", "with_options", "bucket_by_sequence_length"])
@@ -73,7 +73,7 @@ DATASET_SUBSTRINGS = tuple(
     b"data.Dataset Dataset. RecordDataset LineDataset CsvDataset tensorflow_datasets _dataset_from make_csv_dataset "
     b"make_batched AUTOTUNE num_parallel_calls drop_remainder padded_batch ragged_batch with_options".split()
 )
-"""One of these stands in every file that makes a dataset, or that uses one in a way that only tf.data knows."""
+"""One of these is in every file that makes a dataset, or that uses one in a way that only tf.data knows."""
 AUTOTUNE = frozenset(["tf.data.AUTOTUNE", "tf.data.experimental.AUTOTUNE"])
 
 

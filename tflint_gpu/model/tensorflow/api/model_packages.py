@@ -15,7 +15,7 @@ _PATTERNS = {
     "keras_efficientnet_v2": r"EfficientNetV[12]\w+",
     "vit_keras": r"vit\.vit_[bl](?:16|32)",
     "keras_vggface": r"(?:vggface\.)?VGGFace",
-    # tokenizers, preprocessors and encoders of labels stand beside the models there
+    # tokenizers, preprocessors and encoders of labels are next to the models there
     "keras_cv": r"models\.(?:\w+\.)*(?:\w+(?:Backbone|Classifier|Detector)|RetinaNet|DeepLabV3Plus|SegFormer\w*)",
     "keras_hub": r"models\.\w+(?:Backbone|Classifier|Detector|Segmenter|CausalLM|MaskedLM|Seq2SeqLM)",
     "transformers": r"TF(?:\w+Model|\w+For[A-Z]\w+|\w+LMHeadModel|AutoModelWithLMHead)",

@@ -13,7 +13,7 @@ TIMERS = frozenset(
 CLOCKS = TIMERS | frozenset(
     "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today".split()
 )
-"""What tells the time."""
+"""Functions that read the time."""
 
 GENERATORS = frozenset(
     (

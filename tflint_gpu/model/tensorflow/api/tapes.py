@@ -16,7 +16,7 @@ WEIGHT_ATTRIBUTES = frozenset("trainable_variables trainable_weights variables w
 
 
 def taken(file: File, tape: cst.Call) -> Iterator[cst.Call]:
-    """The calls that take gradients from a tape, beside it."""
+    """The calls that take gradients from a tape, next to it."""
     dotted = _name(file, tape)
     if dotted is None:
         return
@@ -30,7 +30,7 @@ def is_read(file: File, tape: cst.Call, *, for_weights: bool = False) -> bool:
     """Whether something takes gradients from the tape, or gets it.
 
     Arguments:
-        for_weights: gradients of an image, or of another tensor that the tape is told to watch, do not count.
+        for_weights: gradients of an image, or of another tensor that the tape watches by `watch`, do not count.
     """
     dotted = _name(file, tape)
     if dotted is None:
@@ -57,7 +57,7 @@ def _is(file: File, expr: Expression, dotted: str, tape: cst.Call) -> bool:
 
 
 def _is_watched(file: File, dotted: str, tape: cst.Call, call: cst.Call) -> bool:
-    """Whether gradients are taken of a tensor that the tape is told to watch: of an image, not of weights."""
+    """Whether gradients are taken of a tensor that the tape watches by `watch`: of an image, not of weights."""
     given = argument(call, 1, "sources")
     sources = dotted_name(given)
     if given is None or sources is None or _are_weights(file, given):

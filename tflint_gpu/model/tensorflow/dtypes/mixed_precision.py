@@ -1,15 +1,15 @@
-"""The mixed_float16 policy: where it is surely in force, and which models give float16 probabilities."""
+"""The mixed_float16 policy: where it must be in force, and which models give float16 probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import libcst as cst
 
-from tflint_gpu.bounds import POLICY_CALLS, POLICY_SITES
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
@@ -78,58 +78,40 @@ class MixedPrecision(Analysis):
         ]
         if not setting or not all(self._is_half(file, argument(call, 0, "policy")) for file, call in setting):
             return None
-        sure = [one for one in setting if self.guards.surely_runs(*one)]
+        sure = [call_site for call_site in setting if self.guards.must_run(*call_site)]
         return sure[0] if sure else None
 
     def _is_half(self, file: File, expr: Expression | None) -> bool:
         """Whether a policy is certainly mixed_float16."""
-        return expr is not None and self.inference.surely(file, expr, self._names_half)
+        return expr is not None and self.inference.must_be(file, expr, self._names_half)
 
     def _names_half(self, origin: Origin) -> bool:
         if origin.made_by in POLICIES and origin.call is not None:
             return self._is_half(origin.file, argument(origin.call, 0, "name"))
-        if origin.parts or not isinstance(origin.node, cst.BaseString):
+        if origin.access_path or not isinstance(origin.node, cst.BaseString):
             return False
         return bool(self.constants.of(origin.file, origin.node, origin.context) == "mixed_float16")
 
     def is_in_force(self, file: File, node: Node) -> bool:
-        """Whether the policy is surely set before a place runs."""
+        """Whether the policy must be set before a place runs."""
         if self.policy is None:
             return False
-        first = set(self._frames(*self.policy, 0))
-        return self._comes_after(first, file, node, 0)
+        set_by = {(one.file, one.function, one.node) for one in ways(self.inference, RunSite(*self.policy))}
+        at_top = {at for at, within, _ in set_by if within is None}
+        decide = partial(self._comes_after, set_by)
+        # What nothing is seen to call runs later than what is at the top of its own file.
+        return EveryWay(self.inference, decide, lambda site: site.file in at_top).holds(RunSite(file, node))
 
-    def _frames(self, file: File, node: Node, depth: int) -> Iterator[tuple[File, Node | None, Node]]:
-        """A place, and the calls that lead to it: each with its file and function."""
-        function = file.tree.function(node)
-        yield file, function, node
-        if isinstance(function, cst.FunctionDef):
-            sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-            if depth >= POLICY_CALLS.limit and sites:
-                self.inference.meet(POLICY_CALLS)
-                return
-            for site, call in self.inference.first(POLICY_SITES, sites):
-                yield from self._frames(site, call, depth + 1)
-
-    def _comes_after(self, first: set[tuple[File, Node | None, Node]], file: File, node: Node, depth: int) -> bool:
-        """Whether a place runs after one of some others, on every way that leads to it."""
-        function = file.tree.function(node)
-        beside = [one for at, within, one in first if at is file and within is function]
-        if beside:
-            return any(file.tree.order[one] < file.tree.order[node] for one in beside)
+    @staticmethod
+    def _comes_after(set_by: Collection[tuple[File, Node | None, Node]], site: RunSite) -> bool | None:
+        """Whether a place runs after one of some others in its function or file; None where its callers decide."""
+        file, function = site.file, site.function
+        same = [node for at, within, node in set_by if at is file and within is function]
+        if same:
+            return any(file.tree.order[node] < file.tree.order[site.node] for node in same)
         if function is None:  # a module whose imports set the policy
-            return any(at is not file and within is None for at, within, _ in first)
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        sites = self.inference.call_sites(self.inference.definitions.function(file, function))
-        if depth >= POLICY_CALLS.limit:
-            self.inference.meet(POLICY_CALLS)
-            return False
-        if not sites:  # run later than what stands at the top of its own file
-            return any(at is file and within is None for at, within, _ in first)
-        return all(
-            self._comes_after(first, site, call, depth + 1) for site, call in self.inference.first(POLICY_SITES, sites)
-        )
+            return any(at is not file and within is None for at, within, _ in set_by)
+        return None if isinstance(function, cst.FunctionDef) else False
 
     # Outputs.
 
@@ -144,7 +126,10 @@ class MixedPrecision(Analysis):
                 activation = self._activation(layer)
                 if activation is None or layer.node in seen or layer.call is None:
                     continue
-                if not all(self._has_crossentropy(one, call, activation, made.context) for one, call in compiles):
+                if not all(
+                    self._has_crossentropy(compile_file, call, activation, made.context)
+                    for compile_file, call in compiles
+                ):
                     continue
                 if self.is_in_force(layer.file, layer.call):
                     seen.add(layer.node)
@@ -181,15 +166,15 @@ class MixedPrecision(Analysis):
 
     def _names(self, file: File, expr: Expression, context: Context | None) -> set[str]:
         """The names, or the constructors' names, that an expression may stand for; "" for anything else."""
-        found = set()
+        names = set()
         for origin in self.inference.of(file, expr, context):
-            if isinstance(origin.node, cst.BaseString) and not origin.parts:
-                found.add(str(self.constants.of(origin.file, origin.node, origin.context)))
+            if isinstance(origin.node, cst.BaseString) and not origin.access_path:
+                names.add(str(self.constants.of(origin.file, origin.node, origin.context)))
             elif origin.call is not None and any(_may_take_logits(arg) for arg in origin.call.args):
-                found.add("")
+                names.add("")
             else:
-                found.add(origin.name or origin.made_by or "")
-        return found
+                names.add(origin.name or origin.made_by or "")
+        return names
 
 
 def _may_take_logits(arg: cst.Arg) -> bool:

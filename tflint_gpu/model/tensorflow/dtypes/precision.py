@@ -22,7 +22,7 @@ from tflint_gpu.model.tensorflow.api.precision import (
     POLICIES,
     POLICY_SETTERS,
 )
-from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds, keras_kind
 
@@ -77,7 +77,7 @@ class Precision(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
 
     def doubles(self) -> Iterator[Double]:
         """What certainly computes in float64, where the code does not show that it has to."""
@@ -89,14 +89,14 @@ class Precision(Analysis):
 
     def is_double(self, file: File, expr: Expression | None, context: Context | None = None) -> bool:
         """Whether a dtype, a dtype's name or a policy is certainly float64."""
-        return expr is not None and self.inference.surely(file, expr, self._is_double, context)
+        return expr is not None and self.inference.must_be(file, expr, self._is_double, context)
 
     def _is_double(self, origin: Origin) -> bool:
         if origin.name is not None:
             return origin.name in DOUBLES
         if origin.made_by in POLICIES and isinstance(origin.node, cst.Call):
             return self.is_double(origin.file, argument(origin.node, 0, "name"), origin.context)
-        if origin.parts or not isinstance(origin.node, cst.BaseString):
+        if origin.access_path or not isinstance(origin.node, cst.BaseString):
             return False
         return self.constants.of(origin.file, origin.node, origin.context) in DOUBLE_SPELLINGS
 
@@ -126,7 +126,7 @@ class Precision(Analysis):
                     yield Double("default", self.file, dtype, word)
 
     def _is_choice(self, call: cst.Call) -> bool:
-        """Whether the call stands under a condition, other than that the file is run as a program with a model."""
+        """Whether the call is under a condition, other than that the file is run as a program with a model."""
         tests = [spelling(test) for test, _ in self.guards.choices(self.file, call)]
         return any("__name__" not in test for test in tests) or (bool(tests) and not self._has_model())
 
@@ -135,7 +135,7 @@ class Precision(Analysis):
         if any(True for _ in self.file.method_calls("fit", "compile", "predict", "train_on_batch")):
             return True
         return any(
-            self.inference.surely(self.file, call, lambda origin: self.kinds.of(origin) in ("layer", "model"))
+            self.inference.must_be(self.file, call, lambda origin: self.kinds.of(origin) in ("layer", "model"))
             for call in self.file.tree.calls
         )
 

@@ -187,7 +187,7 @@ class CreatedState(Analysis):
     def _may_be(self, file: File, func: Expression, made: cst.Call) -> bool:
         if file.name(func) is not None or not isinstance(func, cst.Name | cst.Attribute | cst.Subscript):
             return False
-        return self.inference.surely(file, func, lambda origin: _is(origin, made))
+        return self.inference.must_be(file, func, lambda origin: _is(origin, made))
 
     def _is_graph_code(self, file: File, call: cst.Call) -> bool:
         """Whether a graph of its own is built there: `with tf.Graph().as_default():`."""
@@ -212,12 +212,12 @@ def _in_raises(file: File, call: cst.Call) -> bool:
 def _number(origin: Origin) -> Iterator[float]:
     """The number that a value is; of a parameter that nobody fills, its default."""
     node = origin.node.default if isinstance(origin.node, cst.Param) else origin.node
-    if isinstance(node, cst.Float | cst.Integer) and not origin.parts:
+    if isinstance(node, cst.Float | cst.Integer) and not origin.access_path:
         yield node.evaluated_value
 
 
 def _is(origin: Origin, made: cst.Call) -> bool:
-    return origin.node is made and not origin.parts
+    return origin.node is made and not origin.access_path
 
 
 def _layer(name: str) -> str | None:

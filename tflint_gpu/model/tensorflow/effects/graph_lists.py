@@ -28,7 +28,7 @@ class Leak:
     Arguments:
         append: the call that puts it into the list.
         loop: the loop, or the call of TensorFlow that makes one.
-        use: where the list is used behind it.
+        use: where the list is used after it.
     """
 
     traced: Traced
@@ -46,7 +46,7 @@ class GraphLists(Analysis):
         self.traced_code = model.once(TracedCode)
 
     def leaks(self) -> Iterator[Leak]:
-        """The lists that a loop of the graph fills, and that are used behind it."""
+        """The lists that a loop of the graph fills, and that are used after it."""
         for traced in self.traced_code.functions:
             if traced.keras or not self._is_converted(traced):
                 continue
@@ -57,7 +57,7 @@ class GraphLists(Analysis):
                         yield leak
 
     def _is_converted(self, traced: Traced) -> bool:
-        """Whether AutoGraph converts the function: it does not behind `autograph=False` and `do_not_convert`."""
+        """Whether AutoGraph converts the function: it does not after `autograph=False` and `do_not_convert`."""
         home, first = entry(traced)
         place = self.tracing.wrapped(home).get(first) if isinstance(first, cst.FunctionDef | cst.Lambda) else None
         maker = place.decorator if isinstance(place, cst.Decorator) else place
@@ -79,12 +79,12 @@ class GraphLists(Analysis):
                 return None
             value = call.args[0].value
             if self._is_made_in(file, value, inner) and self._is_tensor(traced, value, inner):
-                use = self._use_behind(file, loop, name, made, traced)
+                use = self._use_after(file, loop, name, made, traced)
                 return Leak(traced, call, loop, use) if use is not None else None
         return None
 
     def _lists(self, file: File, expr: Expression, traced: Traced) -> tuple[Origin, ...]:
-        """Where a list is made, if it is surely a list of the traced function, or of one around it."""
+        """Where a list is made, if it must be a list of the traced function, or of one around it."""
         found = self.inference.of(file, expr, traced.context)
         around = {traced.function.node, *file.enclosing_functions(traced.function.node)}
         for origin in found:
@@ -92,7 +92,7 @@ class GraphLists(Analysis):
             is_list = isinstance(node, cst.List) or (
                 isinstance(node, cst.Call) and file.names.is_builtin(node.func, "list") and not node.args
             )
-            if origin.parts or not is_list or origin.file is not file or file.tree.function(node) not in around:
+            if origin.access_path or not is_list or origin.file is not file or file.tree.function(node) not in around:
                 return ()
         return found
 
@@ -125,8 +125,8 @@ class GraphLists(Analysis):
     def _is_dataset(self, traced: Traced, expr: Expression) -> bool:
         yields = self.traced_code.execution.yields_tensors
         context = traced.context if traced.path else None  # what is traced itself gets what all of its callers pass
-        return self.inference.surely(
-            traced.file, expr, lambda origin: not origin.parts and yields(origin.file, origin.node), context
+        return self.inference.must_be(
+            traced.file, expr, lambda origin: not origin.access_path and yields(origin.file, origin.node), context
         )
 
     def _is_tensor(self, traced: Traced, expr: Expression, region: Node) -> bool:
@@ -148,12 +148,12 @@ class GraphLists(Analysis):
             return bool(bindings) and all(file.tree.within(binding.node, region) for binding in bindings)
         return isinstance(expr, cst.Call | cst.BinaryOperation | cst.Subscript)
 
-    def _use_behind(self, file: File, loop: Node, name: str, made: tuple[Origin, ...], traced: Traced) -> Node | None:
-        """Where the list's contents are used behind the loop, in the same function."""
+    def _use_after(self, file: File, loop: Node, name: str, made: tuple[Origin, ...], traced: Traced) -> Node | None:
+        """Where the list's contents are used after the loop, in the same function."""
         function = file.tree.function(loop)
         nodes = list(_in_order(function.body)) if isinstance(function, cst.FunctionDef | cst.Lambda) else []
-        behind = nodes.index(loop) if loop in nodes else len(nodes)
-        for node in nodes[behind:]:
+        after = nodes.index(loop) if loop in nodes else len(nodes)
+        for node in nodes[after:]:
             if not isinstance(node, cst.Name | cst.Attribute) or dotted_name(node) != name:
                 continue
             parent = file.tree.parents.get(node)

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.tracing.traces import Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _LIBRARIES = frozenset("tf keras tensorflow_addons tensorflow_probability sonnet".split())
@@ -58,7 +58,7 @@ _UNTRACEABLE = (cst.Try, cst.Yield, cst.Await, cst.Del, cst.Raise, cst.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class Blocker:
     """What keeps a function from being traced as it is.
 
     Arguments:
@@ -78,19 +78,19 @@ class HostEffects(Analysis):
         self.kinds = model.once(Kinds)
         self._written: dict[File, frozenset[str]] = {}
 
-    def of(self, function: Function, execution: Execution) -> Iterator[Obstacle]:
-        """What a function does, or may do, beside computing with tensors."""
+    def of(self, function: Function, execution: TracedFunctions) -> Iterator[Blocker]:
+        """What a function does, or may do, other than compute with tensors."""
         traces = {trace.function.node: trace for trace in execution.traces}
         queue, seen = [function], {function.node}
-        for one in queue:  # grows meanwhile
-            yield from self._in_function(one, traces.get(one.node), is_first=one is function)
-            for called in self._called(one):
+        for reached in queue:  # grows meanwhile
+            yield from self._in_function(reached, traces.get(reached.node), is_first=reached is function)
+            for called in self._called(reached):
                 if called.node not in seen:
                     seen.add(called.node)
                     queue.append(called)
             if len(queue) > EFFECT_FUNCTIONS.limit:
                 self.inference.meet(EFFECT_FUNCTIONS)
-                yield Obstacle(one.file, one.node)
+                yield Blocker(reached.file, reached.node)
                 return
 
     def _called(self, function: Function) -> Iterator[Function]:
@@ -104,21 +104,21 @@ class HostEffects(Analysis):
                 if method is not None:
                     yield method
 
-    def _in_function(self, function: Function, trace: Trace | None, *, is_first: bool) -> Iterator[Obstacle]:
+    def _in_function(self, function: Function, trace: Trace | None, *, is_first: bool) -> Iterator[Blocker]:
         file = function.file
         for node in walk(function.node.body):
             if isinstance(node, cst.Call):
                 yield from self._of_call(function, node, trace)
             elif isinstance(node, cst.Global | cst.Nonlocal):
                 names = ", ".join(f"`{item.name.value}`" for item in node.names)
-                yield Obstacle(file, node, f"it writes {names}, which would happen only while it is traced")
+                yield Blocker(file, node, f"it writes {names}, which would happen only while it is traced")
             elif isinstance(node, cst.Assign | cst.AugAssign | cst.AnnAssign):
                 yield from self._of_assignment(function, node)
             elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
                 if not self._is_static(file, node.test) or (trace is not None and trace.holds_tensor(node.test)):
-                    yield Obstacle(file, node.test)
+                    yield Blocker(file, node.test)
             elif isinstance(node, cst.With):
-                yield from (Obstacle(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
+                yield from (Blocker(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
             elif isinstance(node, cst.Name):
                 yield from self._of_name(function, node)
             elif isinstance(node, cst.Attribute):
@@ -126,7 +126,7 @@ class HostEffects(Analysis):
             elif is_first and isinstance(node, cst.Return) and node.value is not None:
                 yield from self._handed_back(file, node.value)
             elif is_first and isinstance(node, _UNTRACEABLE):
-                yield Obstacle(file, node)
+                yield Blocker(file, node)
 
     def _is_static(self, file: File, expr: Expression) -> bool:
         """Whether a value is known while TensorFlow traces: a constant, a shape, whether something is None."""
@@ -137,9 +137,11 @@ class HostEffects(Analysis):
         if isinstance(expr, cst.UnaryOperation):
             return self._is_static(file, expr.expression)
         if isinstance(expr, cst.Comparison):
-            if all(isinstance(one.operator, cst.Is | cst.IsNot) for one in expr.comparisons):
+            if all(isinstance(comparison.operator, cst.Is | cst.IsNot) for comparison in expr.comparisons):
                 return True
-            return all(self._is_static(file, one) for one in (expr.left, *(c.comparator for c in expr.comparisons)))
+            return all(
+                self._is_static(file, operand) for operand in (expr.left, *(c.comparator for c in expr.comparisons))
+            )
         if isinstance(expr, cst.Call):
             return any(file.names.is_builtin(expr.func, name) for name in ("len", "isinstance", "hasattr"))
         if isinstance(expr, cst.Name) and expr.value == "training":
@@ -148,16 +150,16 @@ class HostEffects(Analysis):
             isinstance(node, cst.Attribute) and node.attr.value in ("shape", "dtype", "ndim") for node in walk(expr)
         ):
             return True
-        return self.inference.surely(file, expr, _is_constant) or isinstance(expr, _LITERALS)
+        return self.inference.must_be(file, expr, _is_constant) or isinstance(expr, _LITERALS)
 
     # Calls.
 
-    def _of_call(self, function: Function, call: cst.Call, trace: Trace | None) -> Iterator[Obstacle]:
+    def _of_call(self, function: Function, call: cst.Call, trace: Trace | None) -> Iterator[Blocker]:
         file, func = function.file, call.func
         name = file.name(func)
         if name is not None and name.partition(".")[0] in _LIBRARIES:
             if name.startswith(_HOST_PARTS):
-                yield Obstacle(file, func, _only_while_traced(file.code(func)))
+                yield Blocker(file, func, _only_while_traced(file.code(func)))
             return
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
             yield from self._of_builtin(file, call, func.value, trace)
@@ -167,28 +169,28 @@ class HostEffects(Analysis):
         method = method_name(call)
         if method is None or name is not None:
             is_host = name is not None and "." in name and name.partition(".")[0] in _HOST_MODULES
-            yield Obstacle(file, func, _only_while_traced(file.code(func)) if is_host else "")
+            yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
         elif method in _READS and not call.args:
-            yield Obstacle(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
+            yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
         elif method not in _METHODS and not self._is_own_container(function, call):
-            yield Obstacle(file, func)
+            yield Blocker(file, func)
 
-    def _of_builtin(self, file: File, call: cst.Call, name: str, trace: Trace | None) -> Iterator[Obstacle]:
+    def _of_builtin(self, file: File, call: cst.Call, name: str, trace: Trace | None) -> Iterator[Blocker]:
         if name in ("print", "open", "input"):
-            yield Obstacle(file, call.func, _only_while_traced(name))
+            yield Blocker(file, call.func, _only_while_traced(name))
         elif name in _CONVERSIONS:
             given = [arg.value for arg in call.args]
-            is_static = all(self._is_static(file, one) for one in given)
+            is_static = all(self._is_static(file, argument) for argument in given)
             if not is_static or (trace is not None and trace.holds_tensor(*given)):
-                yield Obstacle(file, call.func, f"`{name}` in it needs a value, which no tensor has while it is traced")
+                yield Blocker(file, call.func, f"`{name}` in it needs a value, which no tensor has while it is traced")
         elif name not in _BUILTINS:
-            yield Obstacle(file, call.func)
+            yield Blocker(file, call.func)
 
     def _is_computation(self, file: File, func: Expression) -> bool:
         """Whether what is called is certainly a model, a layer, a loss or a function of TensorFlow."""
-        if self.kinds.is_model(file, func) or self.kinds.is_surely(file, func, "model", "layer", "metric", "loss"):
+        if self.kinds.is_model(file, func) or self.kinds.must_be(file, func, "model", "layer", "metric", "loss"):
             return True
-        return self.inference.surely(
+        return self.inference.must_be(
             file,
             func,
             lambda origin: (origin.name or "").partition(".")[0] in _LIBRARIES and "." in (origin.name or ""),
@@ -199,7 +201,7 @@ class HostEffects(Analysis):
         func = call.func
         if not isinstance(func, cst.Attribute) or func.attr.value not in ("append", "extend"):
             return False
-        return self.inference.surely(
+        return self.inference.must_be(
             function.file,
             func.value,
             lambda o: isinstance(o.node, cst.List) and o.file is function.file and _is_in(o.file, o.node, function),
@@ -209,26 +211,24 @@ class HostEffects(Analysis):
         name = file.name(expr.func) if isinstance(expr, cst.Call) else None
         if name is not None:
             return name.partition(".")[0] in _LIBRARIES and not name.startswith(_HOST_PARTS)
-        return self.inference.surely(file, expr, lambda o: (o.made_by or "") == "tf.GradientTape")
+        return self.inference.must_be(file, expr, lambda o: (o.made_by or "") == "tf.GradientTape")
 
     # What outlives the call.
 
-    def _of_assignment(
-        self, function: Function, node: cst.Assign | cst.AugAssign | cst.AnnAssign
-    ) -> Iterator[Obstacle]:
+    def _of_assignment(self, function: Function, node: cst.Assign | cst.AugAssign | cst.AnnAssign) -> Iterator[Blocker]:
         file = function.file
-        targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        for target in (part for one in targets for part in walk(one)):
+        targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in (part for left in targets for part in walk(left)):
             if isinstance(target, cst.Attribute) and _is_target(file, target):
                 text = f"it sets `{file.code(target)}`, which would happen only while it is traced"
-                yield Obstacle(file, target, text)
-            elif isinstance(target, cst.Subscript) and not self.inference.surely(
+                yield Blocker(file, target, text)
+            elif isinstance(target, cst.Subscript) and not self.inference.must_be(
                 file, target.value, lambda o: _is_in(o.file, o.node, function) and not isinstance(o.node, cst.Param)
             ):
                 text = f"it changes `{file.code(target.value)}`, which would happen only while it is traced"
-                yield Obstacle(file, target, text)
+                yield Blocker(file, target, text)
 
-    def _of_name(self, function: Function, name: cst.Name) -> Iterator[Obstacle]:
+    def _of_name(self, function: Function, name: cst.Name) -> Iterator[Blocker]:
         """A name of an outer function or of the module whose value is not always the same."""
         file = function.file
         parent = file.tree.parents.get(name)
@@ -241,44 +241,44 @@ class HostEffects(Analysis):
         bound = scope.bindings.get(name.value, outer)
         repeated = len({b.node for b in bound}) > 1 or any(_is_repeated(file, b) for b in bound)
         if repeated or name.value in file.changed:
-            yield Obstacle(
+            yield Blocker(
                 file, name, f"`{name.value}` changes, and the graph would keep the value that it has at first"
             )
 
-    def _of_attribute(self, function: Function, node: cst.Attribute) -> Iterator[Obstacle]:
+    def _of_attribute(self, function: Function, node: cst.Attribute) -> Iterator[Blocker]:
         """`self.epsilon` that other methods set."""
         file = function.file
         if node.attr.value in self._written_in(file) and file.name(node) is None:
             text = f"`{file.code(node)}` changes, and the graph would keep the value that it has at first"
-            yield Obstacle(file, node, text)
+            yield Blocker(file, node, text)
 
     def _written_in(self, file: File) -> frozenset[str]:
         """The attributes that a file sets outside of constructors, and containers that it changes."""
         if file not in self._written:
-            found = {name.rpartition(".")[2] for name in file.changed if "." in name}
+            names = {name.rpartition(".")[2] for name in file.changed if "." in name}
             for assignment in file.tree.attribute_assignments:
                 function = file.tree.function(assignment.statement)
                 if not isinstance(function, cst.FunctionDef) or function.name.value not in _PREPARING:
-                    found.add(assignment.target.attr.value)
+                    names.add(assignment.target.attr.value)
             augmented = (node.target for node in file.tree.nodes(cst.AugAssign))
-            found.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
-            self._written[file] = frozenset(found)
+            names.update(target.attr.value for target in augmented if isinstance(target, cst.Attribute))
+            self._written[file] = frozenset(names)
         return self._written[file]
 
-    def _handed_back(self, file: File, value: Expression) -> Iterator[Obstacle]:
+    def _handed_back(self, file: File, value: Expression) -> Iterator[Blocker]:
         """What a `tf.function` cannot return: models and the like."""
         parts = [e.value for e in value.elements] if isinstance(value, cst.Tuple | cst.List) else [value]
         for part in parts:
             kinds = {self.kinds.of(origin) for origin in self.inference.of(file, part)}
             is_text = isinstance(part, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString)
             if kinds & _HANDED_BACK or is_text:
-                yield Obstacle(file, part)
+                yield Blocker(file, part)
 
 
 def _is_constant(origin: Origin) -> bool:
     node = origin.node
     is_named = isinstance(node, cst.Name) and node.value in ("True", "False", "None")
-    return not origin.parts and (is_named or isinstance(node, _LITERALS))
+    return not origin.access_path and (is_named or isinstance(node, _LITERALS))
 
 
 def _calls(function: Function) -> Iterator[cst.Call]:

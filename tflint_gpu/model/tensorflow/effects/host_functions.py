@@ -39,7 +39,7 @@ class HostCall:
     """A call that runs a Python function on the host.
 
     Arguments:
-        traced: the traced function in which it stands.
+        traced: the traced function in which it is.
         name: "tf.numpy_function", canonical.
         settings: the call with `Tout`: itself, or the decorator's.
         function: what is run; None where it is not a function of the project.
@@ -99,24 +99,27 @@ class HostFunctions(Analysis):
 
     @cached_property
     def compiled(self) -> list[Compiled]:
-        """The host calls that surely run where XLA compiles, each once."""
-        found: dict[Node, Compiled] = {}
-        for place, roots in self._compiled_roots():
+        """The host calls that must run where XLA compiles, each once."""
+        compiled: dict[Node, Compiled] = {}
+        for wrapper, roots in self._compiled_roots():
             for host in self._calls_in(self.traced_code.reached_from(roots)):
                 if not self.traced_code.may_be_left_out(host.traced, host.call):
-                    found.setdefault(host.call, Compiled(host, self.file, place))
-        return list(found.values())
+                    compiled.setdefault(host.call, Compiled(host, self.file, wrapper))
+        return list(compiled.values())
 
     def _compiled_roots(self) -> Iterator[tuple[Node, frozenset[Node]]]:
         """The places that ask for XLA, each with the functions that it compiles."""
-        for function, place in self.tracing.wrapped(self.file).items():
-            maker = place.decorator if isinstance(place, cst.Decorator) else None
+        for function, wrapper in self.tracing.wrapped(self.file).items():
+            maker = wrapper.decorator if isinstance(wrapper, cst.Decorator) else None
             if isinstance(maker, cst.Call) and self._asks_for_xla(maker):
                 yield maker.func, frozenset([function])
         for call in self.file.calls(*TF_FUNCTIONS):
             target = argument(call, 0, "func")
             if target is not None and self._asks_for_xla(call):
-                yield call.func, frozenset(one.function.node for one in self.inference.callables(self.file, target))
+                yield (
+                    call.func,
+                    frozenset(callee.function.node for callee in self.inference.callables(self.file, target)),
+                )
         calls = [call for call in self.file.method_calls("compile") if self._is_keras_compile(call)]
         if calls and all(self._asks_for_xla(call) for call in calls):
             yield calls[0].func, frozenset(self._keras_roots(self.model_classes.of_receivers(calls)))
@@ -139,15 +142,15 @@ class HostFunctions(Analysis):
 
     @cached_property
     def on_gradients(self) -> list[OnGradient]:
-        """The host calls through which a gradient is surely asked for, apart from those that XLA cannot compile."""
-        refused = {one.host.call for one in self.compiled}
-        found = []
+        """The host calls through which a gradient must be asked for, apart from those that XLA cannot compile."""
+        refused = {compiled.host.call for compiled in self.compiled}
+        gradients = []
         for host in self._calls_in(self.traced_code.functions):
             if host.call not in refused and self._is_on_gradient(host):
                 kind = self._kind(host)
                 if kind is not None:
-                    found.append(OnGradient(host, kind))
-        return found
+                    gradients.append(OnGradient(host, kind))
+        return gradients
 
     def _kind(self, host: HostCall) -> GradientKind | None:
         """None where the function that runs with eager tensors is not known."""
@@ -222,7 +225,9 @@ class HostFunctions(Analysis):
     def _is_aside(self, host: HostCall) -> bool:
         """Whether the result is dropped, only shown, or kept from gradients on purpose."""
         file, call = host.file, host.call
-        if isinstance(file.tree.parents[call], cst.Expr) or any(self._is_stopped(host, one) for one in host.inputs):
+        if isinstance(file.tree.parents[call], cst.Expr) or any(
+            self._is_stopped(host, tensor) for tensor in host.inputs
+        ):
             return True
         for parent in file.tree.ancestors(call):
             if isinstance(parent, cst.Call) and (file.name(parent.func) or "").startswith(_ASIDE):

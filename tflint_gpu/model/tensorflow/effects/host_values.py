@@ -62,13 +62,13 @@ class HostValues(Analysis):
         self.keras_functions = model.once(KerasFunctions)
 
     def asked(self, *, converts: bool) -> Iterator[HostValue]:
-        """The places in code that is surely traced.
+        """The places in code that must be traced.
 
         Arguments:
             converts: whether Keras has AutoGraph convert the control flow and the numbers of its methods.
         """
         for traced in self.traced_code.functions:
-            if traced.trace is None or not self._is_surely_traced(traced):
+            if traced.trace is None or not self._must_be_traced(traced):
                 continue
             yield from self._certain(traced, self._reads(traced))
             if not converts and self._is_taken_as_it_is(traced):
@@ -82,9 +82,9 @@ class HostValues(Analysis):
             ):
                 yield one
 
-    # What is surely traced, and how.
+    # What must be traced, and how.
 
-    def _is_surely_traced(self, traced: Traced) -> bool:
+    def _must_be_traced(self, traced: Traced) -> bool:
         """Whether a `tf.function` leads to it, or a method or function of Keras whose model this file fits."""
         if not traced.keras:
             return True
@@ -101,7 +101,7 @@ class HostValues(Analysis):
 
     @cached_property
     def _called(self) -> frozenset[Node]:
-        """The classes of the layers and models that functions under `tf.function` surely call."""
+        """The classes of the layers and models that functions under `tf.function` must call."""
         calls = [
             (traced.file, call)
             for traced in self.traced_code.functions
@@ -159,11 +159,11 @@ class HostValues(Analysis):
         """Whether an expression is certainly one tensor, and no container of tensors."""
         if traced.trace is None or not traced.trace.holds_tensor(expr):
             return False
-        return self.inference.surely(traced.file, expr, lambda o: self._is_one(traced, o), traced.context)
+        return self.inference.must_be(traced.file, expr, lambda o: self._is_one(traced, o), traced.context)
 
     def _is_one(self, traced: Traced, origin: Origin) -> bool:
         node = origin.node
-        if any(part.kind == "attribute" for part in origin.parts):
+        if any(part.kind == "attribute" for part in origin.access_path):
             return False
         if isinstance(node, cst.Call):
             name = origin.file.name(node.func) or ""
@@ -180,12 +180,12 @@ class HostValues(Analysis):
                 return traced.trace.tensors.holds_tensor(origin.file, sides, origin.context)
             if isinstance(target.operator, cst.Equal | cst.NotEqual):
                 return any(
-                    self.inference.surely(origin.file, side, lambda o: self._is_one(traced, o), origin.context)
+                    self.inference.must_be(origin.file, side, lambda o: self._is_one(traced, o), origin.context)
                     for side in sides
                 )
             return False
         if isinstance(node, cst.Subscript):
-            return self.inference.surely(origin.file, node.value, lambda o: self._is_one(traced, o), origin.context)
+            return self.inference.must_be(origin.file, node.value, lambda o: self._is_one(traced, o), origin.context)
         return isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Add | cst.Multiply)
 
 

@@ -22,7 +22,7 @@ from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
-from tflint_gpu.model.tensorflow.tracing.traces import Entry, Execution, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import Entry, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 from tflint_gpu.model.tensorflow.types.tensors import Carry, Tensors
@@ -50,7 +50,7 @@ class Misplaced:
     """A call that does not do for each element what it says.
 
     Arguments:
-        traced: the function in which it stands, with the way that leads to it.
+        traced: the function in which it is, with the path that leads to it.
         operation: the dataset's method that traces that function.
         name: of what is called, as the code or its library has it.
     """
@@ -79,7 +79,7 @@ class MappedCode(Analysis):
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
         self.pipelines = model.once(Pipelines)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self.traced_code = model.once(TracedCode)
         self.frozen_values = model.once(FrozenValues)
         self.runtime = model.once(Runtime)
@@ -87,27 +87,27 @@ class MappedCode(Analysis):
     @cached_property
     def misplaced(self) -> list[Misplaced]:
         """The Python calls that run once or raise, each once."""
-        found: dict[Node, Misplaced] = {}
+        misplaced: dict[Node, Misplaced] = {}
         for given, traces, functions in self._given:
-            for one in (*self._raising(given, traces), *self._frozen(given, functions)):
-                found.setdefault(one.call, one)
-        return list(found.values())
+            for misuse in (*self._raising(given, traces), *self._frozen(given, functions)):
+                misplaced.setdefault(misuse.call, misuse)
+        return list(misplaced.values())
 
     @cached_property
     def functions(self) -> list[Traced]:
         """What tf.data traces from this file: the functions that its datasets are given, and all that these call."""
-        found = {traced.function.node: traced for *_, functions in self._given for traced in functions}
-        return list(found.values())
+        mapped = {traced.function.node: traced for *_, functions in self._given for traced in functions}
+        return list(mapped.values())
 
     @cached_property
     def _given(self) -> list[tuple[cst.Call, list[Trace], list[Traced]]]:
         """The operations on datasets, with what each traces: with the elements' ways, and with all that is called."""
-        found = ((given, self.execution.followed(self._traces(given))) for given in self._operations())
-        return [(given, traces, self.traced_code.mapped(traces)) for given, traces in found]
+        followed = ((given, self.execution.followed(self._traces(given))) for given in self._operations())
+        return [(given, traces, self.traced_code.mapped(traces)) for given, traces in followed]
 
     def tells_of(self, call: cst.Call) -> bool:
         """Whether a call is among those that are misplaced in a function given to a dataset."""
-        return any(call is one.call for one in self.misplaced)
+        return any(call is misplaced.call for misplaced in self.misplaced)
 
     def _operations(self) -> Iterator[cst.Call]:
         """The calls that give a function to what is certainly a dataset."""
@@ -124,7 +124,7 @@ class MappedCode(Analysis):
         if given is None or not isinstance(operation.func, cst.Attribute):
             return
         chains = self.pipelines.chains(self.file, operation.func.value)
-        has_tensors = not any(one.name in _NESTING for chain in chains for one in chain.operations)
+        has_tensors = not any(called.name in _NESTING for chain in chains for called in chain.operations)
         for callee in self.inference.callables(self.file, given):
             function = callee.function
             if may_be_replaced(function.file, function.node):
@@ -142,8 +142,8 @@ class MappedCode(Analysis):
 
     def _elements(self, callee: Callee) -> Iterator[cst.Param]:
         """The parameters that get what the dataset has: those that nothing else fills."""
-        given = {one.keyword for one in callee.given}
-        positional = sum(1 for one in callee.given if not one.keyword)
+        given = {argument.keyword for argument in callee.given}
+        positional = sum(1 for argument in callee.given if not argument.keyword)
         for parameter in callee.function.parameters[positional:]:
             if parameter.default is None and parameter.name.value not in given:
                 yield parameter
@@ -194,14 +194,14 @@ def _is_data(arg: cst.Arg) -> bool:
 
 def _shown(values: list[Expression]) -> list[Expression]:
     """What a print shows, also through f-strings and `format`."""
-    found: list[Expression] = []
+    shown: list[Expression] = []
     for value in values:
         if isinstance(value, cst.FormattedString):
-            found += [p.expression for p in value.parts if isinstance(p, cst.FormattedStringExpression)]
+            shown += [p.expression for p in value.parts if isinstance(p, cst.FormattedStringExpression)]
         elif isinstance(value, cst.Call) and method_name(value) == "format":
-            found += [arg.value for arg in value.args]
+            shown += [arg.value for arg in value.args]
         elif isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Modulo):
-            found += [e.value for e in value.right.elements] if isinstance(value.right, cst.Tuple) else [value.right]
+            shown += [e.value for e in value.right.elements] if isinstance(value.right, cst.Tuple) else [value.right]
         else:
-            found.append(value)
-    return found
+            shown.append(value)
+    return shown

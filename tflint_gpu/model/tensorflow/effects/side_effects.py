@@ -1,4 +1,4 @@
-"""What Python does beside its results while TensorFlow traces: it prints, opens files, changes what outlives it."""
+"""What Python does while TensorFlow traces, other than give results: prints, opens files, changes what outlives it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SideEffects(Analysis):
 
     @cached_property
     def all(self) -> list[list[SideEffect]]:
-        """The effects, those of one kind in one function together; prints of shapes behind other prints."""
+        """The effects, those of one kind in one function together; prints of shapes after other prints."""
         found: dict[tuple[Node, str], list[SideEffect]] = {}
         for traced in self.code.functions:
             for effect in sorted(self._of(traced), key=lambda one: one.kind == "shape"):
@@ -135,11 +135,11 @@ class SideEffects(Analysis):
 
     def _is_outer_container(self, traced: Traced, expr: Expression) -> bool:
         """Whether an expression is certainly a list, dict or set that was made outside of traced code."""
-        return self.inference.surely(traced.file, expr, self._is_made_outside, traced.context)
+        return self.inference.must_be(traced.file, expr, self._is_made_outside, traced.context)
 
     def _is_made_outside(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
-        if origin.parts:
+        if origin.access_path:
             return False
         if isinstance(node, cst.Call):
             builtin = any(file.names.is_builtin(node.func, name) for name in _CONTAINERS)

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node
 from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
-from tflint_gpu.model.tensorflow.tracing.traces import Execution
+from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.training.training import Training
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -27,7 +27,7 @@ class Construction(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self._building = Summaries(self.inference, self._builds_itself, self._functions)
 
     def builds(self, file: File, loop: LoopNode) -> bool:

@@ -1,4 +1,4 @@
-"""Loops, and what a turn of them runs eagerly."""
+"""Loops, and what an iteration of them runs eagerly."""
 
 from __future__ import annotations
 

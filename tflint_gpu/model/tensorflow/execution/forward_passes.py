@@ -1,4 +1,4 @@
-"""Models that loops over batches run eagerly, turn by turn, without gradients."""
+"""Models that loops over batches run eagerly, one per iteration, without gradients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EagerForward:
 
     Arguments:
         use: what the loop does with the outputs: "metrics", "outputs" (they are collected) or "other".
-        evidence: the place that shows that it is a model, where only its use does.
+        usage: the place that shows that it is a model, where only its use does.
     """
 
     file: File
@@ -44,7 +44,7 @@ class EagerForward:
     loop_file: File
     loop: LoopNode
     use: str = "other"
-    evidence: Node | None = None
+    usage: Node | None = None
     path: tuple[Frame, ...] = ()
 
 
@@ -144,7 +144,7 @@ class ForwardPasses(Analysis):
             return False  # `Layer(...)(x)` builds a model
         if self.kinds.is_model(run.file, func, run.context):
             return True
-        return self.inference.surely(run.file, func, self._is_network, run.context)
+        return self.inference.must_be(run.file, func, self._is_network, run.context)
 
     def _is_network(self, origin: Origin) -> bool:
         """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""
@@ -159,7 +159,7 @@ class ForwardPasses(Analysis):
         return definitions.method(cls, "__call__") is not None and definitions.external_bases(cls) <= {"object"}
 
     def _is_occasional(self, run: Invocation, file: File, loop: LoopNode) -> bool:
-        """Whether the model runs only in some turns: `if step % 100 == 0`."""
+        """Whether the model runs only in some iterations: `if step % 100 == 0`."""
         for where, node in run.places:
             for parent in where.tree.ancestors(node):
                 if parent is loop or isinstance(parent, cst.FunctionDef):
@@ -208,7 +208,7 @@ class ForwardPasses(Analysis):
         return method is not None and self.training.takes_gradients(method.file, method.node)
 
     def _leaves_early(self, file: File, loop: LoopNode) -> bool:
-        """Whether the loop only looks at some elements: it breaks after few turns, or at once."""
+        """Whether the loop only inspects some elements: it breaks after few iterations, or at once."""
         for node in breaks_of(loop):
             handler = next(
                 (p for p in file.tree.ancestors(node) if isinstance(p, cst.ExceptHandler | cst.If | cst.For)), None
@@ -247,17 +247,15 @@ class ForwardPasses(Analysis):
             return "other"
         if any(isinstance(parent, cst.ListComp) for parent in file.tree.ancestors(run.call)):
             return "outputs"
-        if any(
-            method_name(c) in _METRIC_METHODS or self.kinds.is_surely(file, c.func, "metric", "loss") for c in calls
-        ):
+        if any(method_name(c) in _METRIC_METHODS or self.kinds.must_be(file, c.func, "metric", "loss") for c in calls):
             return "metrics"
         return "outputs" if any(method_name(c) in ("append", "extend") for c in calls) else "other"
 
     def shown_by(self, run: Invocation) -> Node | None:
         """The place that shows that what is called is a model, where only its use does."""
-        if self.kinds.is_surely(run.file, run.call.func, "model", "module", context=run.context):
+        if self.kinds.must_be(run.file, run.call.func, "model", "module", context=run.context):
             return None
-        found = self.kinds.evidence(run.file, run.call.func, "model")
+        found = self.kinds.usage(run.file, run.call.func, "model")
         return found.node if found is not None and found.node is not run.call else None
 
 

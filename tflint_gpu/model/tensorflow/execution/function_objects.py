@@ -1,4 +1,4 @@
-"""`tf.function` objects that live no longer than one turn of a loop: each is traced anew."""
+"""`tf.function` objects that live no longer than one iteration of a loop: each is traced again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Fate: TypeAlias = Literal["dies", "returned", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class ShortLived:
-    """A `tf.function` that a loop makes in every turn and drops with it.
+    """A `tf.function` that a loop makes in every iteration and drops with it.
 
     Arguments:
         node: the decorator or the call that makes it. loop: in `loop_file`. path: the calls between them.
@@ -54,7 +54,7 @@ class FunctionObjects(Analysis):
         self.data = model.once(LoopData)
 
     def short_lived(self) -> Iterator[ShortLived]:
-        """The objects that some loop makes in every turn."""
+        """The objects that some loop makes in every iteration."""
         seen: set[Node] = set()
         for file in self.inference.files_with("tf.function", self.file):
             for node, name, traced in self._made(file):
@@ -87,7 +87,7 @@ class FunctionObjects(Analysis):
                 yield call, parent.targets[0].target.value, target
 
     def _loop(self, file: File, node: Node) -> LoopNode | None:
-        """The innermost loop whose turns make the object: in the same function."""
+        """The innermost loop whose iterations make the object: in the same function."""
         for parent in file.tree.ancestors(node):
             if isinstance(parent, cst.For | cst.While):
                 return parent
@@ -98,7 +98,7 @@ class FunctionObjects(Analysis):
         return None
 
     def _fate(self, file: File, place: Node, node: Node, name: str | None) -> Fate:
-        """Whether nothing but calls in the turn uses the object, or its function hands it to its callers as well."""
+        """Whether only calls in the iteration use the object, or its function hands it to its callers as well."""
         is_function = not isinstance(place, cst.For | cst.While)
         if name is None:
             is_returned = isinstance(file.tree.parents[node], cst.Return)
@@ -130,7 +130,7 @@ class FunctionObjects(Analysis):
         return "kept"
 
     def _is_meant(self, file: File, place: Node, node: Node) -> bool:
-        """Whether it is made in some turns only, in few, for each device, or in code that is traced itself."""
+        """Whether it is made in some iterations only, in few, for each device, or in code that is traced itself."""
         function = file.tree.function(place) if isinstance(place, cst.For | cst.While) else place
         if isinstance(function, cst.FunctionDef | cst.Lambda) and self.tracing.is_traced(file, function):
             return True
@@ -144,7 +144,7 @@ class FunctionObjects(Analysis):
         return False
 
     def _changes(self, file: File, test: Expression, place: Node) -> bool:
-        """Whether a condition may be another one in the next turn: it counts, asks what is there, or knows the turn."""
+        """Whether a condition may differ in the next iteration: it counts, or tests what is there."""
         for node in walk(test):
             if isinstance(node, cst.BinaryOperation | cst.UnaryOperation):
                 return True
@@ -158,7 +158,7 @@ class FunctionObjects(Analysis):
         return False
 
     def _holds_state_of(self, file: File, place: Node, traced: Node) -> bool:
-        """Whether what is traced uses a model, an optimizer or the like that is made in the same turn."""
+        """Whether what is traced uses a model, an optimizer or the like that is made in the same iteration."""
         bodies = [traced]
         if isinstance(traced, cst.Name):
             bodies += [c.function.node.body for c in self.inference.callables(file, traced) if c.function.file is file]
@@ -190,7 +190,7 @@ class FunctionObjects(Analysis):
     def _loops_around(
         self, file: File, node: Node, loop: LoopNode | None, fate: Fate
     ) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
-        """The loops whose turns make the object: the one that holds it, or those that call the function that does."""
+        """The loops whose iterations make the object: the one that holds it, or those that call its function."""
         if loop is not None:
             if self._goes_on(file, loop):
                 yield file, loop, ()
@@ -221,7 +221,7 @@ class FunctionObjects(Analysis):
                 yield from self._callers(site, there)
 
     def _passes_state_of(self, file: File, place: Node, call: cst.Call) -> bool:
-        """Whether the call is given a model or the like that is made in the same turn, or is a method of one."""
+        """Whether the call is given a model or the like that is made in the same iteration, or is a method of one."""
         given = [arg.value for arg in call.args]
         if isinstance(call.func, cst.Attribute):
             given.append(call.func.value)
@@ -236,7 +236,7 @@ class FunctionObjects(Analysis):
         )
 
     def _is_renewed(self, factory: Function, file: File, place: Node) -> bool:
-        """Whether a turn binds or sets something else that a factory uses: each turn may need an object of its own."""
+        """Whether an iteration sets something else that a factory uses: each may need an object of its own."""
         used = names_in(factory.node.body) - {"self"}
         attributes = {node.attr.value for node in walk(factory.node.body) if isinstance(node, cst.Attribute)}
         if factory.file is file and any(
@@ -269,12 +269,12 @@ class FunctionObjects(Analysis):
         kind = self.kinds.of(origin)
         if kind is not None:
             return kind not in _HARMLESS
-        is_element = bool(origin.parts)
+        is_element = bool(origin.access_path)
         is_number = isinstance(origin.node, cst.Integer | cst.Float | cst.BinaryOperation | cst.SimpleString)
         return not (is_element or is_number)
 
     def _goes_on(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop makes many turns, and sets up no devices."""
+        """Whether a loop makes many iterations, and sets up no devices."""
         if self.data.is_short(file, loop):
             return False
         data = iterable(loop)

@@ -26,7 +26,7 @@ _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.
 
 @dataclass(frozen=True, slots=True)
 class StepReads:
-    """A loop of training steps, and what it reads on the host in every turn, in the order of the code."""
+    """A loop of training steps, and what it reads on the host in every iteration, in the order of the code."""
 
     loop: cst.For | cst.While
     reads: tuple[Expression, ...]
@@ -48,7 +48,7 @@ class HostReads(Analysis):
 
     @cached_property
     def in_steps(self) -> list[StepReads]:
-        """The loops whose every turn is one step and reads something that the host does not need for the next."""
+        """The loops whose every iteration is one step and reads something that the host does not need for the next."""
         found = []
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
@@ -60,7 +60,7 @@ class HostReads(Analysis):
         return found
 
     def results_of(self, loop: cst.For | cst.While) -> IterationFlow | None:
-        """What the step that every turn of a loop runs gives, as long as it is on the device; None without a step."""
+        """What the step of every iteration of a loop gives, as long as it is on the device; None without a step."""
         steps = self.steps_of(loop)
         if not steps:
             return None
@@ -68,7 +68,7 @@ class HostReads(Analysis):
         return IterationFlow(self.file, loop, steps - ends, ends)
 
     def steps_of(self, loop: LoopNode) -> frozenset[Node]:
-        """The calls that make the step which every turn of a loop runs; none where a turn runs several, or none."""
+        """The calls that make the step which every iteration of a loop runs; none where one runs several, or none."""
         file, training = self.file, self.training
         function = file.tree.function(loop)
         if not training.takes_gradients(file, loop) or (function and self.tracing.is_traced(file, function)):
@@ -100,7 +100,7 @@ class HostReads(Analysis):
         return (callee.function for callee in self.training.functions_called(self.file, call))
 
     def _reads(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
-        """What a turn always reads, unless some of it decides what happens next."""
+        """What an iteration always reads, unless some of it decides what happens next."""
         file = self.file
         candidates = [node for node in self._expressions(loop) if _is_read(file, node)]
         steps -= frozenset(candidates)  # a tape's block may print, too
@@ -144,7 +144,7 @@ class HostReads(Analysis):
 
     def _is_metric(self, result: Expression) -> bool:
         assert isinstance(result, cst.Attribute)
-        if self.kinds.is_surely(self.file, result.value, "metric"):
+        if self.kinds.must_be(self.file, result.value, "metric"):
             return True
         metric = dotted_name(result.value)
         updates = self.file.method_calls("update_state", "reset_state", "reset_states")
@@ -222,7 +222,7 @@ def _is_counter(expr: Expression) -> bool:
 
 
 def is_conditional(file: File, node: Node, loop: Node) -> bool:
-    """Whether a place in a loop is reached in some turns only: under a test, or behind a `continue`."""
+    """Whether a place in a loop is reached in some iterations only: under a test, or after a `continue`."""
     child = node
     for parent in file.tree.ancestors(node):
         if parent is loop:

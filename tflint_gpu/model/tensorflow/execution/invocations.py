@@ -30,18 +30,23 @@ class Invocations(Analysis):
         self.training = model.once(Training)
         self.data = model.once(LoopData)
 
-    def eager(self, file: File, loop: LoopNode, batches: Batches | None = None) -> Iterator[Invocation]:
+    def eager(
+        self, file: File, loop: LoopNode, batches: Batches | None = None, substrings: tuple[bytes, ...] = ()
+    ) -> Iterator[Invocation]:
         """The calls that an iteration runs eagerly; not what `tf.function` traces.
 
         Arguments:
             batches: what the loop yields, to be followed into the functions that get it. Without it, the walk enters
                 the `call` of models, too.
+            substrings: only functions are entered in files that have to do with one of them; none: all.
         """
 
         def names(invocation: Invocation, callee: Callee) -> frozenset[str]:
             return self._names_in(invocation, callee, batches) if batches is not None else frozenset()
 
         def entered(invocation: Invocation) -> Iterator[Entered]:
+            if substrings and not self._leads_to(invocation, substrings):
+                return
             for callee in self._run_by(invocation, into_models=batches is None):
                 if self._is_plainly_eager(callee.function, invocation):
                     yield self._entered(invocation, callee)
@@ -57,10 +62,7 @@ class Invocations(Analysis):
         """
 
         def entered(invocation: Invocation) -> Iterator[Entered]:
-            func = invocation.call.func
-            if not self.inference.may_be_called(invocation.file, func):
-                return
-            if not self.inference.project.leads_to(invocation.file, invocation.file.name(func), substrings):
+            if not self._leads_to(invocation, substrings):
                 return
             for callee in self.inference.callees(invocation.file, invocation.call, invocation.context):
                 if not may_be_replaced(callee.function.file, callee.function.node):
@@ -99,6 +101,13 @@ class Invocations(Analysis):
             for call in file.calls_below.get(loop, ())
             if file.tree.function(call) is function and is_in_iteration(file, loop, call)
         ]
+
+    def _leads_to(self, invocation: Invocation, substrings: tuple[bytes, ...]) -> bool:
+        """Whether a call may run functions of files that have to do with some byte strings."""
+        file, func = invocation.file, invocation.call.func
+        return self.inference.may_be_called(file, func) and self.inference.project.leads_to(
+            file, file.name(func), substrings
+        )
 
     def _entered(self, invocation: Invocation, callee: Callee) -> Entered:
         return Entered(callee, self.inference.enter(invocation.file, invocation.call, invocation.context, callee))

@@ -31,7 +31,7 @@ class FirstTraining:
 
     Arguments:
         place: in the program's own file.
-        file, node: where the training itself stands.
+        file, node: where the training itself is.
     """
 
     place: Node
@@ -66,16 +66,16 @@ class Program(Analysis):
     @cached_property
     def uses_tpu(self) -> bool:
         """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
-        markers = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        substrings = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
         source = self.file.source
         data = source.code.encode("utf-8", "replace")
-        return any(marker in data for marker in markers) or self.inference.project.imports_mention(
-            source.path, data, markers
+        return any(substring in data for substring in substrings) or self.inference.project.imports_mention(
+            source.path, data, substrings
         )
 
     @cached_property
     def first_training(self) -> FirstTraining | None:
-        """The first place that trains when the file is run, else that predicts; None where none surely does.
+        """The first place that trains when the file is run, else that predicts; None where none must.
 
         In the order in which the file's top level gets there, into functions of the project, also of other files.
         """
@@ -119,22 +119,22 @@ class Program(Analysis):
         if self.kinds.receiver(file, call, *RUNNING_METHODS) is not None:
             assert isinstance(call.func, cst.Attribute)
             return call.func.attr
-        if file.name(call.func) in TAPES and self._updates_beside(file, call):
+        if file.name(call.func) in TAPES and self._updates_with_tape(file, call):
             return call.func
         return call.func if method_name(call) == "apply_gradients" else None
 
-    def _updates_beside(self, file: File, tape: cst.Call) -> bool:
+    def _updates_with_tape(self, file: File, tape: cst.Call) -> bool:
         """Whether weights are updated in the tape's loop, or without one in its function or block."""
         tree = file.tree
         function = tree.function(tape)
         for parent in tree.ancestors(tape):
             if isinstance(parent, cst.For | cst.While) and tree.function(parent) is function:
                 return any(method_name(call) in UPDATES for call in file.calls_below.get(parent, ()))
-        beside = file.calls_in.get(function, ())
+        calls = file.calls_in.get(function, ())
         if function is not None:
-            return any(method_name(call) in UPDATES for call in beside)
+            return any(method_name(call) in UPDATES for call in calls)
         block = tree.block(tree.statement(tape))
-        return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in beside)
+        return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in calls)
 
     def _own_call(self, invocation: Invocation) -> cst.Call:
         """The last call of the file itself on the way to one."""

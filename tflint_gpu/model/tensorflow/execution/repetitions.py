@@ -45,28 +45,28 @@ class Repetitions(Analysis):
 
     def of_methods(self, *methods: str) -> list[Invocation]:
         """The calls `anything.method(...)` that loops repeat: each with its innermost loop, by the shortest way."""
-        markers = tuple(f".{method}(".encode() for method in methods)
+        substrings = tuple(f".{method}(".encode() for method in methods)
         found: dict[cst.Call, Invocation] = {}
-        for file, loop in self.loops(markers):
+        for file, loop in self.loops(substrings):
             if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
                 continue
-            for one in self.invocations.all(file, loop, markers):
+            for one in self.invocations.all(file, loop, substrings):
                 known = found.get(one.call)
                 if method_name(one.call) in methods and (known is None or len(one.path) <= len(known.path)):
                     found[one.call] = one
         return [one for one in found.values() if not self._is_occasional(one)]
 
-    def loops(self, markers: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
+    def loops(self, substrings: tuple[bytes, ...]) -> Iterator[tuple[File, LoopNode]]:
         """The loops of this file and of what it calls in others, outer ones first."""
         yield from ((self.file, loop) for loop in self.file.tree.all_loops)
-        for file, function in self.functions_elsewhere(markers):
+        for file, function in self.functions_elsewhere(substrings):
             yield from ((file, loop) for loop in file.tree.all_loops if file.tree.function(loop) is function)
 
-    def functions_elsewhere(self, markers: tuple[bytes, ...]) -> list[tuple[File, Node]]:
+    def functions_elsewhere(self, substrings: tuple[bytes, ...]) -> list[tuple[File, Node]]:
         """The functions of other files that running this one calls, in files with one of some byte strings."""
-        if not self.inference.project.others_mention(self.file.source, markers):
+        if not self.inference.project.others_mention(self.file.source, substrings):
             return []
-        words = [marker.decode() for marker in markers]
+        words = [substring.decode() for substring in substrings]
         return [(file, node) for file, node in self._functions_elsewhere if any(w in file.source.text for w in words)]
 
     @cached_property
@@ -76,16 +76,28 @@ class Repetitions(Analysis):
         return [(function.file, function.node) for function in functions]
 
     def _is_occasional(self, one: Invocation) -> bool:
-        """Whether the call runs in some turns only: `if step % 100 == 0`, `if i == 0`."""
+        """Whether the call runs in some iterations only: `if step % 100 == 0`, `if i == 0`."""
         return any(is_occasional(file, node, one.loop) for file, node in one.places)
 
+    def is_conditional(self, one: Invocation) -> bool:
+        """Whether a test decides in each iteration if the call runs; one of how much was collected soon holds."""
+        for file, node in one.places:
+            child = node
+            for parent in file.tree.ancestors(node):
+                if parent is one.root or isinstance(parent, cst.FunctionDef):
+                    break
+                if isinstance(parent, cst.If) and child is not parent.test and not _asks_for_length(file, parent.test):
+                    return True
+                child = parent
+        return False
+
     def varies(self, one: Invocation, exprs: list[Expression]) -> bool:
-        """Whether something in the loop changes what expressions of its own function mean, from turn to turn."""
+        """Whether something in the loop changes what expressions of its own function mean between iterations."""
         changed = changed_in(one.root_file, one.loop)
         return any(isinstance(node, cst.Name) and node.value in changed for expr in exprs for node in walk(expr))
 
     def stays(self, one: Invocation) -> bool:
-        """Whether a call in the loop surely gets the same in all turns: nothing else there has its row or model."""
+        """Whether a call in the loop must get the same in all iterations: nothing else there has its row or model."""
         file, tree = one.root_file, one.root_file.tree
         row: Expression | None = one.entry.args[0].value if one.entry.args and not one.path else None
         while isinstance(row, cst.Call | cst.Subscript):
@@ -98,8 +110,8 @@ class Repetitions(Analysis):
             binding.remote for binding in file.flow.lookup(row.value, row)
         )
 
-    def feeds_itself(self, one: Invocation) -> bool:
-        """Whether what the call gives in one turn decides what it gets in the next: an agent that acts, text."""
+    def has_loop_carried_input(self, one: Invocation) -> bool:
+        """Whether what the call gives in one iteration decides what it gets in the next: an agent that acts, text."""
         file, loop = one.root_file, one.loop
         flow = IterationFlow(file, loop, frozenset([one.entry]))
         return any(flow.comes_back(arg.value) for arg in one.entry.args)
@@ -130,3 +142,7 @@ def _shaped(file: File, call: cst.Call) -> Expression | None:
     if file.name(call.func) is None:
         return call.func.value
     return call.args[0].value if call.args else None
+
+
+def _asks_for_length(file: File, test: cst.BaseExpression) -> bool:
+    return any(isinstance(node, cst.Call) and file.names.is_builtin(node.func, "len") for node in walk(test))

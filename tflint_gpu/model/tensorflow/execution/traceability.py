@@ -1,4 +1,4 @@
-"""Whether a function that runs eagerly may run under `tf.function` as it is, and what stands in the way."""
+"""Whether a function that runs eagerly may run under `tf.function` as it is, and what prevents it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node
 from tflint_gpu.model.tensorflow.effects.created_state import CreatedState
 from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues
 from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists
-from tflint_gpu.model.tensorflow.effects.host_effects import HostEffects, Obstacle
+from tflint_gpu.model.tensorflow.effects.host_effects import Blocker, HostEffects
 from tflint_gpu.model.tensorflow.effects.host_values import HostValues
 from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffects
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_numbers import LoopNumbers
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode, entry
-from tflint_gpu.model.tensorflow.tracing.traces import Execution
+from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _KEPT = frozenset(["model", "layer", "optimizer", "metric", "loss", "module", "variable", "tensor", "array"])
@@ -46,17 +46,17 @@ class Traceability(Analysis):
         self.model = model
         self.converts = model.target.keras < 3  # Keras has AutoGraph convert what its layers do
 
-    def obstacle(self, function: Function) -> Obstacle | None:
+    def blocker(self, function: Function) -> Blocker | None:
         """What keeps a function from being put under `tf.function` as it is; None where nothing does.
 
         First what can be named; then what is only not known.
         """
         if not self._may_be_decorated(function):
-            return Obstacle(function.file, function.node)
+            return Blocker(function.file, function.node)
         assumed = self.model.assuming(function)
         found = [
             *self._told(assumed, function),
-            *self.effects.of(function, assumed.once(Execution)),
+            *self.effects.of(function, assumed.once(TracedFunctions)),
             *self._arguments(assumed, function),
         ]
         named = [one for one in found if one.text]
@@ -79,7 +79,7 @@ class Traceability(Analysis):
         sites = self.inference.call_sites(self.inference.definitions.function(file, around))
         return not any(_loops_around(where, call) for where, call in sites)
 
-    def _told(self, assumed: Model, function: Function) -> Iterator[Obstacle]:
+    def _told(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         """What would be wrong in it for sure."""
         entries = frozenset([function.node])
 
@@ -89,45 +89,45 @@ class Traceability(Analysis):
         for effect in (one for group in assumed.once(SideEffects).all for one in group):
             if is_own(effect.traced) and effect.kind != "shape":
                 text = _EFFECTS[effect.kind].format(target=effect.target)
-                yield Obstacle(effect.traced.file, effect.node, text)
+                yield Blocker(effect.traced.file, effect.node, text)
         for created in (one for group in assumed.once(CreatedState).in_every_call for one in group):
             if is_own(created.traced):
                 file = created.traced.file
-                yield Obstacle(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
+                yield Blocker(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
         for asked in assumed.once(HostValues).asked(converts=self.converts):
             if is_own(asked.traced):
-                yield Obstacle(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
+                yield Blocker(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
         for leak in assumed.once(GraphLists).leaks():
             if is_own(leak.traced):
                 text = "a list in it gets tensors in a loop of the graph"
-                yield Obstacle(leak.traced.file, leak.append.func, text)
+                yield Blocker(leak.traced.file, leak.append.func, text)
         for traced in assumed.once(TracedCode).reached_from(entries):
             for call in traced.function.calls:
                 if assumed.once(FrozenValues).name_of(traced, call) is not None:
                     text = f"`{traced.file.code(call.func)}` in it would be drawn once"
-                    yield Obstacle(traced.file, call.func, text)
+                    yield Blocker(traced.file, call.func, text)
 
-    def _arguments(self, assumed: Model, function: Function) -> Iterator[Obstacle]:
+    def _arguments(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         """The arguments that are no tensors and may be others from call to call."""
         seeds = {
             parameter
-            for trace in assumed.once(Execution).traces
+            for trace in assumed.once(TracedFunctions).traces
             if trace.function.node is function.node and not trace.path
             for parameter in trace.tensors.seeds
         }
         sites = self.inference.call_sites(function)
         if not sites or len(sites) > TRACED_ARGUMENT_SITES.limit:
-            yield Obstacle(function.file, function.node)
+            yield Blocker(function.file, function.node)
         for file, call in self.inference.first(TRACED_ARGUMENT_SITES, sites):
             if any(arg.star for arg in call.args):
-                yield Obstacle(file, call)
+                yield Blocker(file, call)
             for parameter, value in self.inference.definitions.passed(file, call, function):
                 number = self.numbers.of(file, value)
                 if number is not None and number.changed_by:
                     text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
-                    yield Obstacle(file, value, text)
+                    yield Blocker(file, value, text)
                 elif not (parameter in seeds or self._stays(file, call, value) or self._is_data(file, call, value)):
-                    yield Obstacle(file, value)
+                    yield Blocker(file, value)
 
     def _stays(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is the same in all calls, or a tensor."""

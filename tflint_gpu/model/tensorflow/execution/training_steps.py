@@ -1,4 +1,4 @@
-"""Training steps that loops run eagerly, turn by turn."""
+"""Training steps that loops run eagerly, one per iteration."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TrainingSteps(Analysis):
         return any(origin in known for origin in self.inference.of(file, call.func.value))
 
     def _host_reads(self, run: Invocation, file: File, loop: LoopNode) -> Iterator[Node]:
-        """What needs a value on the host and would be traced with the step: `.numpy()`, not what is read behind it."""
+        """What needs a value on the host and would be traced with the step: `.numpy()`, not what is read after it."""
         is_here = run.file is file and file.tree.within(run.call, loop)
         if not is_here:
             function = run.file.tree.function(run.call)

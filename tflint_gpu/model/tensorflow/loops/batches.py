@@ -28,7 +28,7 @@ from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.model.tensorflow.training.training import iterator_of, takes_next
 
 FEW = 10
-"""A loop of so many turns only looks at data."""
+"""A loop of so many iterations only inspects data."""
 _GIVES_BATCH = re.compile(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
@@ -41,7 +41,7 @@ class Batches:
     """What a loop goes through.
 
     Arguments:
-        names: the local names that hold what a turn yields, or what is made of it.
+        names: the local names that hold what an iteration yields, or what is made of it.
         is_certain: whether it is certainly batches: of a dataset, or of an iterator or class of the project.
         sources: the calls and subscripts in the loop that yield something.
     """
@@ -74,13 +74,13 @@ class LoopData(Analysis):
                 sources |= set(self._indexed(file, loop, index))
             elif self._is_data(file, data):
                 names |= set(_names_in(target))
-                certain = self._is_surely_data(file, data)
+                certain = self._must_be_data(file, data)
         elif isinstance(loop, cst.While) and self._counts_few(file, loop):
             return None
         for call in file.calls_below.get(loop, ()):
             if takes_next(file, call) and self._is_data(file, iterator_of(call)):
                 sources.add(call)
-                certain = certain or self._is_surely_data(file, iterator_of(call))
+                certain = certain or self._must_be_data(file, iterator_of(call))
             elif _GIVES_BATCH.fullmatch(method_name(call) or "") and self._is_own_method(file, call):
                 sources.add(call)
                 certain = True
@@ -90,22 +90,22 @@ class LoopData(Analysis):
         return Batches(held, certain or bool(sources), frozenset(sources))
 
     def is_short(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop makes a known, small number of turns, and no other loop runs it again and again."""
+        """Whether a loop makes a known, small number of iterations, and no other loop runs it again and again."""
         data = iterable(loop)
         if data is None or any(isinstance(p, cst.For | cst.While) for p in file.tree.ancestors(loop)):
             return False
         length = self._length(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
 
-    def is_at_most(self, file: File, loop: LoopNode, turns: int) -> bool:
-        """Whether a loop is known to make no more than some turns."""
+    def is_at_most(self, file: File, loop: LoopNode, limit: int) -> bool:
+        """Whether a loop is known to make no more than some iterations."""
         if isinstance(loop, cst.While):
-            return self._counts_few(file, loop, turns)
+            return self._counts_few(file, loop, limit)
         if isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None:
             return False
         data = iterable(loop)
         length = self._length(file, data) if data is not None else None
-        return length is not None and length <= turns
+        return length is not None and length <= limit
 
     def counts(self, file: File, data: Expression) -> bool:
         """Whether what a `for` runs over is a `range`."""
@@ -113,7 +113,7 @@ class LoopData(Analysis):
         def is_range(origin: Origin) -> bool:
             return origin.call is not None and origin.file.names.is_builtin(origin.call.func, "range")
 
-        return self.inference.surely(file, data, is_range)
+        return self.inference.must_be(file, data, is_range)
 
     def holds(self, file: File, batches: Batches, expr: Node) -> bool:
         """Whether an expression is made of what the loop yields."""
@@ -142,7 +142,7 @@ class LoopData(Analysis):
                 return False
 
     def _length(self, file: File, expr: Expression) -> int | None:
-        """How many turns a `for` makes, where that is known."""
+        """How many iterations a `for` makes, where that is known."""
         if expr not in self._lengths:
             self._lengths[expr] = None  # in work
             lengths = [self._length_of(origin) for origin in self.inference.of(file, expr)]
@@ -151,11 +151,11 @@ class LoopData(Analysis):
 
     def _length_of(self, origin: Origin) -> int | None:
         node, file = origin.node, origin.file
-        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.parts:
+        if isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict) and not origin.access_path:
             name = file.bound_to(node)
             starred = any(isinstance(e, cst.StarredElement | cst.StarredDictElement) for e in node.elements)
             return None if starred or name in file.changed else len(node.elements)
-        if isinstance(node, cst.Subscript) and not origin.parts:
+        if isinstance(node, cst.Subscript) and not origin.access_path:
             return self._slice_length(origin, node.slice[0].slice)
         call = origin.call
         if call is None:
@@ -247,11 +247,11 @@ class LoopData(Analysis):
             node = origin.node
             if origin.made_by in ("numpy.array", "tf.constant") and isinstance(node, cst.Call) and node.args:
                 return self._written_out(origin.file, node.args[0].value)
-            if isinstance(node, cst.Tuple) and node.elements and not origin.parts:  # features and labels
+            if isinstance(node, cst.Tuple) and node.elements and not origin.access_path:  # features and labels
                 return self._written_out(origin.file, node.elements[0].value)
-            return isinstance(node, cst.List) and not origin.parts and len(node.elements) <= FEW
+            return isinstance(node, cst.List) and not origin.access_path and len(node.elements) <= FEW
 
-        return self.inference.surely(file, expr, is_few)
+        return self.inference.must_be(file, expr, is_few)
 
     def _may_be_data(self, origin: Origin) -> bool:
         node = origin.node
@@ -265,7 +265,7 @@ class LoopData(Analysis):
             return False
         return not name.startswith(("numpy.arange", "tf.range", "os.", "glob.", "pathlib.", "itertools."))
 
-    def _is_surely_data(self, file: File, expr: Expression) -> bool:
+    def _must_be_data(self, file: File, expr: Expression) -> bool:
         if any(chain.certain for chain in self.pipelines.iterated(file, expr)):
             return True
         origins = self.inference.of(file, expr)
@@ -334,7 +334,7 @@ def _mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[N
 
 
 def _body(place: LoopNode | FunctionNode) -> Node:
-    """What runs in every turn; a comprehension as a whole."""
+    """What runs in every iteration; a comprehension as a whole."""
     return place if isinstance(place, cst.BaseComp) else place.body
 
 

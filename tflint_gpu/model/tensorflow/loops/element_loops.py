@@ -111,13 +111,13 @@ class ElementLoops:
         return self._work(file, loop, elements)
 
     def _elements(self, file: File, loop: LoopNode, body: Node) -> IterationFlow | None:
-        """What is made of an element in a turn; of a loop over indexes, what stands there, or is computed of it."""
+        """What is made of an element in an iteration; of a loop over indexes, what is at the index."""
         data = iterable(loop)
         names = names_of(loop)
         if data is None or not names or any(_PARTS_OF_MODELS.search(_word(node)) for node in walk(data)):
             return None
         if self.data.counts(file, data):
-            found = [
+            items = [
                 s
                 for s in file.tree.subscripts
                 if file.tree.within(s, body) and any(isinstance(n, cst.Name) and n.value in names for n in _indexes(s))
@@ -126,13 +126,13 @@ class ElementLoops:
                 n for n in walk(body) if isinstance(n, cst.Name) and n.value in names and _is_computed_with(file, n)
             ]
             drawn = [call for call in file.calls_below.get(loop, ()) if file.name(call.func) in _DRAWING]
-            sources: frozenset[Node] = frozenset([*found, *numbers, *drawn])
+            sources: frozenset[Node] = frozenset([*items, *numbers, *drawn])
         else:
             sources = frozenset(n for n in walk(body) if isinstance(n, cst.Name) and n.value in names)
         return IterationFlow(file, loop, sources) if sources else None
 
     def _work(self, file: File, loop: LoopNode, elements: IterationFlow) -> ElementLoop | None:
-        """The first call that computes, where every call of a turn is known to do so for an array as for an element."""
+        """The first call that computes, where every call of an iteration is known to do the same for an array."""
         first: ElementLoop | None = None
         for call in file.calls_below.get(loop, ()):
             data = iterable(loop)
@@ -153,7 +153,7 @@ class ElementLoops:
             library, _, short = name.partition(".")
             if short in (_WORK if library == "numpy" else _TENSOR_WORK):
                 return name
-            if short in _REDUCING and self._is_beside_arithmetic(file, call):
+            if short in _REDUCING and self._is_next_to_arithmetic(file, call):
                 return name
             return "" if short in _SHAPING or short in _REDUCING or name in _DRAWING else None
         if name in _DRAWING:
@@ -164,15 +164,15 @@ class ElementLoops:
             return ""
         if _stored_by(call) is not None:
             return ""
-        if self.kinds.is_surely(file, call.func, "model"):
+        if self.kinds.must_be(file, call.func, "model"):
             return "the model"
         callees = self.inference.callees(file, call)
         if not callees:
             return "" if method_name(call) in _METHODS else None
-        found = {self._computed_by(callee.function, depth) for callee in callees}
-        return found.pop() if len(found) == 1 else None
+        computed = {self._computed_by(callee.function, depth) for callee in callees}
+        return computed.pop() if len(computed) == 1 else None
 
-    def _is_beside_arithmetic(self, file: File, call: cst.Call) -> bool:
+    def _is_next_to_arithmetic(self, file: File, call: cst.Call) -> bool:
         """Whether an array of the element's shape is made with what a call gives: `row - np.mean(row)`."""
         given = {dotted_name(n) or spelling(n) for arg in call.args for n in walk(arg.value)}
         for parent in file.tree.ancestors(call):
@@ -195,10 +195,10 @@ class ElementLoops:
             if function.calls:
                 self.inference.meet(ELEMENT_CALLS)
             return None
-        found = [self._computes(file, call, depth + 1) for call in function.calls]
-        if not found or None in found:
+        computed = [self._computes(file, call, depth + 1) for call in function.calls]
+        if not computed or None in computed:
             return None
-        return next((f"{function.name}" for name in found if name), "")
+        return next((f"{function.name}" for name in computed if name), "")
 
     def _is_stacked(self, file: File, loop: LoopNode) -> bool:
         """Whether the results form one array: then they have one shape, and so have the elements."""
@@ -210,7 +210,7 @@ class ElementLoops:
         return _stores_all(file, loop)
 
     def _goes_into_array(self, file: File, display: Expression) -> bool:
-        """Whether a list is made an array where it stands, or by the name that it gets."""
+        """Whether a list is made an array where it is, or by the name that it gets."""
         parent = file.tree.parents.get(display)
         if isinstance(parent, cst.Arg):
             call = file.tree.parents.get(parent)
@@ -218,8 +218,8 @@ class ElementLoops:
         name = file.bound_to(display)
         return name is not None and self._is_list_stacked(file, display, name)
 
-    def _is_list_stacked(self, file: File, place: Node, name: str) -> bool:
-        calls = file.calls_in.get(file.tree.function(place), ())
+    def _is_list_stacked(self, file: File, use: Node, name: str) -> bool:
+        calls = file.calls_in.get(file.tree.function(use), ())
         return any(
             file.name(call.func) in _STACKING
             and any(dotted_name(n) == name for arg in call.args for n in walk(arg.value))
@@ -228,7 +228,7 @@ class ElementLoops:
 
 
 def _stores_all(file: File, loop: LoopNode) -> bool:
-    """Whether a turn gives its results away by storing them at its own index, and by nothing else."""
+    """Whether an iteration gives its results away by storing them at its own index, and by nothing else."""
     indexes = names_of(loop)
     made = _assigned_in(loop)
     stores = [
@@ -245,10 +245,10 @@ def _stores_all(file: File, loop: LoopNode) -> bool:
 
 
 def _assigned_in(loop: LoopNode) -> set[str]:
-    """The names to which a turn assigns something of its own."""
+    """The names to which an iteration assigns something of its own."""
     body = loop.body if isinstance(loop, cst.For) else loop
-    assigned = (one for one in walk(body) if isinstance(one, cst.AssignTarget))
-    return {one.target.value for one in assigned if isinstance(one.target, cst.Name)}
+    assigned = (target for target in walk(body) if isinstance(target, cst.AssignTarget))
+    return {target.target.value for target in assigned if isinstance(target.target, cst.Name)}
 
 
 def _stored_by(call: cst.Call) -> cst.Subscript | None:
@@ -272,8 +272,8 @@ def _appends(call: cst.Call) -> bool:
 
 
 def _indexes(subscript: cst.Subscript) -> Iterator[Node]:
-    for one in subscript.slice:
-        yield from walk(one)
+    for element in subscript.slice:
+        yield from walk(element)
 
 
 def _is_plain_comprehension(loop: cst.BaseComp) -> bool:
@@ -284,13 +284,13 @@ def _is_plain_comprehension(loop: cst.BaseComp) -> bool:
     return not any(isinstance(node, (*_BLOCKS, *_FLOW, cst.BaseComp)) for node in walk(loop.elt))
 
 
-def _is_straight(file: File, place: cst.For | cst.FunctionDef, *, returns: bool = False, masks: bool = False) -> bool:
-    """Whether a loop's or function's body is statements one behind the other, that put nothing into attributes.
+def _is_straight(file: File, block: cst.For | cst.FunctionDef, *, returns: bool = False, masks: bool = False) -> bool:
+    """Whether a loop's or function's body is statements one after the other, that put nothing into attributes.
 
     Arguments:
         masks: `if` may stand there, too: what it decides is only where something is stored, as a mask does.
     """
-    for node in walk(place.body):
+    for node in walk(block.body):
         if isinstance(node, cst.Return) and returns:
             continue
         if isinstance(node, cst.If) and masks and not isinstance(node.test, cst.BooleanOperation):
@@ -313,16 +313,16 @@ def _is_plain_target(target: Expression) -> bool:
 
 
 def _carries(file: File, loop: cst.For) -> bool:
-    """Whether a turn may need what another one made: a name or item that it reads before it sets it."""
+    """Whether an iteration may need what another one made: a name or item that it reads before it sets it."""
     order = file.tree.order
-    inner = [one for one in walk(loop.body) if isinstance(one, cst.For)]
-    bound = {name for one in (loop, *inner) for name in names_of(one)}
+    inner = [inner_loop for inner_loop in walk(loop.body) if isinstance(inner_loop, cst.For)]
+    bound = {name for nested in (loop, *inner) for name in names_of(nested)}
     assigned: dict[str, Node] = {}
     for node in sorted(
         (n for n in walk(loop.body) if isinstance(n, cst.Assign | cst.AugAssign)), key=order.__getitem__
     ):
-        targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        for target in (name for one in targets for name in walk(one) if isinstance(one, cst.Name | cst.Tuple)):
+        targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in (name for left in targets for name in walk(left) if isinstance(left, cst.Name | cst.Tuple)):
             if isinstance(target, cst.Name) and target.value not in bound and target.value not in assigned:
                 if isinstance(node, cst.AugAssign):
                     return True
@@ -340,7 +340,7 @@ def _carries(file: File, loop: cst.For) -> bool:
 
 
 def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
-    """Whether a name may be read in a turn that came by its assignment, under an `if`, without running it."""
+    """Whether a name may be read in an iteration that came by its assignment, under an `if`, without running it."""
     for parent in file.tree.ancestors(first):
         if parent is loop:
             return False
@@ -352,10 +352,10 @@ def _may_be_skipped(file: File, loop: cst.For, first: Node, name: Node) -> bool:
 
 
 def _reads_stored(file: File, loop: cst.For) -> bool:
-    """Whether a turn reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
+    """Whether an iteration reads another item of what it stores into: `out[t] = x[t] + out[t + 1]`."""
     stored = [target for target, _ in file.tree.item_assignments if file.tree.within(target, loop.body)]
-    keys = {(dotted_name(one.value), spelling(one.slice[0])) for one in stored}
-    targets = {id(one) for one in stored}
+    keys = {(dotted_name(subscript.value), spelling(subscript.slice[0])) for subscript in stored}
+    targets = {id(subscript) for subscript in stored}
     for subscript in file.tree.subscripts:
         if file.tree.within(subscript, loop.body) and id(subscript) not in targets:
             key = (dotted_name(subscript.value), spelling(subscript.slice[0]))

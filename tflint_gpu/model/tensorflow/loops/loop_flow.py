@@ -18,11 +18,11 @@ from tflint_gpu.model.python.syntax.syntax import (
 )
 
 FEW = 5
-"""A loop of so many turns repeats nothing worth speaking of."""
+"""A loop of so many iterations repeats nothing worth speaking of."""
 
 
 class IterationFlow:
-    """The names in a loop that hold what some of its expressions give, or what is made of it, in this turn or before.
+    """The names in a loop that hold what some of its expressions give, or what is made of it, in any iteration so far.
 
     For a function: in one run of it.
 
@@ -58,7 +58,7 @@ class IterationFlow:
         return False
 
     def comes_back(self, expr: Node, seen: frozenset[Node] = frozenset()) -> bool:
-        """Whether an expression may hold what a source gave in a turn before: not what this turn has bound anew."""
+        """Whether an expression may hold what a source gave in an earlier iteration: not what is bound in this one."""
         tree = self.file.tree
         for node in walk(expr):
             if node in self.sources:
@@ -76,7 +76,7 @@ class IterationFlow:
 
 
 def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[tuple[str, list[Node]]]:
-    """What a turn puts into each name: by assignment, into a container, by a method of it."""
+    """What an iteration puts into each name: by assignment, into a container, by a method of it."""
     tree = file.tree
     scope = tree.scopes.get(loop) or tree.scope(loop)
     for bindings in scope.bindings.values():
@@ -94,7 +94,7 @@ def _moves(file: File, loop: LoopNode | FunctionNode) -> Iterator[tuple[str, lis
 
 
 def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
-    """The names that a turn binds, or whose content it changes."""
+    """The names that an iteration binds, or whose content it changes."""
     tree = file.tree
     scopes = [tree.scope(loop), *([tree.scopes[loop]] if loop in tree.scopes else [])]
     bound = {
@@ -114,7 +114,7 @@ def changed_in(file: File, loop: LoopNode) -> frozenset[str]:
 
 
 def is_occasional(file: File, node: Node, loop: Node) -> bool:
-    """Whether a place in a loop, or in a function that it calls, is reached in some turns only, as a test counts."""
+    """Whether a place in a loop, or in a function that it calls, is reached in some iterations only: a test counts."""
     child = node
     for parent in file.tree.ancestors(node):
         if parent is loop or isinstance(parent, cst.FunctionDef):
@@ -138,7 +138,7 @@ def _counts(test: Expression) -> bool:
 
 
 def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
-    """Whether a node below a loop runs in its turns: not what is evaluated once, nor `else`."""
+    """Whether a node below a loop runs in its iterations: not what is evaluated once, nor `else`."""
     if isinstance(loop, cst.BaseComp):
         return not file.tree.within(node, loop.for_in.iter)
     if isinstance(loop, cst.While):
@@ -147,7 +147,7 @@ def is_in_iteration(file: File, loop: LoopNode, node: Node) -> bool:
 
 
 def leaves_at_once(loop: LoopNode) -> bool:
-    """Whether every turn ends with `break` or `return`."""
+    """Whether every iteration ends with `break` or `return`."""
     if isinstance(loop, cst.BaseComp) or not isinstance(loop.body, cst.IndentedBlock) or not loop.body.body:
         return False
     return any(isinstance(small, cst.Break | cst.Return) for small in children(loop.body.body[-1]))

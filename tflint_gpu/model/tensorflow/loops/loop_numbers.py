@@ -1,4 +1,4 @@
-"""Python numbers that a loop changes from turn to turn: counters, indexes, decaying rates."""
+"""Python numbers that a loop changes from iteration to iteration: counters, indexes, decaying rates."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _DRAWN_SIZE = {"numpy.random.uniform": 2, "numpy.random.normal": 2, "numpy.rando
 
 
 @dataclass(frozen=True, slots=True)
-class Turning:
-    """A loop whose turns change a number.
+class ChangingLoop:
+    """A loop whose iterations change a number.
 
     Arguments:
         path: the calls through which the number is handed on, from the loop inwards.
@@ -53,9 +53,9 @@ class Turning:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A Python int or float, and the loops of more than a few turns that change it; none: it stays what it is."""
+    """A Python int or float, and the loops of more than a few iterations that change it; none: it stays what it is."""
 
-    changed_by: tuple[Turning, ...] = ()
+    changed_by: tuple[ChangingLoop, ...] = ()
 
 
 _FIXED = Number()
@@ -82,8 +82,8 @@ class LoopNumbers(Analysis):
             return None
         self._in_work.add(expr)
         try:
-            found = self._known[expr] = self._of(file, expr)
-            return found
+            number = self._known[expr] = self._of(file, expr)
+            return number
         finally:
             self._in_work.discard(expr)
 
@@ -113,11 +113,11 @@ class LoopNumbers(Analysis):
     def _computed(self, file: File, expr: cst.BinaryOperation) -> Number | None:
         if not isinstance(expr.operator, _OPERATORS):
             return None
-        found = _all(self.of(file, side) for side in (expr.left, expr.right))
-        if found is not None and isinstance(expr.operator, cst.Modulo):
+        number = _all(self.of(file, side) for side in (expr.left, expr.right))
+        if number is not None and isinstance(expr.operator, cst.Modulo):
             period = self.constants.of(file, expr.right)
-            return _FIXED if not isinstance(period, int | float) or period <= FEW else found
-        return found
+            return _FIXED if not isinstance(period, int | float) or period <= FEW else number
+        return number
 
     # Names and attributes.
 
@@ -125,15 +125,21 @@ class LoopNumbers(Analysis):
         bindings = file.flow.lookup(name.value, name)
         if not bindings or any(binding.kind == "import" for binding in bindings):
             return self._constant(file, name)
-        found = _all(self._bound(file, binding) for binding in bindings)
-        if found is None:
+        number = _all(self._bound(file, binding) for binding in bindings)
+        if number is None:
             return None
-        return Number(tuple(one for one in found.changed_by if one.path or self._is_in_turn(file, name, one)))
+        return Number(
+            tuple(
+                changing_loop
+                for changing_loop in number.changed_by
+                if changing_loop.path or self._is_in_iteration(file, name, changing_loop)
+            )
+        )
 
-    def _is_in_turn(self, file: File, node: Node, turning: Turning) -> bool:
-        """Whether the turns of a loop run a place: not one behind it, nor in a function that is called later."""
-        tree, loop = file.tree, turning.loop
-        if turning.file is not file or tree.function(node) is not tree.function(loop):
+    def _is_in_iteration(self, file: File, node: Node, changing_loop: ChangingLoop) -> bool:
+        """Whether the iterations of a loop run a place: not one after it, nor in a function that is called later."""
+        tree, loop = file.tree, changing_loop.loop
+        if changing_loop.file is not file or tree.function(node) is not tree.function(loop):
             return False
         return tree.within(node, loop if isinstance(loop, cst.BaseComp) else loop.body)
 
@@ -157,29 +163,29 @@ class LoopNumbers(Analysis):
 
     def _assigned(self, file: File, binding: Binding) -> Number | None:
         value = _part(binding.value, binding.path)
-        found = self.of(file, value) if value is not None else None
-        if found is None or value is None or not _builds_on(value, binding.name):
-            return found
-        return Number((*found.changed_by, *self._loop_around(file, binding.node)))
+        number = self.of(file, value) if value is not None else None
+        if number is None or value is None or not _builds_on(value, binding.name):
+            return number
+        return Number((*number.changed_by, *self._loop_around(file, binding.node)))
 
     def _counted(self, file: File, binding: Binding, statement: cst.AugAssign) -> Number | None:
         """`step += 1`, where all else that the name gets is a number too."""
         if not isinstance(statement.operator, _UPDATES):
             return None
         others = [b for b in file.tree.scope(statement).bindings.get(binding.name, ()) if b is not binding]
-        found = _all([self.of(file, statement.value), *(self._bound(file, other) for other in others)])
-        if found is None or not others:
+        number = _all([self.of(file, statement.value), *(self._bound(file, other) for other in others)])
+        if number is None or not others:
             return None
-        return Number((*found.changed_by, *self._loop_around(file, statement)))
+        return Number((*number.changed_by, *self._loop_around(file, statement)))
 
-    def _loop_around(self, file: File, node: Node) -> tuple[Turning, ...]:
-        """The innermost loop of more than a few turns that runs a statement again and again."""
+    def _loop_around(self, file: File, node: Node) -> tuple[ChangingLoop, ...]:
+        """The innermost loop of more than a few iterations that runs a statement again and again."""
         for loop in _loops_around(file, node):
-            return (Turning(file, loop),) if self.is_long(file, loop) else ()
+            return (ChangingLoop(file, loop),) if self.is_long(file, loop) else ()
         return ()
 
     def is_long(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop may make more than a few turns, as far as the code says."""
+        """Whether a loop may make more than a few iterations, as far as the code says."""
         if self.data.is_at_most(file, loop, FEW) or leaves_at_once(loop):
             return False
         data = iterable(loop)
@@ -192,7 +198,7 @@ class LoopNumbers(Analysis):
         test = next((p.test for p in file.tree.ancestors(node) if isinstance(p, cst.If)), None)
         if not isinstance(test, cst.Comparison) or not file.tree.within(test, loop):
             return False
-        values = [self.constants.of(file, one.comparator) for one in test.comparisons]
+        values = [self.constants.of(file, comparison.comparator) for comparison in test.comparisons]
         counted = isinstance(test.left, cst.Name) and self.of(file, test.left) is not None
         return counted and any(isinstance(value, int) and value <= FEW for value in values)
 
@@ -203,19 +209,19 @@ class LoopNumbers(Analysis):
             return None
         function = self.inference.definitions.function(file, node)
         sites = self.inference.first(NUMBER_SITES, self.inference.call_sites(function))
-        changed: list[Turning] = []
+        changed: list[ChangingLoop] = []
         is_number = False
         for site, call in sites:
             given = dict(self.inference.definitions.passed(site, call, function)).get(parameter)
-            found = self.of(site, given) if given is not None else None
-            if found is None:
+            number = self.of(site, given) if given is not None else None
+            if number is None:
                 continue
             is_number = True
             step = Frame(site, call, f"calls `{function.name}`")
-            near = [one for one in found.changed_by if len(one.path) < NUMBER_CALLS.limit]
-            if len(near) < len(found.changed_by):
+            near = [one for one in number.changed_by if len(one.path) < NUMBER_CALLS.limit]
+            if len(near) < len(number.changed_by):
                 self.inference.meet(NUMBER_CALLS)
-            changed += [replace(one, path=(*one.path, step)) for one in near]
+            changed += [replace(changing_loop, path=(*changing_loop.path, step)) for changing_loop in near]
         if is_number:
             return Number(tuple(changed))
         annotation = parameter.annotation.annotation if parameter.annotation is not None else None
@@ -232,14 +238,20 @@ class LoopNumbers(Analysis):
         self._in_work.add(key)
         try:
             assigned = self.inference.definitions.attributes(cls, expr.attr.value)
-            found = _all(self.of(one.file, one.value) if not one.path else None for one in assigned)
+            number = _all(
+                self.of(attribute.file, attribute.value) if not attribute.path else None for attribute in assigned
+            )
         finally:
             self._in_work.discard(key)
-        if found is None or not assigned:
+        if number is None or not assigned:
             return None
-        counting = [one.node for one in assigned if isinstance(one.node, cst.AugAssign) and one.file is file]
+        counting = [
+            attribute.node
+            for attribute in assigned
+            if isinstance(attribute.node, cst.AugAssign) and attribute.file is file
+        ]
         loops = [loop for node in counting for loop in self._loop_around(file, node)]
-        return Number(tuple(loop for loop in loops if self._is_in_turn(file, expr, loop)))
+        return Number(tuple(loop for loop in loops if self._is_in_iteration(file, expr, loop)))
 
     # What loops yield.
 
@@ -251,16 +263,16 @@ class LoopNumbers(Analysis):
             return None
         if not self._yields_numbers(file, binding.value, binding.path):
             return None
-        return Number((Turning(file, loop),)) if self.is_long(file, loop) else _FIXED
+        return Number((ChangingLoop(file, loop),)) if self.is_long(file, loop) else _FIXED
 
     def _yields_numbers(self, file: File, data: Expression, path: Path) -> bool:
-        """Whether some part of what is iterated is a new Python number in every turn."""
+        """Whether some part of what is iterated is a new Python number in every iteration."""
         origins = self.inference.of(file, data)
         return bool(origins) and all(self._counts(origin, path) for origin in origins)
 
     def _counts(self, origin: Origin, path: Path) -> bool:
         file, node, call = origin.file, origin.node, origin.call
-        if isinstance(node, cst.List | cst.Tuple) and not origin.parts:
+        if isinstance(node, cst.List | cst.Tuple) and not origin.access_path:
             written = [e.value for e in node.elements if isinstance(e.value, cst.Integer | cst.Float)]
             return not path and len(written) == len(node.elements)
         if call is None:
@@ -281,11 +293,13 @@ class LoopNumbers(Analysis):
 
     def _call(self, file: File, call: cst.Call) -> Number | None:
         name, args = file.name(call.func), [arg.value for arg in call.args if not arg.star]
-        if any(file.names.is_builtin(call.func, one) for one in _CONVERTERS) or (name or "").startswith("math."):
-            return Number(tuple(one for arg in args for one in self._changes(file, arg)))
-        if any(file.names.is_builtin(call.func, one) for one in _KEEPERS):
-            found = _all(self.of(file, arg) for arg in args)
-            return _FIXED if found is not None and self._is_bounded(file, call, args) else found
+        if any(file.names.is_builtin(call.func, converter) for converter in _CONVERTERS) or (name or "").startswith(
+            "math."
+        ):
+            return Number(tuple(changing_loop for arg in args for changing_loop in self._changes(file, arg)))
+        if any(file.names.is_builtin(call.func, keeper) for keeper in _KEEPERS):
+            number = _all(self.of(file, arg) for arg in args)
+            return _FIXED if number is not None and self._is_bounded(file, call, args) else number
         if name in _NEW_EACH_TIME or (name in _DRAWN and self._draws_one(file, call, name)):
             return Number(self._loop_around(file, call))
         if method_name(call) == "item" and not args and isinstance(call.func, cst.Attribute):
@@ -313,25 +327,29 @@ class LoopNumbers(Analysis):
         self._in_work.add(function.node)
         try:
             values = function.file.returned(function.node)
-            found = _all(self.of(function.file, value) for value in values) if values else None
+            number = _all(self.of(function.file, value) for value in values) if values else None
         finally:
             self._in_work.discard(function.node)
-        if found is None:
+        if number is None:
             return None
-        ways = [one for one in found.changed_by if one.path and one.path[-1].node is call]
-        return Number(tuple(replace(one, path=one.path[:-1]) for one in ways))
+        ways = [
+            changing_loop
+            for changing_loop in number.changed_by
+            if changing_loop.path and changing_loop.path[-1].node is call
+        ]
+        return Number(tuple(replace(changing_loop, path=changing_loop.path[:-1]) for changing_loop in ways))
 
     def _item(self, file: File, expr: cst.Subscript) -> Number | None:
         """`rates[epoch]` of a list of numbers."""
         index = expr.slice[0].slice
         if len(expr.slice) != 1 or not isinstance(index, cst.Index):
             return None
-        place = self.of(file, index.value)
+        position = self.of(file, index.value)
         origins = self.inference.of(file, expr.value)
         many = [isinstance(o.node, cst.List | cst.Tuple) and len(o.node.elements) > FEW for o in origins]
-        return place if many and all(many) and all(self._counts(o, ()) for o in origins) else None
+        return position if many and all(many) and all(self._counts(o, ()) for o in origins) else None
 
-    def _changes(self, file: File, expr: Expression) -> Iterator[Turning]:
+    def _changes(self, file: File, expr: Expression) -> Iterator[ChangingLoop]:
         """The loops that change what an expression is made of, whatever that is: `float(loss)`."""
         number = self.of(file, expr)
         if number is not None:
@@ -341,16 +359,18 @@ class LoopNumbers(Analysis):
         for loop in _loops_around(file, expr):
             if names & self.data.spread(file, loop, set(names_of(loop))):
                 if self.is_long(file, loop):
-                    yield Turning(file, loop)
+                    yield ChangingLoop(file, loop)
                 return
 
 
 def _all(numbers: Iterable[Number | None]) -> Number | None:
     """What changes a number that all of some are part of; None where one is no number."""
-    found = list(numbers)
-    if None in found:
+    known = list(numbers)
+    if None in known:
         return None
-    return Number(tuple(dict.fromkeys(one for number in found if number for one in number.changed_by)))
+    return Number(
+        tuple(dict.fromkeys(changing_loop for number in known if number for changing_loop in number.changed_by))
+    )
 
 
 def _part(value: Expression | None, path: Path) -> Expression | None:
@@ -372,7 +392,7 @@ def _builds_on(value: Expression, name: str) -> bool:
 
 
 def _loops_around(file: File, node: Node) -> Iterator[LoopNode]:
-    """The loops of its own function whose turns run a place, innermost first."""
+    """The loops of its own function whose iterations run a place, innermost first."""
     child = node
     for parent in file.tree.ancestors(node):
         if isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):

@@ -1,6 +1,6 @@
 """Programs for TensorFlow 1: they run in graphs, so what is true of code that runs eagerly is not said of them.
 
-Asked of a file's calls, and, before it is parsed at all, of its text: many files of public code are such programs, and
+By a file's calls, and, before it is parsed at all, its text: many files of public code are such programs, and
 Python's own parser, which is enough to see it, takes a tenth of the time that libcst's takes.
 """
 
@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Collection
 
-from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 
 # API of TensorFlow 1 that works in graphs only.
 _GRAPH_CALLS = frozenset(
@@ -42,7 +42,7 @@ def runs_in_graphs(called: Collection[str], reached: Collection[str], text: str)
 
     Arguments:
         called: what the file calls of TensorFlow: "Session", "compat.v1.disable_eager_execution".
-        reached: what of it shows graphs, and is called with TensorFlow 2, too, as far as tests for the version tell.
+        reached: what of it shows graphs, and is called with TensorFlow 2, too, as far as tests for the version show.
         text: of the file; a notebook may choose the version by a line of its own.
     """
     if any(is_switch(name) for name in reached):
@@ -62,22 +62,22 @@ def is_switch(name: str) -> bool:
     return name.removeprefix("compat.v1.") in _SWITCHES
 
 
-def perhaps_runs_in_graphs(code: str) -> bool:
-    """Whether the text of a file leaves it open that it `surely_runs_in_graphs`."""
+def may_run_in_graphs(code: str) -> bool:
+    """Whether the text of a file leaves it open that it `must_run_in_graphs`."""
     return "GradientTape" not in code and "tf.function" not in code and _PERHAPS.search(code) is not None
 
 
-def surely_runs_in_graphs(sketch: Sketch) -> bool:
+def must_run_in_graphs(summary: FileSummary) -> bool:
     """Whether a file that imports TensorFlow as `tf` and gives the name no other meaning runs in graphs.
 
     True of fewer files than `runs_in_graphs`, and never of another one.
     """
-    if sketch.imports.get("tf") != "tensorflow" or "tf" in sketch.bound:
+    if summary.imports.get("tf") != "tensorflow" or "tf" in summary.bound:
         return False
-    if any(target.rpartition(".")[2] in _LAST_OF_ALIVE for target in sketch.imports.values()):
+    if any(target.rpartition(".")[2] in _LAST_OF_ALIVE for target in summary.imports.values()):
         return False
     called, reached = set[str](), set[str]()
-    for region in sketch.regions:
+    for region in summary.regions:
         names = {call.name.removeprefix("tf.") for call in region.calls if call.root == "tf"} - {"tf"}
         called |= names
         if not region.words.isdisjoint(_TESTED):

@@ -53,7 +53,7 @@ _NO_GPUS = re.compile(
 )
 _OTHER_BACKEND = re.compile(r"KERAS_BACKEND\W+(?:torch|jax|openvino)")
 _SCOPES = frozenset(["Session", "InteractiveSession", "Graph"])
-# They raise where code runs eagerly, so what stands beside them does not.
+# They raise where code runs eagerly, so what is next to them does not.
 _BUILDING = frozenset(
     ["placeholder", "sparse_placeholder", "get_variable", "variable_scope", "train.MonitoredTrainingSession"]
 )
@@ -81,9 +81,9 @@ class Runtime(Analysis):
     def _file(self) -> File:
         return self.inference.entry
 
-    def mentions(self, markers: tuple[bytes, ...]) -> bool:
+    def mentions(self, substrings: tuple[bytes, ...]) -> bool:
         """Whether any of these bytes stand in the file or in one of the project that it reaches."""
-        return self.inference.project.program_mentions(self._file.source, markers)
+        return self.inference.project.program_mentions(self._file.source, substrings)
 
     def sets_memory(self) -> bool:
         """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility."""
@@ -170,7 +170,7 @@ class Runtime(Analysis):
                 for call in building
                 if not (self.guards.is_for_graphs(file, call) or self._is_switched_off(file, call))
             }
-            known = self._graphs[file] = frozenset(one for one in scopes if one is not None), frozenset(builders)
+            known = self._graphs[file] = frozenset(scope for scope in scopes if scope is not None), frozenset(builders)
         return known
 
     def device_strings(self, *names: str) -> Iterator[tuple[cst.Call, Expression]]:
@@ -192,7 +192,7 @@ class Runtime(Analysis):
                     yield file, call
 
     def initialiser_before(self, file: File, node: Node, depth: int = 0) -> Initialiser | None:
-        """What surely initialises the runtime before a place: a call there, or before each call of its code."""
+        """What must initialise the runtime before a place: a call there, or before each call of its code."""
         tree = file.tree
         function = tree.function(node)
         around = {tree.module, *tree.ancestors(node)}
@@ -210,7 +210,7 @@ class Runtime(Analysis):
     def _initialiser_at_callers(self, file: File, function: FunctionNode | None, depth: int) -> Initialiser | None:
         """What comes before each of the calls of a function, in its own file and in those that import it.
 
-        What the file does when it is run as a program by itself, under `__name__`, does not count beside other callers.
+        What the file does as a program by itself, under `__name__`, does not count if there are other callers.
         """
         if not isinstance(function, cst.FunctionDef):
             return None
@@ -221,27 +221,27 @@ class Runtime(Analysis):
             return None
         if any(site is not file for site, _ in sites):
             sites = tuple((site, call) for site, call in sites if site is not file or not _is_in_main_block(file, call))
-        found = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
-        return found[0] if found and all(found) else None
+        initialisers = [self.initialiser_before(site, call, depth + 1) for site, call in sites]
+        return initialisers[0] if initialisers and all(initialisers) else None
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
         order, parents = file.tree.order, file.tree.parents
         for bindings in file.tree.root.bindings.values():
             for binding in bindings:
-                place = binding.node
-                if binding.kind != "import" or order[place] > order[node]:
+                statement = binding.node
+                if binding.kind != "import" or order[statement] > order[node]:
                     continue
-                if not isinstance(parents.get(parents.get(place, place)), cst.Module):
+                if not isinstance(parents.get(parents.get(statement, statement)), cst.Module):
                     continue
-                found = self.inference.project.imported(file, binding.target)
-                name = None if found is None else self._initialised_on_import(found[0], frozenset([file]))
+                imported = self.inference.project.imported(file, binding.target)
+                name = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
                 if name is not None:
-                    return Initialiser(file, place, name)
+                    return Initialiser(file, statement, name)
         return None
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> str | None:
-        """What code at the top of a module of the project surely initialises the runtime with."""
+        """What code at the top of a module of the project must initialise the runtime with."""
         if file in seen or self.is_graph_program(file):
             return None
         around: set[Node] = {file.tree.module}
@@ -253,7 +253,7 @@ class Runtime(Analysis):
         return None
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
-        """Whether `call` stands in a branch, loop, handler or lambda that need not run before the place."""
+        """Whether `call` is in a branch, loop, handler or lambda that need not run before the place."""
         child: Node = call
         for parent in file.tree.ancestors(call):
             if parent in around:
@@ -333,7 +333,7 @@ class Runtime(Analysis):
 
 
 def _is_in_main_block(file: File, node: Node) -> bool:
-    return any(isinstance(one, cst.If) and asks_for_main(one.test) for one in file.tree.ancestors(node))
+    return any(isinstance(ancestor, cst.If) and asks_for_main(ancestor.test) for ancestor in file.tree.ancestors(node))
 
 
 def _is_of(name: str, names: frozenset[str]) -> bool:
@@ -344,5 +344,7 @@ def _is_of(name: str, names: frozenset[str]) -> bool:
 
 def _entering(file: File, call: cst.Call) -> Node | None:
     """The with statement that enters what a call makes."""
-    item = next((one for one in file.tree.ancestors(call) if isinstance(one, cst.WithItem | cst.BaseSuite)), None)
+    item = next(
+        (ancestor for ancestor in file.tree.ancestors(call) if isinstance(ancestor, cst.WithItem | cst.BaseSuite)), None
+    )
     return file.tree.parents[item] if isinstance(item, cst.WithItem) else None

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.project.mentions import Mentions
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.types.guards import Guards
 
-# What stands directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
+# What is directly below `tensorflow` in TensorFlow 1 and not in TensorFlow 2.
 OLD_NAMES = frozenset(
     (
         "random_uniform random_normal truncated_normal parse_single_example parse_example FixedLenFeature "
@@ -40,7 +40,7 @@ def is_for_tensorflow_1(model: Model) -> bool:
 def _uses_tensorflow_1_only(model: Model) -> bool:
     """Whether the file uses what only TensorFlow 1 has, and nothing that shows TensorFlow 2.
 
-    What no program for TensorFlow 2 comes to, behind a test for the version, shows nothing.
+    What no program for TensorFlow 2 comes to, after a test for the version, shows nothing.
     """
     file, mentions, guards = model.file, model.mentions, model.once(Guards)
     bound = [bindings for scope in file.tree.scopes.values() for bindings in scope.bindings.values()]

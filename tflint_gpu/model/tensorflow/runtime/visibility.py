@@ -52,7 +52,7 @@ class Visibility(Analysis):
         self.runtime = model.once(Runtime)
 
     def late(self) -> Iterator[LateVariable]:
-        """The assignments to the variable after something that surely initialises the GPUs of this process."""
+        """The assignments to the variable after something that must initialise the GPUs of this process."""
         for file, target, value in (*self._here(), *self._elsewhere()):
             if self._reads_environment(file, value):
                 continue
@@ -71,7 +71,9 @@ class Visibility(Analysis):
         if not inference.project.imports_mention(self.file.source.path, self.file.source.text.encode(), (_BYTES,)):
             return
         callees = (callee for call in self.file.tree.calls for callee in inference.callees(self.file, call))
-        called = {one.function.node: one.function.file for one in callees if one.function.file is not self.file}
+        called = {
+            callee.function.node: callee.function.file for callee in callees if callee.function.file is not self.file
+        }
         for file in dict.fromkeys(called.values()):
             if VARIABLE in file.source.text and not _ELSEWHERE.search(file.source.text):
                 for target, value in self._assignments(file):
@@ -90,7 +92,7 @@ class Visibility(Analysis):
 
     def _reads_environment(self, file: File, value: Expression) -> bool:
         """Whether a value was kept from the environment, to be put back."""
-        return any("environ" in spelling(one.node) for one in self.constants.inference.of(file, value))
+        return any("environ" in spelling(origin.node) for origin in self.constants.inference.of(file, value))
 
     def _is_repeated(self, file: File, target: cst.Subscript, value: Expression, initialiser: Initialiser) -> bool:
         """Whether the variable had the same value in time."""
@@ -106,18 +108,18 @@ class Visibility(Analysis):
         )
 
     def hidden(self) -> HiddenGpus | None:
-        """Where the program surely hides all GPUs, without a word, though it sets something up for them."""
+        """Where the program must hide all GPUs, without a word, though it sets something up for them."""
         places = [*self._hiding_assignments(), *self._hiding_calls()]
         setting = [target for target, _ in self._assignments(self.file)] + list(self.file.calls(*sorted(VISIBLE)))
         if len(places) != 1 or len(setting) != 1 or self._is_explained(places[0]):
             return None
-        place = places[0]
-        if not self.guards.surely_runs(self.file, place) or self.guards.in_try(self.file, place):
+        assignment = places[0]
+        if not self.guards.must_run(self.file, assignment) or self.guards.in_try(self.file, assignment):
             return None
-        if self.runtime.initialiser_before(self.file, place) is not None:
+        if self.runtime.initialiser_before(self.file, assignment) is not None:
             return None
         setup = next(self._setups(), None)
-        return HiddenGpus(place, setup) if setup is not None else None
+        return HiddenGpus(assignment, setup) if setup is not None else None
 
     def _hiding_assignments(self) -> Iterator[Node]:
         for target, value in self._assignments(self.file):
@@ -132,10 +134,12 @@ class Visibility(Analysis):
             if isinstance(devices, cst.List) and not devices.elements and kind == "GPU":
                 yield call
 
-    def _is_explained(self, place: Node) -> bool:
+    def _is_explained(self, node: Node) -> bool:
         """Whether a comment at the place, or above it, speaks of devices: then it is meant."""
-        row = self.file.source.row(self.file.span(place)[0])
-        return any(_EXPLAINS.search(self.file.source.line(one)) for one in (row, row - 1) if one >= 1)
+        line_number = self.file.source.row(self.file.span(node)[0])
+        return any(
+            _EXPLAINS.search(self.file.source.line(number)) for number in (line_number, line_number - 1) if number >= 1
+        )
 
     def _setups(self) -> Iterator[Node]:
         """What the file sets up for GPUs: memory, logical devices, a device's name."""

@@ -82,7 +82,7 @@ class Chain:
 
     @property
     def batching(self) -> Operation | None:
-        """The operation that forms the batches that the consumer gets; None where that can't be told."""
+        """The operation that forms the batches that the consumer gets; None where that is not known."""
         for operation in reversed(self.operations):
             if operation.name in BATCHING:
                 return operation
@@ -167,7 +167,7 @@ class Chain:
 
     @property
     def misplaced_prefetch(self) -> tuple[Operation, Operation] | None:
-        """The last prefetch and the first work behind it, where there is such work."""
+        """The last prefetch and the first work after it, where there is such work."""
         follower: Operation | None = None
         for operation in reversed(self.operations):
             if operation.name in _PREFETCHING:

@@ -62,7 +62,7 @@ class Consumers(Analysis):
     @cached_property
     def consumptions(self) -> list[Consumption]:
         """Every chain that some code consumes and that is certainly tf.data."""
-        found: dict[tuple[Any, ...], Consumption] = {}
+        consumptions: dict[tuple[Any, ...], Consumption] = {}
         for file, kind, expr, node in self._all_consumers():
             iterates = isinstance(node, cst.For | cst.BaseComp)
             chains = self.pipelines.iterated(file, expr) if iterates else self.pipelines.chains(file, expr)
@@ -75,8 +75,8 @@ class Consumers(Analysis):
             for chain in chains:
                 if chain.certain:
                     key = (kind, node, tuple(o.call for o in chain.operations))
-                    found.setdefault(key, Consumption(kind, chain, node, file, expr, loop))
-        return list(found.values())
+                    consumptions.setdefault(key, Consumption(kind, chain, node, file, expr, loop))
+        return list(consumptions.values())
 
     def _writes(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop writes what it gets into files: a data set is made, which is done once."""
@@ -85,7 +85,7 @@ class Consumers(Analysis):
             or (
                 method_name(call) == "write"
                 and isinstance(call.func, cst.Attribute)
-                and self.inference.surely(file, call.func.value, lambda origin: origin.made_by in _WRITERS)
+                and self.inference.must_be(file, call.func.value, lambda origin: origin.made_by in _WRITERS)
             )
             for call in file.calls_below.get(loop, ())
         )
@@ -113,10 +113,10 @@ class Consumers(Analysis):
         yield from self._consumers(self.file)
         if not self.inference.project.leads_elsewhere(self.file):
             return
-        for file, place in self._given_datasets():
-            for found in self._consumers(file):
-                if file.tree.within(found[3], place):
-                    yield found
+        for file, region in self._given_datasets():
+            for consumer in self._consumers(file):
+                if file.tree.within(consumer[3], region):
+                    yield consumer
 
     def _given_datasets(self) -> Iterator[tuple[File, Node]]:
         """Functions and classes of other files that this file calls with a dataset."""
@@ -199,16 +199,16 @@ class Consumers(Analysis):
                 yield file, made.args[0].value
         if isinstance(expr, cst.Attribute):
             cls = self.inference.definitions.self_class(file, expr.value)
-            for one in self.inference.definitions.attributes(cls, expr.attr.value) if cls is not None else ():
+            for attribute in self.inference.definitions.attributes(cls, expr.attr.value) if cls is not None else ():
                 if (
-                    isinstance(one.value, cst.Call)
-                    and one.value.args
-                    and one.file.names.is_builtin(one.value.func, "iter")
+                    isinstance(attribute.value, cst.Call)
+                    and attribute.value.args
+                    and attribute.file.names.is_builtin(attribute.value.func, "iter")
                 ):
-                    yield one.file, one.value.args[0].value
+                    yield attribute.file, attribute.value.args[0].value
 
     def dataset_of(self, item: Consumption) -> tuple[File, Expression]:
-        """The dataset itself, with its file: behind `enumerate`, `tqdm` and the iterator that `iter` made of it."""
+        """The dataset itself, with its file: after `enumerate`, `tqdm` and the iterator that `iter` made of it."""
         file, expr = item.file, item.data
         for _ in range(ITERATOR_STEPS.limit):
             inner = self._unwrapped(file, expr)

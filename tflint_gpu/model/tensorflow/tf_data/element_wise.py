@@ -122,18 +122,18 @@ class ElementWise:
 
     def _agreed(self, values: Iterable[_Value | None]) -> _Value | None:
         """What all ways agree on."""
-        found = list(values)
-        return found[0] if found and all(value == found[0] for value in found) else None
+        known = list(values)
+        return known[0] if known and all(value == known[0] for value in known) else None
 
     def _origin(self, origin: Origin) -> _Value | None:
         file, node, context = origin.file, origin.node, origin.context
         if isinstance(node, cst.Param):
             return self._parameter(origin, node)
-        if isinstance(node, cst.Call) and len(origin.parts) == 1 and origin.parts[0].kind == "item":
+        if isinstance(node, cst.Call) and len(origin.access_path) == 1 and origin.access_path[0].kind == "item":
             record = self._record(file, node, context)
-            key = origin.parts[0].key
+            key = origin.access_path[0].key
             return replace(record, shape=("record", key), is_structure=False) if record and key is not None else None
-        if origin.parts or not isinstance(node, cst.BaseExpression | cst.AugAssign):
+        if origin.access_path or not isinstance(node, cst.BaseExpression | cst.AugAssign):
             return self._number(origin)
         if isinstance(node, cst.Call):
             return self._call(file, node, context) or self._number(origin)
@@ -142,13 +142,13 @@ class ElementWise:
         combined = operands(node)
         if combined is not None:
             number = self._number(origin)
-            return number or _combined(self._expression(file, one, context) for one in combined)
+            return number or _combined(self._expression(file, operand, context) for operand in combined)
         if isinstance(node, cst.Tuple | cst.Dict):
             return self._structure(file, node, context)
         return self._number(origin)
 
     def _parameter(self, origin: Origin, node: cst.Param) -> _Value | None:
-        if origin.parts:
+        if origin.access_path:
             return None
         if node in self.components:
             return _Value(frozenset([node]), (node,))
@@ -160,7 +160,7 @@ class ElementWise:
 
     def _number(self, origin: Origin) -> _Value | None:
         """A number that is known before the function is called, and so has no shape."""
-        if origin.parts or not isinstance(origin.node, cst.BaseExpression):
+        if origin.access_path or not isinstance(origin.node, cst.BaseExpression):
             return None
         if (origin.name or "") in ("numpy.pi", "numpy.e", "math.pi", "math.e"):
             return _Value()
@@ -176,14 +176,14 @@ class ElementWise:
         shape: Expression | None
         if method_name(call) == "reshape" and file.name(call.func) is None:
             lengths = [arg.value for arg in call.args]
-            shape = lengths[0] if len(lengths) == 1 else cst.Tuple([cst.Element(one) for one in lengths])
+            shape = lengths[0] if len(lengths) == 1 else cst.Tuple([cst.Element(length) for length in lengths])
         else:
             position = _SHAPED.get(file.name(call.func) or "")
             shape = argument(call, position, "shape") if position is not None else None
         value = self.constants.of(file, shape, origin.context) if shape is not None else UNKNOWN
         if not isinstance(value, tuple) or len(value) < 2 or not isinstance(value[-1], int):
             return False
-        return all(one == 1 for one in value[:-1])
+        return all(length == 1 for length in value[:-1])
 
     def _structure(self, file: File, node: cst.Tuple | cst.Dict, context: Context | None) -> _Value | None:
         values = []
@@ -210,19 +210,19 @@ class ElementWise:
         values = [self._expression(file, arg.value, context) for arg in call.args if not arg.star]
         if not values or len(values) != len(call.args):
             return None
-        found: _Value | None = self._record(file, call, context)
-        if found is not None:
-            return found
+        value: _Value | None = self._record(file, call, context)
+        if value is not None:
+            return value
         if short == "concat":
-            found = self._joined(file, call, context)
+            value = self._joined(file, call, context)
         elif short in COMBINING and (short != "where" or len(values) == 3):
             kept = [v for arg, v in zip(call.args, values, strict=True) if not _is_name_argument(arg)]
-            found = _combined(kept)
+            value = _combined(kept)
         elif self._rest_is_set(file, call, context):
-            found = self._of_first(file, call, context, name, short, values[0])
-        if found is not None:
+            value = self._of_first(file, call, context, name, short, values[0])
+        if value is not None:
             self._understood.update(node for node in walk(call) if isinstance(node, cst.Call))
-        return found
+        return value
 
     def _joined(self, file: File, call: cst.Call, context: Context | None) -> _Value | None:
         """`tf.concat([x, y], -1)` of what has the shape of one and the same parameter, but for the last axis."""
@@ -243,13 +243,15 @@ class ElementWise:
             return None
         first = self._expression(file, call.args[0].value, context)
         tables = [origin.node for origin in self.inference.of(file, features, context)]
-        made = [e.value for one in tables if isinstance(one, cst.Dict) for e in one.elements]
-        fixed = (self.inference.surely(file, one, lambda o: o.made_by in _FIXED, context) for one in made)
+        made = [e.value for table in tables if isinstance(table, cst.Dict) for e in table.elements]
+        fixed = (
+            self.inference.must_be(file, made_value, lambda o: o.made_by in _FIXED, context) for made_value in made
+        )
         if first is None or first.shape is None or not made or not all(fixed):
             return None
-        if not all(isinstance(one, cst.Dict) for one in tables):
+        if not all(isinstance(table, cst.Dict) for table in tables):
             return None
-        self._understood.update([call, *(one for one in made if isinstance(one, cst.Call))])
+        self._understood.update([call, *(made_value for made_value in made if isinstance(made_value, cst.Call))])
         return _Value(first.parts, is_structure=True)
 
     def _of_first(
@@ -306,20 +308,20 @@ class ElementWise:
                 for arg in (origin.call.args if origin.call is not None else ())
             )
 
-        return len(call.args) == 1 and self.inference.surely(file, call.func, is_rescaling, context)
+        return len(call.args) == 1 and self.inference.must_be(file, call.func, is_rescaling, context)
 
 
 def filled(callee: Callee) -> Mapping[Node, Bound]:
     """The parameters that `functools.partial` has filled."""
     positional = list(callee.function.parameters)
     named = {p.name.value: p for p in parameters(callee.function.node)}
-    found: dict[Node, Bound] = {}
+    passed: dict[Node, Bound] = {}
     for given in callee.given:
         if given.keyword in named:
-            found[named[given.keyword]] = given
+            passed[named[given.keyword]] = given
         elif not given.keyword and positional:
-            found[positional.pop(0)] = given
-    return found
+            passed[positional.pop(0)] = given
+    return passed
 
 
 def operands(node: Node) -> list[Expression] | None:
@@ -339,11 +341,11 @@ def operands(node: Node) -> list[Expression] | None:
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:
     """Numbers, and tensors of one and the same shape: with another shape, a batch would be broadcast differently."""
-    found = list(values)
-    shapes = {value.shape for value in found if value is not None and not value.is_number}
-    if not found or len(shapes) > 1 or any(value is None or value.is_structure for value in found):
+    known = list(values)
+    shapes = {value.shape for value in known if value is not None and not value.is_number}
+    if not known or len(shapes) > 1 or any(value is None or value.is_structure for value in known):
         return None
-    parts = frozenset().union(*(value.parts for value in found if value is not None))
+    parts = frozenset().union(*(value.parts for value in known if value is not None))
     return _Value(parts, shapes.pop() if shapes else None)
 
 

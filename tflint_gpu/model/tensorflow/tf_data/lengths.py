@@ -21,7 +21,7 @@ class Lengths(Analysis):
     """Questions about the number of elements of a chain."""
 
     def is_demonstration(self, chain: Chain) -> bool:
-        """Whether a chain surely has so few elements that its speed is not asked for."""
+        """Whether a chain must have so few elements that its speed does not matter."""
         taken = [o.argument(0, "count") for o in chain.operations if o.name == "take"]
         if any(isinstance(count, int) and 0 <= count <= _FEW for count in taken):
             return True
@@ -45,7 +45,7 @@ class Lengths(Analysis):
         return any(
             self._is_written(origin.file, origin.node, origin.context, depth + 1)
             for origin in self.inference.of(file, expr, context)
-            if not origin.parts and isinstance(origin.node, cst.BaseExpression)
+            if not origin.access_path and isinstance(origin.node, cst.BaseExpression)
         )
 
     def _is_written(self, file: File, node: Expression, context: Context | None, depth: int) -> bool:

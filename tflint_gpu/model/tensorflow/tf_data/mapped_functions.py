@@ -89,7 +89,7 @@ class MappedFunctions(Analysis):
         return self._element_wise[operation.call][keeps_rank]
 
     def only_flips(self, operation: Operation) -> bool:
-        """Whether an operation's function turns pictures over, and does nothing else."""
+        """Whether an operation's function flips images, and does nothing else."""
         given = argument(operation.call, 0, "map_func")
         if operation.name != "map" or given is None:
             return False
@@ -173,7 +173,7 @@ class MappedFunctions(Analysis):
 
     def _is_made_by(self, file: File, call: cst.Call, context: Context | None, makers: frozenset[str]) -> bool:
         func = call.func
-        return isinstance(func, cst.Attribute) and self.inference.surely(
+        return isinstance(func, cst.Attribute) and self.inference.must_be(
             file, func.value, lambda origin: origin.made_by in makers, context
         )
 
@@ -182,7 +182,7 @@ class MappedFunctions(Analysis):
         training = argument(call, 1, "training")
         if not call.args or (training is not None and self.constants.of(file, training, context) is False):
             return False
-        return self.inference.surely(file, call.func, self._makes_random_layer, context)
+        return self.inference.must_be(file, call.func, self._makes_random_layer, context)
 
     def _makes_random_layer(self, origin: Origin) -> bool:
         name = origin.made_by or ""

@@ -38,7 +38,7 @@ class Pipelines(Analysis):
                 return [_OPEN]
             self._known[key] = []  # a loop that goes on with its own dataset: the way in from before is enough
             found = [c for origin in self.inference.of(file, expr, context) for c in self._of_origin(origin, depth)]
-            if any(chain is _OPEN for chain in found) and self.kinds.evidence(file, expr, "dataset") is not None:
+            if any(chain is _OPEN for chain in found) and self.kinds.usage(file, expr, "dataset") is not None:
                 found = [Chain(certain=True) if chain is _OPEN else chain for chain in found]
             self._known[key] = [*self.inference.first(PIPELINE_VARIANTS, found or [_OPEN])]
         return self._known[key]
@@ -51,7 +51,7 @@ class Pipelines(Analysis):
         node = origin.node
         if not isinstance(node, cst.Call):
             return [] if origin.is_none else [_OTHER if self._is_own(origin) else _OPEN]
-        if origin.parts:
+        if origin.access_path:
             return self._of_part(origin, depth)
         return [_OTHER] if self._is_own(origin) else self._of_call(origin.file, node, origin.context, depth)
 
@@ -64,9 +64,9 @@ class Pipelines(Analysis):
         """`tfds.load(...)[0]`, `tfds.load(..., with_info=True)` unpacked; an attribute or element is no dataset."""
         assert isinstance(origin.node, cst.Call)
         if origin.made_by is None and origin.file.name(origin.node.func) in _TFDS:
-            items = [part for part in origin.parts if part.kind == "item"]
+            items = [part for part in origin.access_path if part.kind == "item"]
             is_info = items[:1] == [Content("item", 1)] and self._has_info(origin.node)
-            if len(items) == len(origin.parts) and not is_info:
+            if len(items) == len(origin.access_path) and not is_info:
                 return self._of_call(origin.file, origin.node, origin.context, depth)
         return [_OPEN]
 

@@ -99,7 +99,7 @@ class PythonLoops(Analysis):
                 yield file, loop
 
     def _is_short(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop surely has a few turns."""
+        """Whether a loop must have few iterations."""
         over = iterable(loop)
         if isinstance(over, cst.List | cst.Tuple):
             return len(over.elements) <= _FEW
@@ -110,7 +110,7 @@ class PythonLoops(Analysis):
 
 
 def _stays_locked(file: File, call: cst.Call) -> bool:
-    """Whether a call surely is Python's own work, or NumPy's on a few numbers."""
+    """Whether a call must be Python's own work, or NumPy's on a few numbers."""
     name = file.name(call.func)
     if name is not None:
         return name.startswith(_LIBRARIES) and not name.startswith(_UNLOCKED)

@@ -101,7 +101,7 @@ class KerasFunctions(Analysis):
         return cls is not None and any(self.inference.definitions.method(cls, name) for name in _OWN_WAYS)
 
     def _compilations(self) -> Iterator[cst.Call]:
-        """The calls of `compile` of Keras whose functions are surely traced."""
+        """The calls of `compile` of Keras whose functions must be traced."""
         for call in self.file.method_calls("compile"):
             if not any(a.keyword is not None and a.keyword.value in _COMPILING for a in call.args) and not any(
                 a.star == "**" for a in call.args
@@ -152,7 +152,7 @@ class KerasFunctions(Analysis):
     def _single(self, origins: Iterable[Origin], depth: int) -> Iterator[Origin]:
         """Some values, those that are lists or dictionaries item by item."""
         for origin in origins:
-            if not isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) or origin.parts:
+            if not isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) or origin.access_path:
                 yield origin
             elif depth < LISTED_FUNCTIONS.limit:
                 yield from self._single(self.inference.item(origin, None), depth + 1)

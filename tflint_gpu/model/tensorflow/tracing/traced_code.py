@@ -20,7 +20,7 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.datasets import MAPPING_METHODS
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
-from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Execution, Reached, Trace
+from tflint_gpu.model.tensorflow.tracing.traces import TRACED_METHODS, Entry, Reached, Trace, TracedFunctions
 from tflint_gpu.model.tensorflow.types.guards import Guards
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -70,9 +70,9 @@ class TracedCode(Analysis):
         super().__init__(model)
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
-        self.execution = model.once(Execution)
+        self.execution = model.once(TracedFunctions)
         self._given: dict[tuple[File, frozenset[str]], frozenset[Node]] = {}
-        self._asking: dict[File, bool] = {}
+        self._resolver: dict[File, bool] = {}
 
     @cached_property
     def functions(self) -> list[Traced]:
@@ -81,7 +81,7 @@ class TracedCode(Analysis):
 
     def reached_from(self, entries: Container[Node]) -> list[Traced]:
         """The same for some of the functions that TensorFlow traces from this file."""
-        return self._reached([one for one in self._traces if entry(one)[1] in entries], MAPPING_METHODS)
+        return self._reached([trace for trace in self._traces if entry(trace)[1] in entries], MAPPING_METHODS)
 
     @cached_property
     def _traces(self) -> list[Traced]:
@@ -98,20 +98,20 @@ class TracedCode(Analysis):
 
     def _reached(self, traces: Iterable[Traced], ends: frozenset[str]) -> list[Traced]:
         """What some traces reach, up to the functions that go to methods of these names, or to the host."""
-        found: dict[Node, Traced] = {}
+        reached: dict[Node, Traced] = {}
         queue, cut = list(traces), list[Traced]()
         for traced in queue:  # grows meanwhile
-            if traced.function.node in found or traced.function.node in self._given_away(traced.file, ends):
+            if traced.function.node in reached or traced.function.node in self._given_away(traced.file, ends):
                 continue
-            found[traced.function.node] = traced
+            reached[traced.function.node] = traced
             if len(traced.path) < TRACED_CALLS.limit:
                 queue.extend(self._called_from(traced))
             else:
                 cut.extend(self._called_from(traced))
         cut = [one for one in cut if one.function.node not in self._given_away(one.file, ends)]
-        if any(one.function.node not in found for one in cut):
+        if any(one.function.node not in reached for one in cut):
             self.inference.meet(TRACED_CALLS)
-        return list(found.values())
+        return list(reached.values())
 
     def runs_once(self, file: File, node: Node) -> bool:
         """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test."""
@@ -127,9 +127,9 @@ class TracedCode(Analysis):
         )
 
     def _asks_for_tracing(self, file: File, test: Expression) -> bool:
-        known = self._asking.get(file)
+        known = self._resolver.get(file)
         if known is None:
-            known = self._asking[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
+            known = self._resolver[file] = _ASKS_FOR_TRACING.search(file.source.text) is not None
         return known and _ASKS_FOR_TRACING.search(spelling(test)) is not None
 
     def runs_in_every_call(self, traced: Traced, node: Node) -> bool:
@@ -139,7 +139,7 @@ class TracedCode(Analysis):
         if any(step.file.name(getattr(step.node, "func", None)) in _CHOOSING for step in traced.path):
             return False
         places = [(traced.file, node), *((step.file, step.node) for step in traced.path)]
-        return all(self._always_runs(file, place, traced.keras) for file, place in places)
+        return all(self._always_runs(file, node, traced.keras) for file, node in places)
 
     def _always_runs(self, file: File, node: Node, keras: bool) -> bool:
         if self.runs_once(file, node):
@@ -166,17 +166,17 @@ class TracedCode(Analysis):
         """Whether all decorators of a function are known, or put it under `tf.function`."""
         if not isinstance(function.node, cst.FunctionDef) or not may_be_replaced(function.file, function.node):
             return True
-        place = self.execution.tracing.wrapped(function.file).get(function.node)
-        return isinstance(place, cst.Decorator) and len(function.node.decorators) == 1
+        wrapper = self.execution.tracing.wrapped(function.file).get(function.node)
+        return isinstance(wrapper, cst.Decorator) and len(function.node.decorators) == 1
 
     def may_be_left_out(self, traced: Traced, node: Node) -> bool:
         """Whether a condition that is not known decides whether code of a traced function runs while it is traced."""
         places = [(traced.file, node, traced.context), *((step.file, step.node, None) for step in traced.path)]
         return any(
-            self.guards.in_try(file, place)
+            self.guards.in_try(file, node)
             or any(self._may_be(file, test, not needed, context, traced.trace) for test, needed in tests)
-            for file, place, context in places
-            if (tests := list(self.guards.branches(file, place))) is not None
+            for file, node, context in places
+            if (tests := list(self.guards.branches(file, node))) is not None
         )
 
     def _may_be(
@@ -216,7 +216,7 @@ class TracedCode(Analysis):
     def _runs_when_imported(self, file: File, node: Node) -> bool:
         if any(asks_for_main(test) for test in self.guards.conditions(file, node)):
             return False
-        return self.guards.surely_runs(file, node)
+        return self.guards.must_run(file, node)
 
     @cached_property
     def may_run_eagerly(self) -> bool:
@@ -264,7 +264,7 @@ class TracedCode(Analysis):
             callees = self.inference.callees(file, call, traced.context)
             if len(callees) != 1:  # one object or another: what its method runs is traced where it is the one
                 callees = self.inference.methods_called(file, call, traced.context)
-            for callee in callees if all(self._may_be_entered(one.function) for one in callees) else ():
+            for callee in callees if all(self._may_be_entered(callee.function) for callee in callees) else ():
                 step = Frame(file, call, f"called from `{traced.function.name}`")
                 inside = self.inference.enter(file, call, traced.context, callee)
                 yield Traced(callee.function, traced.start, (*traced.path, step), None, inside)
@@ -334,8 +334,8 @@ def _is_mode(file: File, test: cst.BaseExpression) -> bool:
         return False
     function = file.tree.function(test)
     return not any(
-        one.target.attr.value == test.attr.value and file.tree.function(one.target) is function
-        for one in file.tree.attribute_assignments
+        assignment.target.attr.value == test.attr.value and file.tree.function(assignment.target) is function
+        for assignment in file.tree.attribute_assignments
     )
 
 

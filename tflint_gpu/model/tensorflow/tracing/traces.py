@@ -17,7 +17,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, me
 from tflint_gpu.model.python.value_flow.call_sites import parameter_origins
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.api.marks import TRACED, gives_a_function
+from tflint_gpu.model.tensorflow.api.substrings import TRACED, gives_a_function
 from tflint_gpu.model.tensorflow.api.tensor_functions import HIGHER_ORDER, PYTHON_FUNCTIONS
 from tflint_gpu.model.tensorflow.tracing.keras_functions import GivenFunction, KerasFunctions
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -53,7 +53,7 @@ _OCCASIONS: dict[str, tuple[str, ...]] = {
 _TENSOR_ANNOTATIONS = frozenset(["tf.Tensor", "tf.types.experimental.TensorLike", "keras.KerasTensor"])
 
 TRACING_SUBSTRINGS = (*TRACED, gives_a_function)
-"""One of them stands in each file from which something is traced."""
+"""One of them is in each file from which something is traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Trace(Reached):
         return bool(self.steps) and is_plain and isinstance(self.function.node, cst.FunctionDef)
 
 
-class Execution(Analysis):
+class TracedFunctions(Analysis):
     """Which functions run traced when they are reached from one file."""
 
     def __init__(self, model: Model) -> None:
@@ -158,7 +158,7 @@ class Execution(Analysis):
 
     def followed(self, entries: Iterable[Trace]) -> list[Trace]:
         """Some traced functions, and the helpers that they call with tensors."""
-        found: list[Trace] = []
+        followed: list[Trace] = []
         seen: set[tuple[Node, frozenset[Node]]] = set()
         queue, cut = list(entries), list[Trace]()
         for trace in queue:  # grows meanwhile
@@ -166,14 +166,14 @@ class Execution(Analysis):
             if key in seen or trace.function.node in self._host_functions:
                 continue
             seen.add(key)
-            found.append(trace)
+            followed.append(trace)
             if len(trace.path) < TENSOR_CALLS.limit:
                 queue.extend(self._called_from(trace))
             else:
                 cut.extend(self._called_from(trace))
         if any(trace.key not in seen and trace.function.node not in self._host_functions for trace in cut):
             self.inference.meet(TENSOR_CALLS)
-        return found
+        return followed
 
     @cached_property
     def symbolic(self) -> Tensors:
@@ -183,12 +183,12 @@ class Execution(Analysis):
     @cached_property
     def _host_functions(self) -> frozenset[Node]:
         """Functions that TensorFlow runs on the host, with real values: `tf.numpy_function(f, ...)`."""
-        found: set[Node] = set()
+        functions: set[Node] = set()
         for call in self.file.calls(*PYTHON_FUNCTIONS):
             target = argument(call, 0, "func")
             if target is not None:
-                found.update(callee.function.node for callee in self.inference.callables(self.file, target))
-        return frozenset(found)
+                functions.update(callee.function.node for callee in self.inference.callables(self.file, target))
+        return frozenset(functions)
 
     def _trace(self, function: Function, seeds: Mapping[Node, Carry], entry: Entry) -> Trace:
         tensors = Tensors(self.inference, self.kinds, function, seeds)
@@ -244,14 +244,14 @@ class Execution(Analysis):
 
     def _seeds(self, function: Function, params: tuple[str, ...]) -> dict[Node, Carry]:
         given = function.parameters
-        found: dict[Node, Carry] = {}
+        seeds: dict[Node, Carry] = {}
         for wanted in params:
             position = {"*first": 0, "*second": 1}.get(wanted)
             if position is not None and position < len(given):
-                found[given[position]] = Carry.TENSOR
+                seeds[given[position]] = Carry.TENSOR
             elif position is None:
-                found.update({p: Carry.TENSOR for p in given if p.name.value == wanted})
-        return {**found, **self._annotated(function)}
+                seeds.update({p: Carry.TENSOR for p in given if p.name.value == wanted})
+        return {**seeds, **self._annotated(function)}
 
     def _annotated(self, function: Function) -> dict[Node, Carry]:
         """The parameters that are tensors by their annotations."""
@@ -275,8 +275,8 @@ class Execution(Analysis):
             return self._is_annotated(function.file, parameter)
         if parameter.default is not None:
             return False
-        place = self.tracing.wrapped(self.file)[function.node]
-        decorator = place.decorator if isinstance(place, cst.Decorator) else place
+        wrapper = self.tracing.wrapped(self.file)[function.node]
+        decorator = wrapper.decorator if isinstance(wrapper, cst.Decorator) else wrapper
         if isinstance(decorator, cst.Call) and argument(decorator, 1, "input_signature") is not None:
             return True
         name = parameter.name.value
@@ -296,14 +296,14 @@ class Execution(Analysis):
             inside: the computations that it is a part of; one that depends on itself, as `x = x + 1`, is none.
         """
         node = origin.node
-        if origin.parts:
+        if origin.access_path:
             return self.yields_tensors(origin.file, node)
         if isinstance(node, cst.BinaryOperation):
             if origin in inside:
                 return False
             inside |= {origin}
             sides = (self.inference.of(origin.file, side, origin.context) for side in (node.left, node.right))
-            return any(bool(side) and all(self._is_tensor(one, inside) for one in side) for side in sides)
+            return any(bool(side) and all(self._is_tensor(operand, inside) for operand in side) for side in sides)
         return self.kinds.of(origin) in ("tensor", "array")
 
     def yields_tensors(self, file: File, node: Node) -> bool:
@@ -311,7 +311,7 @@ class Execution(Analysis):
         head = node
         while isinstance(head, cst.Call) and isinstance(head.func, cst.Attribute) and file.name(head.func) is None:
             head = head.func.value
-        return isinstance(head, cst.BaseExpression) and self.kinds.is_surely(file, head, "dataset")
+        return isinstance(head, cst.BaseExpression) and self.kinds.must_be(file, head, "dataset")
 
     def _feeds_model(self, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""

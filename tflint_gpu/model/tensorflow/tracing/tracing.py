@@ -50,11 +50,11 @@ class Tracing(Analysis):
 
     def is_under_tf_function(self, file: File, function: FunctionNode) -> bool:
         """Whether a function is, or may be, under `tf.function`; what only Keras traces in `fit` runs eagerly too."""
-        for one in (self.inference.entry, file):
-            if one not in self._searched:
-                self._searched.add(one)
-                self._spread([f for f, _ in self._wraps_in(one)], self._under_tf_function)
-                self._spread(list(self._keras_roots(one)), self._under_keras)
+        for searched in (self.inference.entry, file):
+            if searched not in self._searched:
+                self._searched.add(searched)
+                self._spread([f for f, _ in self._wraps_in(searched)], self._under_tf_function)
+                self._spread(list(self._keras_roots(searched)), self._under_keras)
         return function in self._under_tf_function
 
     def is_wrapped(self, file: File, function: FunctionNode) -> bool:
@@ -62,14 +62,14 @@ class Tracing(Analysis):
 
         What traced code only calls runs eagerly when eager code calls it, too.
         """
-        return any(f.node is function for one in (self.inference.entry, file) for f, _ in self._wraps_in(one))
+        return any(f.node is function for searched in (self.inference.entry, file) for f, _ in self._wraps_in(searched))
 
     def wrapped(self, file: File) -> dict[FunctionNode, Node]:
         """Functions of a file under `tf.function` there: by decorator, or passed to it; with that place."""
         if file not in self._wrapped:
             self._wrapped[file] = {}
-            found = {f.node: place for f, place in self._wraps_in(file) if f.file is file}
-            self._wrapped[file] = found
+            wrapped = {f.node: wrapper for f, wrapper in self._wraps_in(file) if f.file is file}
+            self._wrapped[file] = wrapped
         return self._wrapped[file]
 
     def _wraps_in(self, file: File) -> list[tuple[Function, Node]]:
@@ -153,10 +153,10 @@ class Tracing(Analysis):
             self._wrapping[file] = frozenset()
             made = {
                 function.name.value
-                for one in self.inference.files_with("return tf.function(", file)
-                if any(True for _ in one.calls(*TF_FUNCTIONS))
-                for function in one.tree.functions
-                if isinstance(function, cst.FunctionDef) and self._returns_tf_function(one, function)
+                for home in self.inference.files_with("return tf.function(", file)
+                if any(True for _ in home.calls(*TF_FUNCTIONS))
+                for function in home.tree.functions
+                if isinstance(function, cst.FunctionDef) and self._returns_tf_function(home, function)
             }
             used = [call.func for name in made for call in file.calls_ending_with(name)]
             used += [
@@ -195,13 +195,13 @@ class Tracing(Analysis):
             if call.args and isinstance(call.args[0].value, cst.Lambda):
                 yield Function(file, call.args[0].value)
 
-    def _spread(self, queue: list[Function], found: set[Node]) -> None:
+    def _spread(self, queue: list[Function], reached: set[Node]) -> None:
         """From traced functions to what they call, to functions that they hand on, and to functions inside them."""
         roots = {function.node for function in queue}
         for function in queue:  # grows meanwhile
-            if function.node in found:
+            if function.node in reached:
                 continue
-            found.add(function.node)
+            reached.add(function.node)
             file = function.file
             for call in function.calls:
                 queue.extend(callee.function for callee in self.inference.callees(file, call))
@@ -209,7 +209,8 @@ class Tracing(Analysis):
                     if self._may_hand_on(function, arg.value, function.node in roots):
                         queue.extend(callee.function for callee in self.inference.callables(file, arg.value))
             queue.extend(
-                self.inference.definitions.function(file, one) for one in file.tree.functions_in.get(function.node, ())
+                self.inference.definitions.function(file, inner)
+                for inner in file.tree.functions_in.get(function.node, ())
             )
 
     def _may_hand_on(self, function: Function, given: Expression, is_root: bool) -> bool:

@@ -44,7 +44,7 @@ class Compilations(Analysis):
 
 def _is_same(origin: Origin, made: Origin) -> bool:
     """Whether a value is what is made at a place, by the same call of the function around it as far as is known."""
-    if origin.node is not made.node or origin.parts:
+    if origin.node is not made.node or origin.access_path:
         return False
     contexts = (origin.context, made.context)
     return contexts[0] is contexts[1] or any(one is None or one.call is None for one in contexts)

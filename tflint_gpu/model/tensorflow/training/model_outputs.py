@@ -53,7 +53,7 @@ class ModelOutputs:
             return
         layers = argument(call, 0, "layers")
         for held in self.inference.of(file, layers, made.context) if layers is not None else ():
-            if isinstance(held.node, cst.List | cst.Tuple) and not held.parts and held.node.elements:
+            if isinstance(held.node, cst.List | cst.Tuple) and not held.access_path and held.node.elements:
                 last_element = held.node.elements[-1]
                 if isinstance(last_element, cst.Element):
                     yield from self._made(held, last_element.value)
@@ -65,11 +65,11 @@ class ModelOutputs:
 
     def _layers_of(self, held: Origin) -> Iterator[Origin]:
         """The layers of an output, or of the outputs in a list or dict."""
-        if isinstance(held.node, cst.List | cst.Tuple) and not held.parts:
+        if isinstance(held.node, cst.List | cst.Tuple) and not held.access_path:
             for element in held.node.elements:
                 for one in self.inference.of(held.file, element.value, held.context):
                     yield from self._called(one)
-        elif isinstance(held.node, cst.Dict) and not held.parts:
+        elif isinstance(held.node, cst.Dict) and not held.access_path:
             for item in held.node.elements:
                 for one in self.inference.of(held.file, item.value, held.context):
                     yield from self._called(one)

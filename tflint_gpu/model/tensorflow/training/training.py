@@ -50,18 +50,24 @@ class Training(Analysis):
         return fits or self.takes_gradients(file, node)
 
     def runs_epochs(self, file: File, loop: LoopNode) -> bool:
-        """Whether a turn runs a loop of training steps of its own, or `fit`."""
-        inner = (one for one in file.tree.all_loops if one is not loop and file.tree.within(one, loop))
+        """Whether an iteration runs a loop of training steps of its own, or `fit`."""
+        inner = (
+            inner_loop
+            for inner_loop in file.tree.all_loops
+            if inner_loop is not loop and file.tree.within(inner_loop, loop)
+        )
         calls = file.calls_below.get(loop, ())
         return (
-            any(self.takes_gradients(file, one) for one in inner)
+            any(self.takes_gradients(file, inner_loop) for inner_loop in inner)
             or any(self.kinds.receiver(file, call, "fit", "fit_generator") is not None for call in calls)
             or any(self.runs_steps(file, call) for call in calls)
         )
 
     def runs_steps(self, file: File, call: cst.Call) -> bool:
         """Whether a call runs a loop of training steps of its own: then a loop around it is one of epochs."""
-        return any(self._step_loops.holds(one.file, one.node) for one in self._functions_that_train(file, call))
+        return any(
+            self._step_loops.holds(function.file, function.node) for function in self._functions_that_train(file, call)
+        )
 
     def _has_step_loop(self, file: File, node: Node) -> bool:
         """Whether a function itself has a loop of training steps."""
@@ -70,7 +76,7 @@ class Training(Analysis):
 
     def _functions_that_train(self, file: File, call: cst.Call) -> Iterator[Function]:
         functions = (callee.function for callee in self.functions_called(file, call))
-        return (one for one in functions if self.takes_gradients(one.file, one.node))
+        return (function for function in functions if self.takes_gradients(function.file, function.node))
 
     def _updates_itself(self, file: File, node: Node) -> bool:
         return any(self._updates(file, call) for call in file.calls_below.get(node, ()))
@@ -130,7 +136,7 @@ def takes_next(file: File, call: cst.Call) -> bool:
 
 
 def iterator_of(call: cst.Call) -> cst.BaseExpression:
-    """The iterator of which `takes_next` tells that a call takes an element."""
+    """The iterator of which `takes_next` says that a call takes an element."""
     return call.args[0].value if call.args else call.func.value  # type: ignore[attr-defined]
 
 

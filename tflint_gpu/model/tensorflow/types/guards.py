@@ -62,17 +62,17 @@ class Guards(Analysis):
         """The tests that decide whether `node` runs, each with what it must be for that."""
         return ((test, holds) for test, holds, _ in file.branches.around(node))
 
-    def surely_runs(self, file: File, node: Node, depth: int = 0) -> bool:
-        """Whether running the program surely comes to a place, on a machine with a GPU."""
+    def must_run(self, file: File, node: Node, depth: int = 0) -> bool:
+        """Whether running the program must come to a place, on a machine with a GPU."""
         for test, _ in self.choices(file, node):
-            if "__name__" not in spelling(test) and not self.inference.surely(file, test, _lists_devices):
+            if "__name__" not in spelling(test) and not self.inference.must_be(file, test, _lists_devices):
                 return False
         function = file.tree.function(node)
         if function is None:
             return True
         if not isinstance(function, cst.FunctionDef) or may_be_replaced(file, function):
             return False
-        return any(self.surely_runs(site, call, depth + 1) for site, call in self._callers(file, function, depth))
+        return any(self.must_run(site, call, depth + 1) for site, call in self._callers(file, function, depth))
 
     def _protects(self, file: File, node: Node) -> bool:
         """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""

@@ -15,7 +15,7 @@ from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import is_source
 from tflint_gpu.model.tensorflow.api.model_packages import is_model_of_package
 from tflint_gpu.model.tensorflow.api.tensor_functions import returns_tensor
-from tflint_gpu.model.tensorflow.types.evidence import Evidence, Uses
+from tflint_gpu.model.tensorflow.types.usage import Usage, Usages
 
 KerasKind: TypeAlias = Literal["layer", "model", "metric", "loss"]
 Kind: TypeAlias = Literal[
@@ -80,7 +80,7 @@ _OTHER_LIBRARIES = frozenset(
 
 
 def keras_kind(canonical_name: str) -> KerasKind | None:
-    """What a class of Keras's own, or of a package beside it, is: "layer" for keras.layers.Dense."""
+    """What a class of Keras's own, or of a package next to it, is: "layer" for keras.layers.Dense."""
     known = _KERAS_BASES.get(canonical_name)
     if known is not None:
         return known
@@ -129,7 +129,7 @@ class Kinds(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._uses = Uses()
+        self._usages = Usages()
         self._classes: dict[Node, frozenset[KerasKind]] = {}
         self._stateful: dict[File, tuple[cst.Call, ...]] = {}
         self._models: dict[tuple[Node, Context | None], bool] = {}
@@ -156,7 +156,7 @@ class Kinds(Analysis):
                 if kind in kinds:
                     return kind
             return self._of_other_class(cls)
-        if origin.parts[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
+        if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
         return None
 
@@ -188,15 +188,15 @@ class Kinds(Analysis):
 
     def _is_callback(self, origin: Origin) -> bool:
         """`self.model` in a Keras callback: the model that is being fitted."""
-        if len(origin.parts) != 1 or not isinstance(origin.node, cst.Param):
+        if len(origin.access_path) != 1 or not isinstance(origin.node, cst.Param):
             return False
         cls = self.inference.definitions.class_of_self(origin.file, origin.node)
         bases = self.inference.definitions.external_bases(cls) if cls is not None else set()
         return any(base.startswith("keras.callbacks.") for base in bases)
 
-    def is_surely(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
+    def must_be(self, file: File, expr: Expression, *kinds: Kind, context: Context | None = None) -> bool:
         """Whether an expression can be nothing but one of some kinds."""
-        return self.inference.surely(file, expr, lambda origin: self.of(origin) in kinds, context)
+        return self.inference.must_be(file, expr, lambda origin: self.of(origin) in kinds, context)
 
     def is_model(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether an expression is certainly a Keras model: built as one on every way, or used as only one is."""
@@ -215,8 +215,8 @@ class Kinds(Analysis):
             return True
         if not all(self._may_be_anything(origin) for origin in unknown):
             return False
-        return self.evidence(file, expr, "model") is not None or all(
-            self._evidence_at(origin, "model") is not None for origin in unknown
+        return self.usage(file, expr, "model") is not None or all(
+            self._usage_at(origin, "model") is not None for origin in unknown
         )
 
     def _may_be_anything(self, origin: Origin) -> bool:
@@ -234,18 +234,18 @@ class Kinds(Analysis):
             return name is None or name.partition(".")[0] not in (*_OTHER_LIBRARIES, "tf", "keras")
         if isinstance(origin.node, cst.Name | cst.Attribute) and origin.file.name(origin.node) is not None:
             return not (origin.file.name(origin.node) or "").startswith(("tf.", "keras.", "numpy."))
-        return origin.is_open or bool(origin.parts)
+        return origin.is_open or bool(origin.access_path)
 
-    def _evidence_at(self, origin: Origin, kind: str) -> Evidence | None:
+    def _usage_at(self, origin: Origin, kind: str) -> Usage | None:
         node = origin.node
         name = node.name if isinstance(node, cst.Param) else node
-        if not isinstance(name, cst.Name) or origin.parts:
+        if not isinstance(name, cst.Name) or origin.access_path:
             return None
-        return self._uses.evidence(origin.file, name, kind, node)
+        return self._usages.usage(origin.file, name, kind, node)
 
-    def evidence(self, file: File, expr: Expression, kind: str) -> Evidence | None:
+    def usage(self, file: File, expr: Expression, kind: str) -> Usage | None:
         """The use of a value that only something of a kind allows, in the function that has the expression."""
-        return self._uses.evidence(file, expr, kind, expr)
+        return self._usages.usage(file, expr, kind, expr)
 
     def receiver(self, file: File, call: cst.Call, *methods: str) -> Expression | None:
         """For `m.fit(...)` the expression `m` when it is a Keras model and the method is one of these."""
@@ -288,18 +288,18 @@ class Kinds(Analysis):
 
     def is_gpu_list(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether `expr` is certainly the list of a machine's GPUs, which may be empty."""
-        return self.inference.surely(file, expr, self._lists_gpus, context)
+        return self.inference.must_be(file, expr, self._lists_gpus, context)
 
     def is_one_gpu(self, file: File, expr: Expression) -> bool:
-        """Whether `expr` is certainly what stands at one index of the list of a machine's GPUs."""
+        """Whether `expr` is certainly what is at one index of the list of a machine's GPUs."""
 
         def is_item(origin: Origin) -> bool:
-            parts = origin.parts
+            parts = origin.access_path
             if len(parts) != 1 or parts[0].kind != "item" or not isinstance(parts[0].key, int):
                 return False
             return self._lists_gpus(Origin(origin.file, origin.node, origin.context))
 
-        return self.inference.surely(file, expr, is_item)
+        return self.inference.must_be(file, expr, is_item)
 
     def _lists_gpus(self, origin: Origin) -> bool:
         call = origin.call

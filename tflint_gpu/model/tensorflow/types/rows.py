@@ -11,7 +11,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
-from tflint_gpu.model.tensorflow.types.pictures import Pictures
+from tflint_gpu.model.tensorflow.types.images import Images
 
 _EXPANDING = frozenset(["numpy.expand_dims", "tf.expand_dims", "keras.ops.expand_dims", "keras.backend.expand_dims"])
 _RESHAPING = frozenset(["numpy.reshape", "tf.reshape", "keras.ops.reshape"])
@@ -53,7 +53,7 @@ class Rows(Analysis):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._pictures = Pictures(self.inference, self.constants)
+        self._images = Images(self.inference, self.constants)
         self._asked: set[Node] = set()
 
     def is_single(self, file: File, expr: Expression, context: Context | None = None) -> bool:
@@ -64,7 +64,7 @@ class Rows(Analysis):
             return True
         self._asked.add(expr)
         try:
-            return self.inference.surely(file, expr, self._is_single, context)
+            return self.inference.must_be(file, expr, self._is_single, context)
         finally:
             self._asked.discard(expr)
 
@@ -76,12 +76,12 @@ class Rows(Analysis):
 
         def holds(origin: Origin) -> bool:
             node = origin.node
-            if origin.parts or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
+            if origin.access_path or not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.BinaryOperation):
                 return self._is_single(origin)
             found = any(self.is_single_input(origin.file, one, origin.context) for one in _inputs(node))
             return found or (isinstance(node, cst.BinaryOperation) and self._is_single(origin))
 
-        return self.is_single(file, expr, context) or self.inference.surely(file, expr, holds, context)
+        return self.is_single(file, expr, context) or self.inference.must_be(file, expr, holds, context)
 
     def yields_single(self, file: File, expr: Expression) -> bool:
         """Whether a generator's batches, or their inputs where they are tuples, have one row each."""
@@ -112,7 +112,7 @@ class Rows(Analysis):
 
     def _is_single(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
-        if origin.parts:
+        if origin.access_path:
             return False
         if isinstance(node, cst.Subscript):
             return self._takes_one(file, node) or (
@@ -136,7 +136,11 @@ class Rows(Analysis):
             if method == "predict" and first is not None:
                 return self.is_single_input(file, first, origin.context)
             return method in _SAME_ROWS_METHODS and self.is_single(file, call.func.value, origin.context)
-        if name is None and first is not None and self.inference.surely(file, call.func, _preprocesses, origin.context):
+        if (
+            name is None
+            and first is not None
+            and self.inference.must_be(file, call.func, _preprocesses, origin.context)
+        ):
             return self.is_single(file, first, origin.context)
         if name is None or first is None:
             return False
@@ -161,7 +165,7 @@ class Rows(Analysis):
     def _is_reshaped(
         self, origin: Origin, array: Expression, shape: Sequence[cst.Arg] | Sequence[cst.BaseElement]
     ) -> bool:
-        """`x.reshape(1, 28, 28)`, `x.reshape(-1, *x.shape)`, or `(-1, 28, 28, 3)` of a picture of that size."""
+        """`x.reshape(1, 28, 28)`, `x.reshape(-1, *x.shape)`, or `(-1, 28, 28, 3)` of an image of that size."""
         if not shape or self._starts_with_one(origin.file, shape[0].value, origin):
             return bool(shape)
         if len(shape) == 1 and isinstance(shape[0].value, cst.Tuple | cst.List):
@@ -169,7 +173,7 @@ class Rows(Analysis):
         dimensions = [one.value for one in shape]
         if len(shape) == 2 and _is_starred(shape[1]):
             return _is_shape_of(origin.file, dimensions[1], array)
-        return self._pictures.is_one(origin.file, array, dimensions, origin.context)
+        return self._images.is_one(origin.file, array, dimensions, origin.context)
 
     def _joins_one(self, origin: Origin, call: cst.Call, name: str, first: Expression) -> bool:
         """`np.vstack([x[None]])`, `np.append(x[:, 1:], y, axis=1)`: one array, or arrays that are joined elsewhere."""
@@ -237,7 +241,7 @@ def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
 
 
 def _preprocesses(origin: Origin) -> bool:
-    return not origin.parts and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
+    return not origin.access_path and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
 
 
 def _is_whole(index: cst.BaseSlice) -> bool:

@@ -98,7 +98,7 @@ class Tensors:
         return found.pop() if len(found) == 1 else Carry.UNKNOWN
 
     def _origin(self, origin: Origin) -> Carry | None:
-        if origin.parts:
+        if origin.access_path:
             return self._part(origin)
         node = origin.node
         if isinstance(node, _LITERALS):
@@ -119,13 +119,13 @@ class Tensors:
         """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
         whole = self._origin(Origin(origin.file, origin.node, origin.context))
         if whole is Carry.TENSOR:
-            if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.parts):
+            if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.access_path):
                 return Carry.HOST
-            if any(part.kind == "attribute" for part in origin.parts):
+            if any(part.kind == "attribute" for part in origin.access_path):
                 return Carry.UNKNOWN
-            if origin.parts[0] == ELEMENT and isinstance(origin.node, cst.Call) and self._counts(origin):
+            if origin.access_path[0] == ELEMENT and isinstance(origin.node, cst.Call) and self._counts(origin):
                 return Carry.HOST
-            if ELEMENT in origin.parts and self._is_used_as_dictionary(origin):
+            if ELEMENT in origin.access_path and self._is_used_as_dictionary(origin):
                 return Carry.UNKNOWN
         return whole
 
@@ -140,7 +140,7 @@ class Tensors:
         call = origin.node
         assert isinstance(call, cst.Call)
         numbers = origin.file.names.is_builtin(call.func, "enumerate") or method_name(call) == "items"
-        return numbers and len(origin.parts) > 1 and origin.parts[1].key == 0
+        return numbers and len(origin.access_path) > 1 and origin.access_path[1].key == 0
 
     def _is_used_as_dictionary(self, origin: Origin) -> bool:
         """Whether the code asks a parameter for keys: then a loop over it yields strings."""
@@ -220,7 +220,7 @@ class Tensors:
         return Carry.UNKNOWN
 
     def gives_one(self, file: File, call: cst.Call, context: Context | None) -> bool:
-        """Whether a call surely gives one tensor: of a loss object, `self.compute_loss(...)`, `metric.result()`."""
+        """Whether a call must give one tensor: of a loss object, `self.compute_loss(...)`, `metric.result()`."""
         func = call.func
         if self._is_keras_own(file, func, context, "loss"):
             return bool(call.args)
@@ -238,7 +238,7 @@ class Tensors:
         )
 
     def _is_keras_own(self, file: File, expr: Expression, context: Context | None, *kinds: Kind) -> bool:
-        """Whether an expression is surely an object of Keras's own of some kinds, and none of the project."""
+        """Whether an expression must be an object of Keras's own of some kinds, and none of the project."""
 
         def is_keras_own(origin: Origin) -> bool:
             return (
@@ -247,13 +247,13 @@ class Tensors:
                 and self.inference.instance_class(origin) is None
             )
 
-        return self.inference.surely(file, expr, is_keras_own, context)
+        return self.inference.must_be(file, expr, is_keras_own, context)
 
     def _is_gradient(self, file: File, call: cst.Call, context: Context | None) -> bool:
         """Whether a call takes gradients from a tape."""
         if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
             return False
-        return self.inference.surely(
+        return self.inference.must_be(
             file, call.func.value, lambda o: o.made_by in ("tf.GradientTape", "tf.compat.v1.GradientTape"), context
         )
 

@@ -1,4 +1,4 @@
-"""Whether there can be anything in what TensorFlow traces: a first look, as in `first_looks`."""
+"""Prefilters of rules about what TensorFlow traces; see `calls`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
-from tflint_gpu.model.python.prefilter.looks import Look, Place
-from tflint_gpu.model.python.prefilter.sketches import UNNAMED, Region, Sketch, SketchedCall
+from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummary, FileSummary, Region
+from tflint_gpu.model.python.prefilter.prefilters import FileRegion, PrefilterScope
 from tflint_gpu.model.tensorflow.api.counterparts import RAISES
 from tflint_gpu.model.tensorflow.api.keras_methods import OVERRIDDEN_METHODS
 from tflint_gpu.model.tensorflow.effects.created_state import CREATING_METHODS
@@ -28,20 +28,20 @@ _RAISING = frozenset(name.rpartition(".")[2] for name in RAISES)
 _DRAWING_LIBRARIES = frozenset(["numpy", "random", "time", "datetime", "uuid", UNNAMED])
 
 
-def _traced(look: Look, *, by: frozenset[str] = _TRACERS) -> Iterable[Place]:
+def _traced(scope: PrefilterScope, *, by: frozenset[str] = _TRACERS) -> Iterable[FileRegion]:
     """The code that may run while TensorFlow traces what the file hands to it, or has in its layers."""
 
-    def search() -> Iterator[Place]:
-        yield from look.reached(list(_roots(look.own, by)))
-        yield from look.reached((), _handed_over(look, by))
+    def search() -> Iterator[FileRegion]:
+        yield from scope.reached(list(_roots(scope.own, by)))
+        yield from scope.reached((), _handed_over(scope, by))
 
-    return look.found(f"traced by {sorted(by)}", search)
+    return scope.found(f"traced by {sorted(by)}", search)
 
 
-def _roots(own: Sketch, by: frozenset[str]) -> Iterator[Region]:
+def _roots(own: FileSummary, by: frozenset[str]) -> Iterator[Region]:
     for region in own.functions:
         if (_KERAS in by and is_models(region)) or (
-            _FUNCTION in by and any(one.rpartition(".")[2] not in _UNTRACING for one in region.decorators)
+            _FUNCTION in by and any(decorator.rpartition(".")[2] not in _UNTRACING for decorator in region.decorators)
         ):
             yield region
     named = _given_by(own, by)
@@ -52,7 +52,7 @@ def _roots(own: Sketch, by: frozenset[str]) -> Iterator[Region]:
         yield from own.by_name[name]
 
 
-def _given_by(own: Sketch, by: frozenset[str]) -> set[str]:
+def _given_by(own: FileSummary, by: frozenset[str]) -> set[str]:
     """The names of what a file hands to TensorFlow, and of what its variables may hold that it hands over."""
     named = {name for call in own.calls() if _hands_over(call, by) for name in call.given}
     if any(name not in own.by_name for name in named):  # a variable, which may hold a function
@@ -60,18 +60,18 @@ def _given_by(own: Sketch, by: frozenset[str]) -> set[str]:
     return named
 
 
-def _handed_over(look: Look, by: frozenset[str]) -> Iterator[str]:
+def _handed_over(scope: PrefilterScope, by: frozenset[str]) -> Iterator[str]:
     """The names that may be ones of functions of other files which this one hands to TensorFlow."""
-    named = _given_by(look.own, by)
-    if named <= look.own.by_name.keys():
+    named = _given_by(scope.own, by)
+    if named <= scope.own.by_name.keys():
         return
     yield from named
-    for sketch in look.near:  # a dictionary of functions
-        if not named.isdisjoint(sketch.bound):
-            yield from sketch.values
+    for summary in scope.near:  # a dictionary of functions
+        if not named.isdisjoint(summary.bound):
+            yield from summary.values
 
 
-def _hands_over(call: SketchedCall, by: frozenset[str]) -> bool:
+def _hands_over(call: CallSummary, by: frozenset[str]) -> bool:
     """Whether a call may give TensorFlow or Keras a function to trace."""
     is_keras = call.last in ("compile", "Lambda") or not _GIVEN.isdisjoint(call.keywords)
     return (_KERAS in by and is_keras) or (_FUNCTION in by and makes_function(call))
@@ -82,85 +82,85 @@ def is_models(region: Region) -> bool:
     return bool(region.owner) and region.name in _KERAS_METHODS
 
 
-def makes_function(call: SketchedCall) -> bool:
+def makes_function(call: CallSummary) -> bool:
     """Whether a call may make a `tf.function` of something."""
     return call.last in _MAKERS or "function" in call.given
 
 
-def is_numpys(sketch: Sketch, call: SketchedCall) -> bool:
+def is_numpys(summary: FileSummary, call: CallSummary) -> bool:
     """Whether a call may be one of NumPy."""
-    return call.root in ("np", "numpy") or sketch.library(call.name) in ("numpy", UNNAMED)
+    return call.root in ("np", "numpy") or summary.library(call.name) in ("numpy", UNNAMED)
 
 
-def _numpy_call(sketch: Sketch, call: SketchedCall) -> bool:
-    return call.last in _RAISING and bool(call.given) and is_numpys(sketch, call)
+def _numpy_call(summary: FileSummary, call: CallSummary) -> bool:
+    return call.last in _RAISING and bool(call.given) and is_numpys(summary, call)
 
 
-def gives_numpy_tensors(look: Look) -> bool:
+def gives_numpy_tensors(scope: PrefilterScope) -> bool:
     """Whether NumPy may get a tensor: in what is traced, or where a functional model is built."""
-    own = look.own
+    own = scope.own
     if any(_numpy_call(own, call) for call in own.calls()) and any(call.last == "Input" for call in own.calls()):
         return True
-    return any(_numpy_call(place.sketch, call) for place in _traced(look) for call in place.region.calls)
+    return any(_numpy_call(code.summary, call) for code in _traced(scope) for call in code.region.calls)
 
 
-def draws_while_traced(look: Look) -> bool:
+def draws_while_traced(scope: PrefilterScope) -> bool:
     """Whether Python may draw a number, or read a clock, in what is traced."""
     draws = False
-    for place in _traced(look):
-        for call in place.region.calls if not DRAWING.isdisjoint(place.region.called) else ():
+    for code in _traced(scope):
+        for call in code.region.calls if not DRAWING.isdisjoint(code.region.called) else ():
             if call.last in DRAWING:
                 draws = True
-                if call.root == "np" or place.sketch.library(call.name) in _DRAWING_LIBRARIES:
+                if call.root == "np" or code.summary.library(call.name) in _DRAWING_LIBRARIES:
                     return True
-    return draws and look.any(_makes_generators)
+    return draws and scope.any(_makes_generators)
 
 
-def _makes_generators(sketch: Sketch) -> bool:
-    return not GENERATORS.isdisjoint(sketch.called)
+def _makes_generators(summary: FileSummary) -> bool:
+    return not GENERATORS.isdisjoint(summary.called)
 
 
-def has_effects_while_traced(look: Look) -> bool:
+def has_effects_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is traced prints, opens files, or under `tf.function` changes what outlives it."""
-    if any(call.name in ("print", "open") for place in _traced(look) for call in place.region.calls):
+    if any(call.name in ("print", "open") for code in _traced(scope) for call in code.region.calls):
         return True
     writes = {ast.Global, ast.Nonlocal, ast.Delete, ast.Subscript}
     return any(
-        not writes.isdisjoint(place.region.syntax)
-        or any(call.is_method and call.last in CHANGES for call in place.region.calls)
-        for place in _traced(look, by=_WITHOUT_KERAS)
+        not writes.isdisjoint(code.region.syntax)
+        or any(call.is_method and call.last in CHANGES for call in code.region.calls)
+        for code in _traced(scope, by=_WITHOUT_KERAS)
     )
 
 
-def asks_values_while_traced(look: Look) -> bool:
+def asks_values_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is traced may ask a tensor for its value: what AutoGraph converts only where Keras traces it."""
-    if any(call.is_method and call.last in ("numpy", "item") for place in _traced(look) for call in place.region.calls):
+    if any(call.is_method and call.last in ("numpy", "item") for code in _traced(scope) for call in code.region.calls):
         return True
     decides = {ast.If, ast.IfExp, ast.For, ast.While}
     return any(
-        not decides.isdisjoint(place.region.syntax)
-        or any(call.name in ("float", "int", "bool", "range") for call in place.region.calls)
-        for place in _traced(look, by=frozenset([_KERAS]))
+        not decides.isdisjoint(code.region.syntax)
+        or any(call.name in ("float", "int", "bool", "range") for call in code.region.calls)
+        for code in _traced(scope, by=frozenset([_KERAS]))
     )
 
 
-def creates_while_traced(look: Look) -> bool:
+def creates_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is traced may create variables, layers or optimizers."""
-    return any(_creates(place.sketch, call) for place in _traced(look) for call in place.region.calls)
+    return any(_creates(code.summary, call) for code in _traced(scope) for call in code.region.calls)
 
 
-def _creates(sketch: Sketch, call: SketchedCall) -> bool:
+def _creates(summary: FileSummary, call: CallSummary) -> bool:
     if call.last in CREATING_METHODS:
         return True
     if not call.last[:1].isupper() or call.last in BUILTIN:
         return False
-    library = sketch.library(call.name)
+    library = summary.library(call.name)
     if library in ("tensorflow", "keras"):
-        parts = sketch.target(call.name).split(".")
+        parts = summary.target(call.name).split(".")
         return len(parts) > 2 or parts[-1] == "Variable"
     return library != "numpy"
 
 
-def grows_list_while_traced(look: Look) -> bool:
+def grows_list_while_traced(scope: PrefilterScope) -> bool:
     """Whether what is under `tf.function` appends to a list."""
-    return any(call.last == "append" for place in _traced(look, by=_WITHOUT_KERAS) for call in place.region.calls)
+    return any(call.last == "append" for code in _traced(scope, by=_WITHOUT_KERAS) for call in code.region.calls)

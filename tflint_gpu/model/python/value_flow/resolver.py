@@ -1,4 +1,4 @@
-"""What the steps from a value to its origins ask of the inference, which takes one after the other."""
+"""The interface of the inference for the steps from a value to its origins, which it takes one after the other."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tflint_gpu.model.python.value_flow.origins import Context, Key, Origin, Ori
 _T = TypeVar("_T")
 
 
-class Asking(Protocol):
-    """The inference, as far as the steps need it."""
+class Resolver(Protocol):
+    """Resolves values, calls and contexts: the inference, as far as the steps need it."""
 
     project: Project
     definitions: Definitions
@@ -37,7 +37,7 @@ class Asking(Protocol):
         """Where a value comes from."""
 
     def holds(self, file: File, test: Expression, context: Context | None = None) -> bool | None:
-        """Whether a test surely holds, or surely does not; None where that is not known."""
+        """Whether a test must hold (True) or must fail (False); None where that is not known."""
 
     def is_switched_off(self, file: File, node: Node, context: Context | None) -> bool:
         """Whether a test that is known in a context keeps a place from being reached."""
@@ -46,7 +46,7 @@ class Asking(Protocol):
         """The constant by which an item is asked for; None where it may be any."""
 
     def item(self, origin: Origin, key: Key) -> Origins:
-        """What stands under a key or index; without a key, any item."""
+        """What is under a key or index; without a key, any item."""
 
     def elements(self, origin: Origin) -> Origins:
         """What iterating over a value yields."""
@@ -73,7 +73,7 @@ class Asking(Protocol):
         """The classes below one, in all files that this check sees."""
 
     def enter(self, file: File, call: cst.Call, caller: Context | None, callee: Callee) -> Context | None:
-        """The context in which a call runs a function; None behind too many calls."""
+        """The context in which a call runs a function; None after too many calls."""
 
     def constructed(self, origin: Origin, method: Function) -> Context:
         """The context in which a method of an instance runs; for `__init__` with the constructor's arguments."""

@@ -1,4 +1,4 @@
-"""What a value must be, told by how it is used, where its origin is unknown."""
+"""What a value must be by how it is used, where its origin is unknown."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _DATASET_METHODS = frozenset(["map", "interleave", "batch", "padded_batch"])
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Usage:
     """A use of a value that only something of one kind allows: "model", "optimizer" or "dataset"."""
 
     kind: str
     node: Node
 
 
-class Uses:
+class Usages:
     """The uses of values in files, each file read once."""
 
     def __init__(self) -> None:
-        self._known: dict[File, dict[str, list[Evidence]]] = {}
+        self._known: dict[File, dict[str, list[Usage]]] = {}
 
-    def evidence(self, file: File, expr: Expression, kind: str, at: Node) -> Evidence | None:
+    def usage(self, file: File, expr: Expression, kind: str, at: Node) -> Usage | None:
         """The first use of `expr` that only something of a kind allows.
 
         Arguments:
@@ -41,16 +41,16 @@ class Uses:
             return None
         if file not in self._known:
             uses = self._known[file] = {}
-            for name, evidence in _found(file):
-                uses.setdefault(name, []).append(evidence)
-        for evidence in self._known[file].get(dotted, ()):
-            if evidence.kind == kind and _sees_same(file, dotted, at, evidence.node):
-                return evidence
+            for name, usage in _found(file):
+                uses.setdefault(name, []).append(usage)
+        for usage in self._known[file].get(dotted, ()):
+            if usage.kind == kind and _sees_same(file, dotted, at, usage.node):
+                return usage
         return None
 
 
 def _sees_same(file: File, dotted: str, at: Node, use: Node) -> bool:
-    """Whether a name means the same value at two places, as far as scopes tell."""
+    """Whether a name means the same value at two places, as far as scopes show."""
     first = dotted.partition(".")[0]
     if first in ("self", "cls") and "." in dotted:
         return _class_around(file, at) is _class_around(file, use) is not None
@@ -74,7 +74,7 @@ def _class_around(file: File, node: Node) -> Node | None:
     return next((parent for parent in file.tree.ancestors(node) if isinstance(parent, cst.ClassDef)), None)
 
 
-def _found(file: File) -> Iterator[tuple[str, Evidence]]:
+def _found(file: File) -> Iterator[tuple[str, Usage]]:
     for call in file.tree.calls:
         keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
         method = method_name(call)
@@ -82,7 +82,7 @@ def _found(file: File) -> Iterator[tuple[str, Evidence]]:
         if "training" in keywords and call.args[0].keyword is None:
             called = dotted_name(call.func)
             if called is not None and method not in ("call", "__call__"):
-                yield called, Evidence("model", call)
+                yield called, Usage("model", call)
         if receiver is None:
             continue
         if (
@@ -90,18 +90,18 @@ def _found(file: File) -> Iterator[tuple[str, Evidence]]:
             or (method == "compile" and keywords & _COMPILE_KEYWORDS)
             or method in ("train_on_batch", "fit_generator", "test_on_batch", "predict_on_batch")
         ):
-            yield receiver, Evidence("model", call)
+            yield receiver, Usage("model", call)
         elif method == "apply_gradients":
-            yield receiver, Evidence("optimizer", call)
+            yield receiver, Usage("optimizer", call)
         elif (method in _DATASET_METHODS and keywords & {"num_parallel_calls", "drop_remainder"}) or (
             method == "prefetch" and call.args and (file.name(call.args[0].value) or "").endswith("AUTOTUNE")
         ):
-            yield receiver, Evidence("dataset", call)
+            yield receiver, Usage("dataset", call)
     for node in file.tree.nodes(cst.Attribute):
         if node.attr.value in _WEIGHTS:
             holder = dotted_name(node.value)
             if holder is not None and _reaches_gradient(file, node):
-                yield holder, Evidence("model", node)
+                yield holder, Usage("model", node)
 
 
 def _reaches_gradient(file: File, weights: Node) -> bool:

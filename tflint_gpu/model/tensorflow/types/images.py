@@ -1,4 +1,4 @@
-"""Single pictures of a known size, as OpenCV, Pillow, scikit-image and Keras give them."""
+"""Single images of a known size, as OpenCV, Pillow, scikit-image and Keras give them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin
 
 _RESIZING = frozenset(["cv2.resize", "skimage.transform.resize"])
 _LOADING = frozenset(["keras.utils.load_img", "keras.preprocessing.image.load_img"])
-_SAME_PICTURE = frozenset(
+_SAME_IMAGE = frozenset(
     "numpy.array numpy.asarray numpy.float32 keras.utils.img_to_array keras.preprocessing.image.img_to_array".split()
 )
-_SAME_PICTURE_METHODS = frozenset(["astype", "copy", "numpy"])
+_SAME_IMAGE_METHODS = frozenset(["astype", "copy", "numpy"])
 _COLOURED = (3, 4)
-"""Numbers of channels that fill a shape with that many channels once: a grey picture would not fill it at all."""
+"""Numbers of channels that fill a shape with that many channels once: a grey image would not fill it at all."""
 
 
-class Pictures:
-    """Questions about arrays that are one picture."""
+class Images:
+    """Arrays that are one image."""
 
     def __init__(self, inference: Inference, constants: Constants) -> None:
         self.inference = inference
@@ -29,7 +29,7 @@ class Pictures:
         self._asked: set[Node] = set()
 
     def is_one(self, file: File, expr: Expression, shape: list[Expression], context: Context | None = None) -> bool:
-        """Whether an array is one picture whose size is that of `-1, height, width, 3`."""
+        """Whether an array is one image whose size is that of `-1, height, width, 3`."""
         if len(shape) != 4:
             return False
         dimensions = [self.constants.of(file, one, context) for one in shape]
@@ -39,8 +39,8 @@ class Pictures:
         return all(type(one) is int for one in size) and self._size_of(file, expr, context) == size
 
     def _size_of(self, file: File, expr: Expression, context: Context | None) -> frozenset[object] | None:
-        """The size that a picture has on every way."""
-        if expr in self._asked:  # `picture = picture / 255` in a loop
+        """The size that an image has on every way."""
+        if expr in self._asked:  # `image = image / 255` in a loop
             return None
         self._asked.add(expr)
         try:
@@ -50,25 +50,25 @@ class Pictures:
         return sizes[0] if sizes and all(one == sizes[0] for one in sizes) else None
 
     def _size(self, origin: Origin) -> frozenset[object] | None:
-        """The height and the width of a picture; which is which differs from library to library."""
+        """The height and the width of an image; which is which differs from library to library."""
         call, file = origin.call, origin.file
-        if call is None or origin.parts:
+        if call is None or origin.access_path:
             return self._size_of_scaled(origin)
         name, method = file.name(call.func), method_name(call)
         if name in _LOADING:
             return self._pair(origin, argument(call, -1, "target_size"))
         if name in _RESIZING or (name is None and method == "resize"):
             return self._pair(origin, argument(call, 0 if name is None else 1, "size"))
-        if name in _SAME_PICTURE and call.args:
+        if name in _SAME_IMAGE and call.args:
             return self._size_of(file, call.args[0].value, origin.context)
-        if name is None and method in _SAME_PICTURE_METHODS and isinstance(call.func, cst.Attribute):
+        if name is None and method in _SAME_IMAGE_METHODS and isinstance(call.func, cst.Attribute):
             return self._size_of(file, call.func.value, origin.context)
         return None
 
     def _size_of_scaled(self, origin: Origin) -> frozenset[object] | None:
-        """`picture / 255`."""
+        """`image / 255`."""
         node = origin.node
-        if origin.parts or not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Divide):
+        if origin.access_path or not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Divide):
             return None
         return self._size_of(origin.file, node.left, origin.context)
 

@@ -1,4 +1,4 @@
-"""The first look at a file: what Python's own parser tells, and that "surely nothing" is said of nothing that matters."""
+"""Summaries of files by Python's own parser, and that no prefilter drops a file that matters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from checks import ALL_RULES, NEWEST, codes, findings
 from tflint_gpu.checking.prefilter import rules_that_may_fire
 from tflint_gpu.model import Model, Project
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, python_tree
-from tflint_gpu.model.python.prefilter.looks import Look
-from tflint_gpu.model.python.prefilter.sketches import Sketch
+from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
+from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.text.decoding import decode_source
 
 CODE = """
@@ -37,52 +37,52 @@ def main():
 """
 
 
-def _sketch(code: str) -> Sketch:
+def _summary(code: str) -> FileSummary:
     tree = python_tree(code)
     assert tree is not None
-    return Sketch(tree)
+    return FileSummary(tree)
 
 
 def test_calls_are_known_by_their_names_their_loops_and_what_they_are_given() -> None:
-    sketch = _sketch(CODE)
-    (call,) = (one for one in sketch.functions if one.name == "call")
+    summary = _summary(CODE)
+    (call,) = (one for one in summary.functions if one.name == "call")
     assert (call.owner, call.decorators, call.is_inner) == ("Net", ("tf.function",), False)
     assert {(c.name, c.loops, c.given, c.keywords) for c in call.calls} == {
         ("range", 1, (), ()),
         ("self.block", 1, ("x", "training"), ("training",)),
         ("np.sin", 1, ("y",), ()),
     }
-    (made,) = (one for one in sketch.calls() if one.name == "B")
+    (made,) = (one for one in summary.calls() if one.name == "B")
     assert (made.given, made.texts, made.size) == (("ones", "size"), ("same",), 3)
 
 
 def test_what_is_assigned_to_what_it_is_made_of_is_known() -> None:
-    assert {c.name for c in _sketch(CODE).calls() if c.renews} == {"self.block", "tf.concat", "f"}
+    assert {c.name for c in _summary(CODE).calls() if c.renews} == {"self.block", "tf.concat", "f"}
 
 
 def test_imports_attributes_and_variables_are_known() -> None:
-    sketch = _sketch(CODE)
-    assert sketch.target("np.sin") == "numpy.sin"
-    assert sketch.library("tf.concat") == "tensorflow"
-    assert sketch.imports["B"] == ".layers.Block"
-    assert sketch.stored == {"size", "block"}
-    assert {"x", "training", "net"} <= sketch.bound
+    summary = _summary(CODE)
+    assert summary.target("np.sin") == "numpy.sin"
+    assert summary.library("tf.concat") == "tensorflow"
+    assert summary.imports["B"] == ".layers.Block"
+    assert summary.stored == {"size", "block"}
+    assert {"x", "training", "net"} <= summary.bound
 
 
 def test_what_an_import_means_is_open_where_two_disagree() -> None:
-    sketch = _sketch("try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\n")
-    assert sketch.library("keras.Model") == "?"
+    summary = _summary("try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\n")
+    assert summary.library("keras.Model") == "?"
 
 
 def test_functions_are_reached_by_their_names_also_in_other_files() -> None:
-    own = _sketch(
+    own = _summary(
         "from other import help_me\n\ndef start(x):\n    return middle(x)\n\ndef middle(x):\n    return help_me(x)\n"
     )
-    near = _sketch(
+    near = _summary(
         "def help_me(x):\n    return Inner(x)\n\nclass Inner:\n    def __init__(self):\n        deep()\n\ndef deep(): pass\n"
     )
     start = own.by_name["start"]
-    assert [p.region.name for p in Look(own, [near]).reached(start)] == [
+    assert [p.region.name for p in PrefilterScope(own, [near]).reached(start)] == [
         "start",
         "middle",
         "help_me",
@@ -92,14 +92,14 @@ def test_functions_are_reached_by_their_names_also_in_other_files() -> None:
 
 
 def test_what_the_file_itself_answers_asks_for_no_other_file() -> None:
-    own = _sketch("def start():\n    middle()\n\ndef middle(): pass\n")
+    own = _summary("def start():\n    middle()\n\ndef middle(): pass\n")
 
-    def asked() -> Iterator[Sketch]:
+    def asked() -> Iterator[FileSummary]:
         raise AssertionError("other files were asked for")
         yield own
 
-    places = Look(own, asked()).reached(own.by_name["start"])
-    assert [next(places).region.name, next(places).region.name] == ["start", "middle"]
+    regions = PrefilterScope(own, asked()).reached(own.by_name["start"])
+    assert [next(regions).region.name, next(regions).region.name] == ["start", "middle"]
 
 
 @pytest.mark.parametrize("code", ["print 1\n", "x = (\n", "x = '\x00'\n", "(" * 500])
@@ -108,7 +108,7 @@ def test_of_what_is_no_python_nothing_is_known(code: str) -> None:
 
 
 def test_texts_that_are_asked_for_again_are_parsed_once() -> None:
-    """Protects a check's speed: a first look, the tree and the places of findings ask for the same text."""
+    """Protects a check's speed: the summary, the tree and the places of findings need the same text."""
     trees = PythonTrees()
     assert trees.of("x = 1\n") is trees.of("x = " + "1\n")
     first = trees.of("y = 2\n")
@@ -156,8 +156,8 @@ HELPERS = {
         HEAD + "def noise():\n    return np.random.normal()\n",
     ),
     "TFG103": (
-        "from helpers import tell\n" + LAYER.format("tell(x)"),
-        HEAD + "def tell(x):\n    print('here')\n    return x\n",
+        "from helpers import show\n" + LAYER.format("show(x)"),
+        HEAD + "def show(x):\n    print('here')\n    return x\n",
     ),
 }
 

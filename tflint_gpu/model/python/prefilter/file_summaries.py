@@ -1,8 +1,8 @@
-"""What Python's own parser tells of a file: its functions, what each calls and which words stand in it.
+"""Summary of a file by Python's own parser: its functions, what each calls and which words are in it.
 
-Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is asked
-of this sketch first, and most files that hold the right words need no more. A sketch knows names as they are written
-and nothing of what they mean: what it answers is "surely not" or "perhaps".
+Python's parser takes a tenth of the time that libcst's takes. So whether a rule may find something in a file is decided
+with this summary first, and most files with the right words need no more. A summary has names as they are written
+and nothing of what they mean: what it decides is "must not" or "may".
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 UNNAMED = "?"
-"""What stands for something that has no dotted name: `make().fit()` is a call of "?.fit"."""
+"""The name of something that has no dotted name: `make().fit()` is a call of "?.fit"."""
 
 
-class SketchedCall(NamedTuple):
-    """A call: a tuple, since every call of every file that is looked at is one.
+class CallSummary(NamedTuple):
+    """A call: a tuple, since every call of every summarised file is one.
 
     Arguments:
         name: of the function, as it is written: "np.sin", "?.fit".
@@ -57,7 +57,7 @@ class Region:
         is_inner: whether it is made by a function or a loop, and not by the module.
         decorators: their names, as they are written.
         words: all names and attributes in it, and the names of what is defined in it.
-        in_loops: those that stand in its loops.
+        in_loops: those in its loops.
         syntax: which of the classes of `ast` that are counted occur in it; `Subscript` where an item is written.
     """
 
@@ -65,7 +65,7 @@ class Region:
     owner: str = ""
     is_inner: bool = False
     decorators: tuple[str, ...] = ()
-    calls: list[SketchedCall] = field(default_factory=list)
+    calls: list[CallSummary] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
     in_loops: set[str] = field(default_factory=set)
     syntax: set[type] = field(default_factory=set)
@@ -79,8 +79,8 @@ class Region:
         return self._called
 
 
-class Sketch:
-    """The sketch of one file.
+class FileSummary:
+    """The summary of one file.
 
     Arguments:
         tree: what Python's parser made of it.
@@ -105,7 +105,7 @@ class Sketch:
         self.values: set[str] = set()
         self.texts: set[str] = set()
         self._renewing: set[ast.expr] = set()
-        self._held: dict[Callable[[Sketch], bool], bool] = {}
+        self._held: dict[Callable[[FileSummary], bool], bool] = {}
         self._walk(tree)
         self._renewing.clear()
 
@@ -117,14 +117,14 @@ class Sketch:
     @cached_property
     def by_name(self) -> dict[str, list[Region]]:
         """The functions by their names; what runs when an object is used, by its class's name, too."""
-        found: dict[str, list[Region]] = {}
+        functions: dict[str, list[Region]] = {}
         for region in self.functions:
-            found.setdefault(region.name, []).append(region)
+            functions.setdefault(region.name, []).append(region)
             if region.owner and region.name.startswith("__"):
-                found.setdefault(region.owner, []).append(region)
-        return found
+                functions.setdefault(region.owner, []).append(region)
+        return functions
 
-    def calls(self) -> Iterator[SketchedCall]:
+    def calls(self) -> Iterator[CallSummary]:
         """All calls of the file."""
         for region in self.regions:
             yield from region.calls
@@ -139,8 +139,8 @@ class Sketch:
         """The attributes that it assigns, or that some object may have from a keyword."""
         return frozenset(self.stored).union(*(call.keywords for call in self.calls()))
 
-    def holds(self, fact: Callable[[Sketch], bool]) -> bool:
-        """Whether something is so in this file: found out once, however many files look at it."""
+    def holds(self, fact: Callable[[FileSummary], bool]) -> bool:
+        """Whether a test holds for this file: run once, however many files import it."""
         if fact not in self._held:
             self._held[fact] = fact(self)
         return self._held[fact]
@@ -158,7 +158,7 @@ class Sketch:
         return self.imports.get(root, "").partition(".")[0]
 
     def _walk(self, tree: ast.Module) -> None:
-        stack: list[_Visit] = [(one, self.module, 0, "") for one in tree.body]
+        stack: list[_Visit] = [(statement, self.module, 0, "") for statement in tree.body]
         pop, push, handlers, parts = stack.pop, stack.append, _HANDLERS, _PARTS
         while stack:
             node, region, loops, owner = pop()
@@ -175,9 +175,9 @@ class Sketch:
             for name in parts[kind]:
                 child = getattr(node, name, None)
                 if child.__class__ is list:
-                    for one in child:
-                        if isinstance(one, ast.AST):
-                            push((one, region, loops, owner))
+                    for item in child:
+                        if isinstance(item, ast.AST):
+                            push((item, region, loops, owner))
                 elif isinstance(child, ast.AST):
                     push((child, region, loops, owner))
 
@@ -198,12 +198,12 @@ class Sketch:
         return ((node.value, region, loops, owner),)
 
     def _on_call(self, node: ast.Call, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
-        values = [*node.args, *(one.value for one in node.keywords)] if node.keywords else node.args
-        keywords = tuple([one.arg or UNNAMED for one in node.keywords]) if node.keywords else ()
+        values = [*node.args, *(keyword.value for keyword in node.keywords)] if node.keywords else node.args
+        keywords = tuple([keyword.arg or UNNAMED for keyword in node.keywords]) if node.keywords else ()
         given: list[str] = []
         texts: list[str] = []
-        for one in values:
-            _name_given(one, given, texts)
+        for value in values:
+            _name_given(value, given, texts)
         function = node.func
         if function.__class__ is ast.Name:
             name = root = last = function.id
@@ -221,9 +221,9 @@ class Sketch:
                 region.in_loops.add(last)
         renews = node in self._renewing
         region.calls.append(
-            SketchedCall(name, root, last, len(values), loops, tuple(given), keywords, tuple(texts), renews)
+            CallSummary(name, root, last, len(values), loops, tuple(given), keywords, tuple(texts), renews)
         )
-        return [(one, region, loops, owner) for one in children]
+        return [(child, region, loops, owner) for child in children]
 
     def _on_assign(self, node: ast.Assign | ast.AnnAssign, region: Region, loops: int, owner: str) -> None:
         targets, value = node.targets if isinstance(node, ast.Assign) else [node.target], node.value
@@ -233,8 +233,8 @@ class Sketch:
             pairs = [*zip(targets[0].elts, value.elts, strict=False)]
         else:
             pairs = [] if value is None else [(targets[0], value)]
-        for target, one in pairs:
-            for call in (one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,):
+        for target, assigned in pairs:
+            for call in (assigned.body, assigned.orelse) if isinstance(assigned, ast.IfExp) else (assigned,):
                 if isinstance(call, ast.Call) and dotted(_container(target)) in map(dotted, _operands(call)):
                     self._renewing.add(call)
 
@@ -244,29 +244,39 @@ class Sketch:
         region.words.add(node.name)
         if loops:
             region.in_loops.add(node.name)
-        names = tuple(dotted(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list)
+        names = tuple(
+            dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+            for decorator in node.decorator_list
+        )
         inner = Region(node.name, owner, loops > 0 or region is not self.module, names)
         inner.words.update(name.rpartition(".")[2] for name in names)
         self.functions.append(inner)
         self._bind(node.args)
-        outside = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
-        return [*((one, region, loops, "") for one in outside), *((one, inner, 0, "") for one in node.body)]
+        outside = [
+            *node.decorator_list,
+            *node.args.defaults,
+            *(default for default in node.args.kw_defaults if default),
+        ]
+        return [*((child, region, loops, "") for child in outside), *((child, inner, 0, "") for child in node.body)]
 
     def _on_lambda(self, node: ast.Lambda, region: Region, loops: int, owner: str) -> None:
         self._bind(node.args)
 
     def _bind(self, given: ast.arguments) -> None:
-        self.bound.update([one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)])
+        self.bound.update([parameter.arg for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs)])
 
     def _on_class(self, node: ast.ClassDef, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
         region.words.add(node.name)
         self.classes.add(node.name)
-        outside = [*node.decorator_list, *node.bases, *(one.value for one in node.keywords)]
-        for one in node.body:
-            if isinstance(one, ast.Assign | ast.AnnAssign):
-                targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+        outside = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
+        for child in node.body:
+            if isinstance(child, ast.Assign | ast.AnnAssign):
+                targets = child.targets if isinstance(child, ast.Assign) else [child.target]
                 self.stored.update(target.id for target in targets if isinstance(target, ast.Name))
-        return [*((one, region, loops, "") for one in outside), *((one, region, loops, node.name) for one in node.body)]
+        return [
+            *((child, region, loops, "") for child in outside),
+            *((child, region, loops, node.name) for child in node.body),
+        ]
 
     def _on_import(self, node: ast.Import, region: Region, loops: int, owner: str) -> Iterable[_Visit]:
         for alias in node.names:
@@ -294,7 +304,7 @@ class Sketch:
 
 
 _Visit: TypeAlias = "tuple[ast.AST, Region, int, str]"
-_Handler: TypeAlias = Callable[[Sketch, Any, Region, int, str], "Iterable[_Visit] | None"]
+_Handler: TypeAlias = Callable[[FileSummary, Any, Region, int, str], "Iterable[_Visit] | None"]
 _LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp])
 _SHORT = 20
 _COUNTED = _LOOPS | {ast.If, ast.IfExp, ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Yield, ast.YieldFrom}
@@ -302,19 +312,19 @@ _NO_NODES = frozenset(
     "attr arg asname conversion ctx id is_async kind kwd_attrs level module op ops simple type_comment".split()
 )
 _HANDLERS: dict[type, _Handler] = {
-    ast.Name: Sketch._on_name,
-    ast.Attribute: Sketch._on_attribute,
-    ast.Call: Sketch._on_call,
-    ast.Assign: Sketch._on_assign,
-    ast.AnnAssign: Sketch._on_assign,
-    ast.FunctionDef: Sketch._on_function,
-    ast.AsyncFunctionDef: Sketch._on_function,
-    ast.Lambda: Sketch._on_lambda,
-    ast.ClassDef: Sketch._on_class,
-    ast.Import: Sketch._on_import,
-    ast.ImportFrom: Sketch._on_import_from,
-    ast.Subscript: Sketch._on_subscript,
-    ast.Constant: Sketch._on_constant,
+    ast.Name: FileSummary._on_name,
+    ast.Attribute: FileSummary._on_attribute,
+    ast.Call: FileSummary._on_call,
+    ast.Assign: FileSummary._on_assign,
+    ast.AnnAssign: FileSummary._on_assign,
+    ast.FunctionDef: FileSummary._on_function,
+    ast.AsyncFunctionDef: FileSummary._on_function,
+    ast.Lambda: FileSummary._on_lambda,
+    ast.ClassDef: FileSummary._on_class,
+    ast.Import: FileSummary._on_import,
+    ast.ImportFrom: FileSummary._on_import_from,
+    ast.Subscript: FileSummary._on_subscript,
+    ast.Constant: FileSummary._on_constant,
 }
 
 
@@ -322,15 +332,15 @@ class _Parts(dict[type, tuple[str, ...]]):
     """The fields of a class of nodes that may hold other nodes, operators and the like left out."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        self[kind] = found = tuple(name for name in kind._fields if name not in _NO_NODES)
-        return found
+        self[kind] = fields = tuple(name for name in kind._fields if name not in _NO_NODES)
+        return fields
 
 
 _PARTS = _Parts()
 
 
 def dotted(node: ast.expr) -> str:
-    """The dotted name of an expression, as it is written; what is no name stands as `?`."""
+    """The dotted name of an expression, as it is written; what is no name is `?`."""
     if isinstance(node, ast.Name):
         return node.id
     parts: list[str] = []
@@ -350,8 +360,8 @@ def _container(node: ast.expr) -> ast.expr:
 
 def _operands(call: ast.Call) -> Iterator[ast.expr]:
     """What a call is given, also in a list or tuple."""
-    for one in (*call.args, *(keyword.value for keyword in call.keywords)):
-        for part in one.elts if isinstance(one, ast.List | ast.Tuple) else (one,):
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for part in argument.elts if isinstance(argument, ast.List | ast.Tuple) else (argument,):
             yield _container(part)
 
 
@@ -365,11 +375,11 @@ def _name_given(value: ast.expr, given: list[str], texts: list[str]) -> None:
     elif isinstance(value, ast.Attribute):
         given.append(value.attr)
     elif isinstance(value, ast.Tuple | ast.List | ast.Set):
-        for one in value.elts:
-            _name_given(one, given, texts)
+        for element in value.elts:
+            _name_given(element, given, texts)
     elif isinstance(value, ast.Dict):
-        for one in value.values:
-            _name_given(one, given, texts)
+        for element in value.values:
+            _name_given(element, given, texts)
     elif isinstance(value, ast.Starred):
         _name_given(value.value, given, texts)
     else:

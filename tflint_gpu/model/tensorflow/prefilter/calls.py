@@ -1,16 +1,16 @@
-"""Whether there can be anything in a file that a rule would report: what a first look at its sketch tells.
+"""Prefilters of rules about single calls: whether there can be anything in a file that a rule would report.
 
-A rule names its questions in `Rule.prefilters`. Each gets the sketch of the file, and those of the files that its
-imports reach when it asks for them; "no" means: surely nothing. So each is wider than the rule, and tells by names
-alone.
+A rule names its prefilters in `Rule.prefilters`. Each gets the summary of the file, and those of the files that its
+imports reach when it needs them; False means: there must be nothing. So each is wider than the rule, and decides by
+names alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tflint_gpu.model.python.prefilter.looks import Look
-from tflint_gpu.model.python.prefilter.sketches import UNNAMED, Sketch, SketchedCall
+from tflint_gpu.model.python.prefilter.file_summaries import UNNAMED, CallSummary, FileSummary
+from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.tensorflow.api.datasets import SOURCES, SURE_SOURCES
 from tflint_gpu.model.tensorflow.api.devices import device_problem
 from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
@@ -31,32 +31,32 @@ ARRAY_MAKERS = frozenset(
 _PYTHON_FUNCTIONS = frozenset("py_function numpy_function py_func".split())
 
 
-def has_datasets(look: Look) -> bool:
+def has_datasets(scope: PrefilterScope) -> bool:
     """Whether something makes a dataset, or shows that a value is one."""
-    return look.any(_shows_datasets)
+    return scope.any(_shows_datasets)
 
 
-def _shows_datasets(sketch: Sketch) -> bool:
-    return any(_shows_dataset(sketch, call) for call in sketch.calls())
+def _shows_datasets(summary: FileSummary) -> bool:
+    return any(_shows_dataset(summary, call) for call in summary.calls())
 
 
-def _shows_dataset(sketch: Sketch, call: SketchedCall) -> bool:
+def _shows_dataset(summary: FileSummary, call: CallSummary) -> bool:
     if call.last in SURE_SOURCES or "AUTOTUNE" in call.given or not _DATASET_OPTIONS.isdisjoint(call.keywords):
         return True
-    if call.last in SOURCES and not {"Dataset", "experimental"}.isdisjoint(sketch.values):
+    if call.last in SOURCES and not {"Dataset", "experimental"}.isdisjoint(summary.values):
         return True
-    return call.root == "tfds" or sketch.library(call.name) == "tensorflow_datasets"
+    return call.root == "tfds" or summary.library(call.name) == "tensorflow_datasets"
 
 
 # Calls of Keras and TensorFlow.
 
 
-def gives_batch_size(look: Look) -> bool:
+def gives_batch_size(scope: PrefilterScope) -> bool:
     """Whether `fit`, `evaluate` or `predict` gets a batch size, by its name or its place."""
-    return look.any(_gives_batch_size)
+    return scope.any(_gives_batch_size)
 
 
-def _gives_batch_size(sketch: Sketch) -> bool:
+def _gives_batch_size(summary: FileSummary) -> bool:
     return any(
         call.last in _FITTING
         and (
@@ -64,47 +64,47 @@ def _gives_batch_size(sketch: Sketch) -> bool:
             or UNNAMED in call.keywords
             or call.size - len(call.keywords) >= _FITTING[call.last]
         )
-        for call in sketch.calls()
+        for call in summary.calls()
     )
 
 
-def trains_when_run(look: Look) -> bool:
+def trains_when_run(scope: PrefilterScope) -> bool:
     """Whether running the file may train or predict."""
-    return any(call.last in TRAINING_WORDS for place in look.reached([look.own.module]) for call in place.region.calls)
+    return any(call.last in TRAINING_WORDS for code in scope.reached([scope.own.module]) for call in code.region.calls)
 
 
-def calls_python_functions(look: Look) -> bool:
+def calls_python_functions(scope: PrefilterScope) -> bool:
     """Whether something is run by `tf.py_function` and the like."""
-    return look.any(_calls_python_functions)
+    return scope.any(_calls_python_functions)
 
 
-def _calls_python_functions(sketch: Sketch) -> bool:
-    if not _PYTHON_FUNCTIONS.isdisjoint(sketch.called):
+def _calls_python_functions(summary: FileSummary) -> bool:
+    if not _PYTHON_FUNCTIONS.isdisjoint(summary.called):
         return True
-    return any(not _PYTHON_FUNCTIONS.isdisjoint(call.given) for call in sketch.calls())
+    return any(not _PYTHON_FUNCTIONS.isdisjoint(call.given) for call in summary.calls())
 
 
-def makes_arrays(look: Look) -> bool:
+def makes_arrays(scope: PrefilterScope) -> bool:
     """Whether something makes a NumPy array of some size, or loads one of Keras's."""
-    return look.any(_makes_arrays)
+    return scope.any(_makes_arrays)
 
 
-def _makes_arrays(sketch: Sketch) -> bool:
+def _makes_arrays(summary: FileSummary) -> bool:
     return any(
-        call.last in ARRAY_MAKERS and (call.last == "load_data" or sketch.library(call.name) != "tensorflow")
-        for call in sketch.calls()
+        call.last in ARRAY_MAKERS and (call.last == "load_data" or summary.library(call.name) != "tensorflow")
+        for call in summary.calls()
     )
 
 
-def maps_rows(look: Look) -> bool:
+def maps_rows(scope: PrefilterScope) -> bool:
     """Whether the file calls `tf.map_fn`."""
-    return any(call.last == "map_fn" for call in look.own.calls())
+    return any(call.last == "map_fn" for call in scope.own.calls())
 
 
-def chooses_doubles(look: Look) -> bool:
+def chooses_doubles(scope: PrefilterScope) -> bool:
     """Whether something in the file may be made to compute in float64."""
-    own = look.own
-    by_name = look.any(_names_doubles)
+    own = scope.own
+    by_name = scope.any(_names_doubles)
     for call in own.calls():
         if call.last in _DEFAULTS:
             return True
@@ -117,21 +117,21 @@ def chooses_doubles(look: Look) -> bool:
     return False
 
 
-def _names_doubles(sketch: Sketch) -> bool:
-    return _has_double(sketch.values) or _has_double(sketch.texts)
+def _names_doubles(summary: FileSummary) -> bool:
+    return _has_double(summary.values) or _has_double(summary.texts)
 
 
 def _has_double(words: Iterable[str]) -> bool:
     return not DOUBLE_SPELLINGS.isdisjoint(words)
 
 
-def names_bad_device(look: Look) -> bool:
+def names_bad_device(scope: PrefilterScope) -> bool:
     """Whether a device is named otherwise than by a string that TensorFlow can parse."""
-    calls = [call for call in look.own.calls() if call.last in ("device", "OneDeviceStrategy")]
+    calls = [call for call in scope.own.calls() if call.last in ("device", "OneDeviceStrategy")]
     return any(call.given or any(device_problem(text) for text in call.texts) for call in calls)
 
 
-def uses_contrib(look: Look) -> bool:
+def uses_contrib(scope: PrefilterScope) -> bool:
     """Whether the file names `tf.contrib`."""
-    own = look.own
+    own = scope.own
     return "contrib" in own.values or any("contrib" in target for target in own.imports.values())

@@ -1,6 +1,6 @@
-"""What can be told from a file's bytes, before it is parsed, where words alone say too little.
+"""Tests of a file's bytes, before it is parsed, where words alone say too little.
 
-Each function is a rule's marker, and true of every file in which what it asks for can be.
+Each function is a rule's required substring, and true of every file in which what it asks for can be.
 """
 
 from __future__ import annotations
@@ -59,30 +59,30 @@ def gives_a_function(data: bytes) -> bool:
     return False
 
 
-def _loss_is_named(data: bytes, place: int) -> bool:
+def _loss_is_named(data: bytes, position: int) -> bool:
     """Whether the call around an argument gives the loss by its name, and before that argument."""
-    start = data.rfind(b"compile(", 0, place)
-    return start >= 0 and _LOSS.search(data, start, place) is not None
+    start = data.rfind(b"compile(", 0, position)
+    return start >= 0 and _LOSS.search(data, start, position) is not None
 
 
 def may_grow(data: bytes) -> bool:
     """Whether a concatenation may be assigned to something that it joins: `x = tf.concat([x, y], 0)`."""
-    for marker in CONCATENATIONS:
-        at = data.find(marker)
+    for substring in CONCATENATIONS:
+        at = data.find(substring)
         while at >= 0:
-            behind = at + len(marker)
-            if not _assigned(data, at).isdisjoint(_WORD.findall(_arguments(data, behind))):
+            after = at + len(substring)
+            if not _assigned(data, at).isdisjoint(_WORD.findall(_arguments(data, after))):
                 return True
-            at = data.find(marker, behind)
+            at = data.find(substring, after)
     return False
 
 
-def _assigned(data: bytes, place: int) -> set[bytes]:
+def _assigned(data: bytes, position: int) -> set[bytes]:
     """The words in what a statement assigns to: on the line of a place in it, or above, where the line has none."""
-    start = data.rfind(b"\n", 0, place) + 1
-    if _is_argument(data[start:place]):
+    start = data.rfind(b"\n", 0, position) + 1
+    if _is_argument(data[start:position]):
         return set()
-    targets = _targets(data[start:place])
+    targets = _targets(data[start:position])
     if targets:
         return set(_WORD.findall(targets))
     above = data[max(0, start - _BEFORE) : start].split(b"\n")
@@ -90,16 +90,16 @@ def _assigned(data: bytes, place: int) -> set[bytes]:
 
 
 def _targets(line: bytes) -> bytes:
-    """What stands on a line before the last `=` that is in no brackets."""
+    """What is on a line before the last `=` that is in no brackets."""
     for match in reversed(list(_EQUALS.finditer(line))):
         targets = line[: match.start()]
-        if all(targets.count(one) <= targets.count(other) for one, other in _PAIRS):
+        if all(targets.count(opening) <= targets.count(closing) for opening, closing in _PAIRS):
             return targets
     return b""
 
 
 def _is_argument(line: bytes) -> bool:
-    """Whether what follows on a line is surely returned, or an argument of a call that begins there."""
+    """Whether what follows on a line must be returned, or an argument of a call that begins there."""
     if _LEAVES.match(line) is not None:
         return True
     if b"'" in line or b'"' in line:
@@ -120,8 +120,8 @@ def _arguments(data: bytes, start: int) -> bytes:
     for match in _BRACKET.finditer(window):
         depth += 1 if match[0] in b"([{" else -1
         if not depth:
-            found = window[: match.start()]
-            return window if b"'" in found or b'"' in found or b"#" in found else found
+            arguments = window[: match.start()]
+            return window if b"'" in arguments or b'"' in arguments or b"#" in arguments else arguments
     return window
 
 

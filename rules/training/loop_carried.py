@@ -70,7 +70,7 @@ class Place:
         return dotted_name(expr) == self.whole
 
 
-def is_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node]) -> bool:
+def is_loop_carried(file: File, loop: LoopNode, place: Place, growing: frozenset[Node]) -> bool:
     """Whether what an iteration puts into a place is there in the next one: nothing else is put there but at the start.
 
     Arguments:
@@ -122,7 +122,7 @@ def _statement(file: File, target: cst.Subscript) -> Node:
 
 
 def _is_start(file: File, outer: Node, statement: Node, place: Place) -> bool:
-    """Whether a statement runs in the first turn only: `if x is None`, `if i == 0`, `except NameError`."""
+    """Whether a statement runs in the first iteration only: `if x is None`, `if i == 0`, `except NameError`."""
     child = statement
     for parent in file.tree.ancestors(statement):
         if parent is outer:
@@ -184,7 +184,7 @@ def is_read_elsewhere(
 
 
 def _functions_named(calling: File, file: File, loop: LoopNode, meet: Meet) -> Iterator[FunctionNode]:
-    """The functions of a file that have the name of something a loop calls, and what they call in turn."""
+    """The functions of a file that have the name of something a loop calls, and what those call."""
     named = {_called_name(call) for call in calling.calls_below.get(loop, ())}
     seen: set[Node] = set()
     queue = [one for one in file.tree.functions if isinstance(one, cst.FunctionDef) and one.name.value in named]

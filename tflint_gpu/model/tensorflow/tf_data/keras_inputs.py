@@ -23,7 +23,7 @@ _TRAINING_STEPS = ("fit", "train_step", "make_train_function")
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class KerasInput:
     """A call of a Keras model's `fit`, `evaluate` or `predict`, and the datasets that its data may be."""
 
     file: File
@@ -33,7 +33,7 @@ class Feed:
     chains: tuple[Chain, ...]
 
 
-class Feeds(Analysis):
+class KerasInputs(Analysis):
     """The Keras calls, seen from the file that is checked, whose data is tf.data on every way that leads there."""
 
     def __init__(self, model: Model) -> None:
@@ -43,12 +43,12 @@ class Feeds(Analysis):
         self.consumers = model.once(Consumers)
 
     @cached_property
-    def all(self) -> list[Feed]:
+    def all(self) -> list[KerasInput]:
         """Each call once, in the order in which the consumers are found."""
         calls = {item.node: item for item in self.consumers.consumptions if isinstance(item.node, cst.Call)}
-        return [feed for call, item in calls.items() for feed in self._feeds(item.file, call)]
+        return [inputs for call, item in calls.items() for inputs in self._inputs(item.file, call)]
 
-    def _feeds(self, file: File, call: cst.CSTNode) -> Iterator[Feed]:
+    def _inputs(self, file: File, call: cst.CSTNode) -> Iterator[KerasInput]:
         assert isinstance(call, cst.Call)
         method, data = method_name(call), argument(call, 0, "x")
         if method not in _SIZE_POSITIONS or data is None:
@@ -56,7 +56,7 @@ class Feeds(Analysis):
         receiver = self.kinds.receiver(file, call, method)
         if receiver is None or self._is_overridden(file, receiver, method) or not self._is_dataset(file, data):
             return
-        yield Feed(file, call, method, data, tuple(self.pipelines.chains(file, data)))
+        yield KerasInput(file, call, method, data, tuple(self.pipelines.chains(file, data)))
 
     def _is_overridden(self, file: File, receiver: Expression, method: str) -> bool:
         """Whether the project's own class feeds itself in its own way."""
@@ -80,28 +80,28 @@ class Feeds(Analysis):
         size = chain.loaded_batch_size
         return not isinstance(size, int) or size < 1
 
-    def ignored_size(self, feed: Feed) -> cst.Arg | None:
+    def ignored_size(self, inputs: KerasInput) -> cst.Arg | None:
         """The argument by which a call gets a batch size that Keras ignores; None where it may be used."""
-        arg = self._size(feed)
-        if arg is None or (feed.method == "fit" and self._validates_arrays(feed)):
+        arg = self._size(inputs)
+        if arg is None or (inputs.method == "fit" and self._validates_arrays(inputs)):
             return None
         if arg.star:
-            return None if self.constants.keyword(feed.file, feed.call, "batch_size") is None else arg
-        return None if any(o.is_none for o in self.inference.of(feed.file, arg.value)) else arg
+            return None if self.constants.keyword(inputs.file, inputs.call, "batch_size") is None else arg
+        return None if any(o.is_none for o in self.inference.of(inputs.file, arg.value)) else arg
 
-    def _size(self, feed: Feed) -> cst.Arg | None:
-        named = self.constants.keyword_source(feed.file, feed.call, "batch_size")
+    def _size(self, inputs: KerasInput) -> cst.Arg | None:
+        named = self.constants.keyword_source(inputs.file, inputs.call, "batch_size")
         if named is not None:
             return named
-        position = _SIZE_POSITIONS[feed.method]
-        before = feed.call.args[: position + 1]
+        position = _SIZE_POSITIONS[inputs.method]
+        before = inputs.call.args[: position + 1]
         if len(before) <= position or any(arg.keyword is not None or arg.star for arg in before):
             return None
         return before[position]
 
-    def _validates_arrays(self, feed: Feed) -> bool:
+    def _validates_arrays(self, inputs: KerasInput) -> bool:
         """Whether there may be validation arrays, which `fit` cuts into batches of this size."""
-        file, call = feed.file, feed.call
+        file, call = inputs.file, inputs.call
         if argument(call, -1, "validation_batch_size") is not None:
             return False
         data = argument(call, _VALIDATION_POSITION, "validation_data")

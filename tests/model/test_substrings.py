@@ -1,10 +1,10 @@
-"""What is told from bytes: never that a file cannot hold what it may hold."""
+"""Tests of a file's bytes: they hold for every file that may have what a rule looks for."""
 
 from __future__ import annotations
 
 import pytest
 
-from tflint_gpu.model.tensorflow.api.marks import gives_a_function, may_grow, shuffles
+from tflint_gpu.model.tensorflow.api.substrings import gives_a_function, may_grow, shuffles
 
 _GROWING = [
     "x = tf.concat([x, y], 0)",

@@ -1,0 +1,210 @@
+"""TFG215 predict-in-step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tflint_gpu.model import (
+    Batches,
+    EagerLoops,
+    Guards,
+    Invocation,
+    Invocations,
+    Kinds,
+    LoopData,
+    Repetitions,
+    Rows,
+    Training,
+    argument,
+    method_name,
+    predicts_again,
+    walk,
+)
+from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, measured_loop
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Expression, Model
+
+
+_SUBSTRINGS = (b".predict(", b".evaluate(")
+
+
+class PredictInStep(Rule):
+    """`predict` or `evaluate` runs on one batch, in a training step or in a loop over batches.
+
+    Why: each call of `predict` makes a dataset of its argument, an iterator, callbacks and a progress bar, and runs an
+    epoch of one step. `predict_on_batch` runs the same traced function on the array as it is, and so does a call of the
+    model under `@tf.function`. Where a loop goes over all batches of a dataset, one `predict` or `evaluate` of the
+    dataset does it all. Not reported: single rows (TFG206), calls under a condition, data that every iteration shares,
+    loops of epochs, and the methods of other classes.
+
+    Measured: {evidence}
+
+    Example:
+        import numpy as np
+        from tensorflow import keras
+
+        generator = keras.models.load_model("generator.keras")
+        critic = keras.models.load_model("critic.keras")
+        for step in range(10_000):
+            noise = np.random.normal(size=(64, 100))
+            images = generator.predict(noise)
+            critic.train_on_batch(images, np.zeros(64))
+
+    Use instead:
+        import numpy as np
+        from tensorflow import keras
+
+        generator = keras.models.load_model("generator.keras")
+        critic = keras.models.load_model("critic.keras")
+        for step in range(10_000):
+            noise = np.random.normal(size=(64, 100))
+            images = generator.predict_on_batch(noise)
+            critic.train_on_batch(images, np.zeros(64))
+    """
+
+    code = "TFG215"
+    name = "predict-in-step"
+    least_tensorflow = (2, 0)
+    required_substrings = ((b"for ", b"while "),)
+    nearby_substrings = _SUBSTRINGS
+    prefilters = (predicts_again,)
+    fixable = "unsafe"
+    skips_tests = True
+    skips_graphs = True
+    skips_other_backends = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the calls that predict or evaluate one batch in every iteration."""
+        for call in _calls(model):
+            assert isinstance(call.call.func, cst.Attribute)
+            method, of_batch = call.call.func.attr.value, _OF_BATCH[call.call.func.attr.value]
+            yield Finding(
+                call.file,
+                call.call.func.attr,
+                f"`{method}` runs on one batch in every iteration of a loop: each call sets up an epoch for one step",
+                _PREDICTION,
+                help=_help(model, call, method, of_batch),
+                notes=(
+                    Note(call.root_file, call.loop, "the loop that repeats it"),
+                    *(Note(frame.file, frame.node, frame.text) for frame in call.path),
+                ),
+                fix=_fix(call),
+                subject=call,
+            )
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """The user's loop: with the method as it is, and with the one for a batch."""
+        call = finding.subject_as(Invocation)
+        probes = measured_loop(model, call.root_file, call.loop)
+        repair = (Change(call.file, call.call, _on_batch(call)),)
+        yield Experiment(call.root_file, call.loop, probes, repair=repair, workload=_WORKLOAD)
+
+
+def _calls(model: Model) -> Iterator[Invocation]:
+    seen = set()
+    for call in (*_in_training_steps(model), *_in_loops_over_batches(model)):
+        if call.call not in seen and _is_keras(model, call) and not model.once(Repetitions).is_conditional(call):
+            seen.add(call.call)
+            yield call
+
+
+def _in_training_steps(model: Model) -> Iterator[Invocation]:
+    """The calls in loops whose iterations are steps of training, on data that each of them makes."""
+    training, repetitions = model.once(Training), model.once(Repetitions)
+    for call in repetitions.of_methods(*_OF_BATCH):
+        file, loop, data = call.root_file, call.loop, argument(call.call, 0, "x")
+        if data is None or not training.takes_gradients(file, loop) or training.runs_epochs(file, loop):
+            continue
+        given = [data] if not call.path else [arg.value for arg in call.entry.args]
+        if repetitions.varies(call, given) or (call.path and _is_made_here(call, data)):
+            yield call
+
+
+def _is_made_here(call: Invocation, data: Expression) -> bool:
+    """Whether the function that holds a call makes the data itself: a sample of what an agent remembers."""
+    file, function = call.file, call.file.tree.function(call.call)
+    return any(
+        binding.kind in ("assign", "for") and file.tree.function(binding.node) is function
+        for node in walk(data)
+        if isinstance(node, cst.Name)
+        for binding in file.flow.lookup(node.value, node)
+    )
+
+
+def _in_loops_over_batches(model: Model) -> Iterator[Invocation]:
+    """The calls that get what a loop over a dataset or over the project's own batches yields."""
+    loops, data = model.once(EagerLoops), model.once(LoopData)
+    for file, loop in model.once(Repetitions).loops(_SUBSTRINGS):
+        batches = data.batches(file, loop)
+        if batches is None or not batches.is_certain or loops.is_no_place(file, loop):
+            continue
+        for call in model.once(Invocations).eager(file, loop, batches, _SUBSTRINGS):
+            given = argument(call.call, 0, "x") if method_name(call.call) in _OF_BATCH else None
+            if given is not None and data.holds(call.file, Batches(call.names, True, batches.sources), given):
+                yield call
+
+
+def _is_keras(model: Model, call: Invocation) -> bool:
+    """Whether the method is Keras's own, of a batch of several rows, and its call no debugging."""
+    data, receiver = argument(call.call, 0, "x"), call.call.func
+    if data is None or not isinstance(receiver, cst.Attribute) or len(call.call.args) > 3:
+        return False
+    if not model.once(Kinds).is_model(call.file, receiver.value, call.context):
+        return False
+    if model.once(Rows).is_single_input(call.file, data, call.context):
+        return False
+    return not model.inference.callees(call.file, call.call, call.context) and not model.once(Guards).is_for_debugging(
+        call.file, call.call
+    )
+
+
+def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
+    batches = model.once(LoopData).batches(call.root_file, call.loop)
+    if batches is not None and batches.is_certain and not call.path:
+        return f"one `{method}` of the whole dataset runs all batches; for single ones use `{of_batch}`"
+    return f"use `{of_batch}`, or call the model in a function under `@tf.function`"
+
+
+def _on_batch(call: Invocation) -> str:
+    func = call.call.func
+    assert isinstance(func, cst.Attribute)
+    kept = [arg for arg in call.call.args if arg.keyword is None or arg.keyword.value in ("x", "y", "sample_weight")]
+    given = ", ".join(call.file.code(arg).rstrip(", ") for arg in kept)
+    return f"{call.file.code(func.value)}.{_OF_BATCH[func.attr.value]}({given})"
+
+
+def _fix(call: Invocation) -> Fix | None:
+    """The method for one batch; what is only said of an epoch goes. `evaluate` starts its metrics again: no fix."""
+    named = {arg.keyword.value for arg in call.call.args if arg.keyword is not None}
+    positional = sum(arg.keyword is None for arg in call.call.args)
+    if method_name(call.call) != "predict" or positional > 1 or not named <= {"x", "verbose", "batch_size"}:
+        return None
+    if any(arg.star for arg in call.call.args):
+        return None
+    return Fix("Call `predict_on_batch`", "unsafe", (Edit(call.call, _on_batch(call)),))
+
+
+_OF_BATCH = {"predict": "predict_on_batch", "evaluate": "test_on_batch"}
+_PREDICTION = Prediction(
+    "slowdown",
+    ("inference",),
+    low=1.5,
+    high=100.0,
+    basis="small dense networks on a CPU, `predict` against `predict_on_batch`; less with large ones",
+)
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        model = tf.keras.Sequential([*(tf.keras.layers.Dense(64, activation="relu") for _ in range(4))])
+        batches = [tf.random.normal((32, 20)).numpy() for _ in range(8)]
+
+        for batch in tflint_measure.steps(batches):
+            model.predict(batch, verbose=0)
+    """,
+    changes=(("model.predict(batch, verbose=0)", "model.predict_on_batch(batch)"),),
+)

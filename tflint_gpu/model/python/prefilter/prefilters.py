@@ -1,0 +1,111 @@
+"""Prefilters of rules: what the summaries of a file and of its imports show before libcst parses anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from tflint_gpu.model.python.prefilter.file_summaries import FileSummary, Region
+
+
+@dataclass(frozen=True, slots=True)
+class FileRegion:
+    """A region of one of the files in a prefilter's scope."""
+
+    summary: FileSummary
+    region: Region
+
+
+_T = TypeVar("_T")
+
+
+class Lazy(Iterable[_T]):
+    """What an iterator gives, as often as it is asked for, and no sooner."""
+
+    def __init__(self, more: Iterator[_T]) -> None:
+        self._more = more
+        self._kept: list[_T] = []
+
+    def __iter__(self) -> Iterator[_T]:
+        index = 0
+        while True:
+            if index == len(self._kept):
+                try:
+                    self._kept.append(next(self._more))
+                except StopIteration:
+                    return
+            yield self._kept[index]
+            index += 1
+
+
+class PrefilterScope:
+    """What a prefilter sees: a file, and those of the project that its imports reach.
+
+    Arguments:
+        own: the summary of the file.
+        near: the summaries of the others; each is made when it is needed.
+    """
+
+    def __init__(self, own: FileSummary, near: Iterable[FileSummary] = ()) -> None:
+        self.own = own
+        self.near: Iterable[FileSummary] = Lazy(iter(near))
+        self._found: dict[str, Lazy[Any]] = {}
+
+    @property
+    def all(self) -> Iterator[FileSummary]:
+        """Its summary, then theirs: a prefilter that is decided by the first needs no other."""
+        yield self.own
+        yield from self.near
+
+    def any(self, fact: Callable[[FileSummary], bool]) -> bool:
+        """Whether a test holds for one of them."""
+        return any(summary.holds(fact) for summary in self.all)
+
+    def found(self, what: str, search: Callable[[], Iterator[_T]]) -> Lazy[_T]:
+        """What a search finds, for several prefilters: it goes on from where the last one had enough."""
+        if what not in self._found:
+            self._found[what] = Lazy(search())
+        return self._found[what]
+
+    def close(self) -> None:
+        """Drop what was found: a search that did not end and this scope hold each other, and both the project."""
+        self._found.clear()
+        self.near = ()
+
+    def reached(self, regions: Iterable[Region], words: Iterable[str] = ()) -> Iterator[FileRegion]:
+        """Some regions of the file, and all functions whose names are in one of them, or among some words, and so on.
+
+        The functions of the file come first, so that a search that ends in them needs no other file.
+        """
+        seen: set[int] = set()
+        heard: set[str] = set(words)
+        for region in regions:
+            seen.add(id(region))
+            heard |= region.words
+            yield FileRegion(self.own, region)
+        fresh = set(heard)
+        while fresh:  # first in the file alone
+            reached = list(self._called(self.own, fresh, seen))
+            yield from reached
+            fresh = {word for code in reached for word in code.region.words} - heard
+            heard |= fresh
+        fresh = set(heard)
+        while fresh:
+            reached = [code for summary in self.all for code in self._called(summary, fresh, seen)]
+            yield from reached
+            fresh = {word for code in reached for word in code.region.words} - heard
+            heard |= fresh
+
+    @staticmethod
+    def _called(summary: FileSummary, words: set[str], seen: set[int]) -> Iterator[FileRegion]:
+        by_name = summary.by_name
+        for name in by_name.keys() & words:
+            for region in by_name[name]:
+                if id(region) not in seen:
+                    seen.add(id(region))
+                    yield FileRegion(summary, region)
+
+
+Prefilter: TypeAlias = Callable[[PrefilterScope], bool]
+"""A test of a rule: whether there may be something for it in the file; False only if there must be nothing."""
