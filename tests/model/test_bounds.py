@@ -551,3 +551,19 @@ def test_all_bounds_are_in_the_table() -> None:
         for name in cap.findall(path.read_text("utf-8"))
     }
     assert found == {"tfg314_embedded_array.py: _LIMIT"}, "the size that a graph may have at most"
+
+
+@pytest.mark.parametrize(
+    "name",
+    "CALL_SITES SUBCLASSES OVERRIDES CONTAINER_ITEMS CONSTANT_SEQUENCE CONSTANT_ENTRIES LINEAGE TRACED_ARGUMENT_SITES "
+    "GUARD_SITES POLICY_SITES STRATEGY_SITES NUMBER_SITES RUN_TURNS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
+)
+def test_as_many_as_the_bound_allows_are_looked_at(name: str, tmp_path: Path) -> None:
+    bound = getattr(bounds, name)
+    assert bound not in bounds_met(name, bound.limit, tmp_path)
+
+
+def test_where_nothing_is_left_to_follow_a_bound_is_not_met(tmp_path: Path) -> None:
+    model = model_of(HEAD + chain_of(bounds.CALLERS.limit), tmp_path)
+    within(f"f{bounds.CALLERS.limit}", callers_of)(model)
+    assert model.inference.bounds_met == set()
