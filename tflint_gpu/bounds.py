@@ -351,7 +351,7 @@ RUN_CALLS = Bound(
 )
 RUN_ITERATIONS = Bound(
     400,
-    "turns of a loop of a program that trains",
+    "iterations of a loop of a program that trains",
     "Loops that build networks have fewer; a loop over data has millions.",
 )
 RUN_ITEMS = Bound(

@@ -556,7 +556,7 @@ def test_all_bounds_are_in_the_table() -> None:
 @pytest.mark.parametrize(
     "name",
     "CALL_SITES SUBCLASSES OVERRIDES CONTAINER_ITEMS CONSTANT_SEQUENCE CONSTANT_ENTRIES LINEAGE TRACED_ARGUMENT_SITES "
-    "GUARD_SITES POLICY_SITES STRATEGY_SITES NUMBER_SITES RUN_TURNS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
+    "GUARD_SITES STRATEGY_SITES NUMBER_SITES RUN_ITERATIONS RUN_ITEMS RUN_EXPONENT ITERATOR_STEPS".split(),
 )
 def test_as_many_as_the_bound_allows_are_looked_at(name: str, tmp_path: Path) -> None:
     bound = getattr(bounds, name)
@@ -567,3 +567,10 @@ def test_where_nothing_is_left_to_follow_a_bound_is_not_met(tmp_path: Path) -> N
     model = model_of(HEAD + chain_of(bounds.CALLERS.limit), tmp_path)
     within(f"f{bounds.CALLERS.limit}", callers_of)(model)
     assert model.inference.bounds_met == set()
+
+
+def test_each_bound_in_the_table_bounds_something() -> None:
+    root = Path(__file__).parents[2]
+    files = [*(root / "tflint_gpu" / "model").rglob("*.py"), *(root / "rules").rglob("*.py")]
+    used = set(re.findall(r"\b([A-Z_]+)\.limit\b|\bfirst\(([A-Z_]+),", "".join(f.read_text("utf-8") for f in files)))
+    assert {one or other for one, other in used} == set(NAMES)
