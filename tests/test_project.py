@@ -164,6 +164,14 @@ def test_the_face_of_the_model_exports_what_it_says() -> None:
     assert all(getattr(model, name) is not None for name in model.__all__)
 
 
+def test_the_words_are_those_of_the_field() -> None:
+    """Protects readers who know linters and TensorFlow from words that only this project would use."""
+    private = re.compile(r"\b(mend|mends|mended|mending|anew|dearest)\b|\bturns? of (a|the) loop\b", re.IGNORECASE)
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "rules").rglob("*.py")]
+    files += [path for path in (ROOT / "tflint_gpu").rglob("*.*") if path.suffix in (".py", ".toml", ".html", ".js")]
+    assert [f"{path}: {match[0]}" for path in files if (match := private.search(path.read_text("utf-8")))] == []
+
+
 def test_lint_and_types_are_clean() -> None:
     for command in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
         done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=600)
