@@ -129,7 +129,7 @@ CONSTANT_SEQUENCE = Bound(
 CONSTANT_ENTRIES = Bound(
     200,
     "entries of a dictionary that is a constant",
-    "Settings have fewer; the dictionary is computed anew for each key that is asked of it.",
+    "Settings have fewer; the dictionary is computed again for each key that is asked of it.",
 )
 
 # What code runs.
