@@ -73,7 +73,7 @@ class Workload:
         text = inspect.cleandoc(self.before) + "\n"
         for old, new in self.changes if repaired else ():
             if text.count(old) != 1:
-                raise ValueError(f"{old!r} is {text.count(old)} times in the workload")
+                raise ValueError(f"{old!r} occurs {text.count(old)} times in the workload")
             text = text.replace(old, new)
         return text
 

@@ -426,7 +426,7 @@ def test_workload() -> None:
 
 def test_workload_whose_change_is_not_there_once() -> None:
     """Protects from two equal programs when a rule's workload is edited."""
-    with pytest.raises(ValueError, match="stands 2 times"):
+    with pytest.raises(ValueError, match="occurs 2 times"):
         Workload("f(1)\nf(1)", (("f(1)", "f(2)"),)).text(repaired=True)
     assert Workload("f(1)\nf(1)", (("f(1)", "f(2)"),)).text(repaired=False) == "f(1)\nf(1)\n"
 
