@@ -81,11 +81,13 @@ class PredictInStep(Rule):
         """Yield the calls that predict or evaluate one batch in every iteration."""
         for call in _calls(model):
             assert isinstance(call.call.func, cst.Attribute)
+            trains = model.once(Training).takes_gradients(call.root_file, call.loop)
+            where = "every training step" if trains else "every iteration of a loop"
             method, of_batch = call.call.func.attr.value, _OF_BATCH[call.call.func.attr.value]
             yield Finding(
                 call.file,
                 call.call.func.attr,
-                f"`{method}` runs on one batch in every iteration of a loop: each call sets up an epoch for one step",
+                f"`{method}` runs on one batch in {where}: each call sets up an epoch for one step",
                 _PREDICTION,
                 help=_help(model, call, method, of_batch),
                 notes=(
