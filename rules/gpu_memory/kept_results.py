@@ -14,7 +14,6 @@ from tflint_gpu.model import (
     Analysis,
     Expression,
     File,
-    Function,
     HostReads,
     LoopData,
     Model,
@@ -58,7 +57,7 @@ class KeptResults(Analysis):
         self.training = model.once(Training)
         self.host_reads = model.once(HostReads)
         self.data = model.once(LoopData)
-        self._updates = Summaries(self.inference, _updates_itself, self._functions)
+        self._updates = Summaries(self.inference, _updates_itself, self.training.functions_run)
 
     @cached_property
     def all(self) -> list[KeptResult]:
@@ -110,13 +109,10 @@ class KeptResults(Analysis):
         bound = file.tree.scope(loop).bindings.get(root, ())
         return not any(b.kind != "augment" and file.tree.within(b.node, outermost) for b in bound)
 
-    def _functions(self, file: File, call: cst.Call) -> Iterator[Function]:
-        return (callee.function for callee in self.training.functions_called(file, call))
-
     def _gives_numbers(self, loop: cst.For | cst.While) -> bool:
         """Whether the step returns what was read on the host already."""
         calls = [step for step in self.host_reads.steps_of(loop) if isinstance(step, cst.Call)]
-        functions = [c.function for call in calls for c in self.training.functions_called(self.file, call)]
+        functions = [function for call in calls for function in self.training.functions_run(self.file, call)]
         returned = [(one.file, value) for one in functions for value in one.file.returned(one.node)]
         return any(_is_on_host(file, node) for file, value in returned for node in walk(value))
 

@@ -10,7 +10,6 @@ import libcst as cst
 from tflint_gpu.bounds import CALLERS
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node
 from tflint_gpu.model.python.value_flow.inference import Inference
 
@@ -47,7 +46,8 @@ def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
         if inference.call_sites(function):
             inference.meet(CALLERS)
         return
-    yield from (call_site(function, file, call, site) for file, call in inference.call_sites(function))
+    for file, call in inference.call_sites(function):
+        yield RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path))
 
 
 def ways(inference: Inference, site: RunSite) -> Iterator[RunSite]:
@@ -90,11 +90,6 @@ class EveryWay:
             sites = list(callers(self._inference, site))
             self._of_callers[function] = all(map(self.holds, sites)) if sites else self._uncalled(site)
         return self._of_callers[function]
-
-
-def call_site(function: Function, file: File, call: cst.Call, site: RunSite) -> RunSite:
-    """A call of the function that holds a place, as the place from which that is run."""
-    return RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path))
 
 
 def loops_around(file: File, node: Node) -> Iterator[LoopNode]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node
 from tflint_gpu.model.tensorflow.api.keras_methods import WEIGHTED
 from tflint_gpu.model.tensorflow.tracing.traces import TracedFunctions
@@ -28,7 +25,7 @@ class Construction(Analysis):
         self.kinds = model.once(Kinds)
         self.training = model.once(Training)
         self.execution = model.once(TracedFunctions)
-        self._building = Summaries(self.inference, self._builds_itself, self._functions)
+        self._building = Summaries(self.inference, self._builds_itself, self.training.functions_run)
 
     def builds(self, file: File, loop: LoopNode) -> bool:
         """Whether the iterations of a loop make layers or models: it goes over blocks, depths or widths, not data."""
@@ -48,6 +45,3 @@ class Construction(Analysis):
             return name in _SYMBOLS or (".layers." in name and name.rpartition(".")[2] in WEIGHTED)
         cls = self.inference.class_called(file, call)
         return cls is not None and not self.kinds.of_class(cls).isdisjoint(("layer", "model"))
-
-    def _functions(self, file: File, call: cst.Call) -> Iterator[Function]:
-        return (callee.function for callee in self.training.functions_called(file, call))

@@ -97,7 +97,7 @@ class HostReads(Analysis):
         return {call for call in file.calls_below.get(block, ()) if file.tree.within(call, block.body)}
 
     def _run_by(self, call: cst.Call) -> Iterator[Function]:
-        return (callee.function for callee in self.training.functions_called(self.file, call))
+        return self.training.functions_run(self.file, call)
 
     def _reads(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
         """What an iteration always reads, unless some of it decides what happens next."""

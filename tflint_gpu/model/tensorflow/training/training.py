@@ -75,7 +75,7 @@ class Training(Analysis):
         return any(self.takes_gradients(file, loop) for loop in loops)
 
     def _functions_that_train(self, file: File, call: cst.Call) -> Iterator[Function]:
-        functions = (callee.function for callee in self.functions_called(file, call))
+        functions = self.functions_run(file, call)
         return (function for function in functions if self.takes_gradients(function.file, function.node))
 
     def _updates_itself(self, file: File, node: Node) -> bool:
@@ -92,7 +92,11 @@ class Training(Analysis):
     def _functions_that_may_train(self, file: File, call: cst.Call) -> Iterator[Function]:
         """The project's functions that a call runs, as far as their files have the words of training."""
         if self.inference.project.leads_to(file, file.name(call.func), _MARKERS):
-            yield from (callee.function for callee in self.functions_called(file, call))
+            yield from self.functions_run(file, call)
+
+    def functions_run(self, file: File, call: cst.Call) -> Iterator[Function]:
+        """The functions of `functions_called`, whatever they are called on."""
+        return (callee.function for callee in self.functions_called(file, call))
 
     def functions_called(self, file: File, call: cst.Call, context: Context | None = None) -> Iterator[Callee]:
         """The project's functions that a call runs, also through `strategy.run`."""
