@@ -74,7 +74,32 @@ DROPPED = {
     "        for self.epoch in range(50):\n            step = self.make()\n            for x in data:\n"
     "                step(x)\nT(model).fit()\n",
 }
+SPREAD = (
+    "def make_step(strategy):\n    @tf.function\n    def alone(x):\n        return model(x)\n"
+    "    if strategy is None:\n        return alone\n    @tf.function\n    def spread(x):\n"
+    "        return strategy.run(alone, args=(x,))\n    return spread\n"
+)
+EPOCHS = "for epoch in range(50):\n    step = make_step(None)\n    for x in data:\n        step(x)\n"
+BOTH = {
+    "one that runs the other on every replica": SPREAD + EPOCHS,
+    "one that calls the other": SPREAD.replace("strategy.run(alone, args=(x,))", "alone(x) + 1") + EPOCHS,
+    "both called in the loop that makes them": (
+        "for x in data:\n    @tf.function\n    def norm(x):\n        return model(x)\n    @tf.function\n"
+        "    def half(x):\n        return norm(x) / 2\n    half(x)\n"
+    ),
+}
 HELD = {
+    "a layer that thaws in an outer loop": FACTORY
+    + "def one():\n    step = make_step()\n    step(x)\nfor epoch in range(50):\n    if epoch == 9:\n"
+    "        model.layers[0].trainable = True\n    one()\n",
+    "layers that a function thaws": "def thaw(net):\n    for layer in net.layers:\n        layer.trainable = True\n"
+    "for epoch in range(50):\n    thaw(model)\n    @tf.function\n    def forward(x):\n        return model(x)\n"
+    "    forward(x)\n",
+    "called by what is kept": SPREAD + "for name in names:\n    steps[name] = make_step(None)\n",
+    "called by what is registered": "for name in names:\n    @tf.function\n    def norm(x):\n        return model(x)\n"
+    "    @register(name)\n    def half(x):\n        return norm(x) / 2\n",
+    "handed away by another function": "for x in data:\n    @tf.function\n    def norm(x):\n        return model(x)\n"
+    "    def half(x):\n        keep(norm)\n    half(x)\n",
     "before the loop": FACTORY + "step = make_step()\nfor x in data:\n    step(x)\n",
     "used after the loop": FACTORY + "for x in data:\n    step = make_step()\n    step(x)\nstep(x)\n",
     "kept in a dictionary": FACTORY + "for name in names:\n    steps[name] = make_step()\n",
@@ -161,6 +186,11 @@ def test_what_a_factory_makes_for_one_turn_is_found(case: str, tmp_path: Path) -
     assert len(rows(case, tmp_path)) == 1
 
 
+@_table(BOTH)  # type: ignore[arg-type]
+def test_a_function_that_another_one_calls_lives_as_long(case: str, tmp_path: Path) -> None:
+    assert len(rows(case, tmp_path)) == 2
+
+
 @_table(KEPT)  # type: ignore[arg-type]
 def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert rows(case, tmp_path) == []
@@ -202,3 +232,20 @@ def test_the_truth_a_function_made_again_is_traced_again() -> None:
     for _ in range(5):
         run(tf.ones(3))
     assert len(traces) == 6
+
+
+def test_the_truth_a_trace_keeps_the_variables_that_it_saw() -> None:
+    """Protects loops that thaw layers: one `tf.function` for all iterations would leave them frozen."""
+    tf = pytest.importorskip("tensorflow")
+    net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    net(tf.ones((1, 2)))
+
+    def make_step() -> object:
+        return tf.function(lambda net: tf.constant(len(net.trainable_variables)))
+
+    net.trainable = False
+    old = make_step()
+    assert int(old(net)) == 0  # type: ignore[operator]
+    net.trainable = True
+    assert int(old(net)) == 0  # type: ignore[operator]
+    assert int(make_step()(net)) == 2  # type: ignore[operator]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import libcst as cst
 
@@ -16,10 +16,19 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable
+from tflint_gpu.model.python.syntax.syntax import (
+    Expression,
+    FunctionNode,
+    LoopNode,
+    Node,
+    dotted_name,
+    iterable,
+    method_name,
+)
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
+from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _SETS_UP = re.compile(r"device|gpu|tpu|host|replica|worker|core|strateg|tower", re.IGNORECASE)
@@ -110,14 +119,36 @@ class FunctionObjects(Analysis):
             if isinstance(parent, cst.AssignTarget | cst.FunctionDef):
                 continue
             is_here = file.tree.within(one, place)
-            if file.tree.function(one) is not function:
-                if is_here:
+            inner = file.tree.function(one)
+            if inner is not function:
+                if not is_here:
+                    continue
+                if not self._only_calls(inner, file, one, node):
                     return "kept"  # another function may carry it away
+                held = self._fate(file, place, inner, inner.name.value)
+                if held == "kept":
+                    return "kept"
+                fate = held if fate == "dies" else fate
             elif is_here and is_function and isinstance(parent, cst.Return):
                 fate = "returned"
             elif not (is_here and isinstance(parent, cst.Call) and parent.func is one):
                 return "kept"
         return fate
+
+    def _only_calls(self, inner: FunctionNode | None, file: File, use: Node, made: Node) -> TypeGuard[cst.FunctionDef]:
+        """Whether a later function beside the object only calls it: the two live equally long."""
+        tree = file.tree
+        if not isinstance(inner, cst.FunctionDef) or tree.class_of(inner) is not None:
+            return False
+        if tree.function(inner) is not tree.function(made) or tree.order[inner] < tree.order[made]:
+            return False
+        call = tree.parents[use]
+        if isinstance(call, cst.Arg):
+            call = tree.parents[call]
+            is_called = isinstance(call, cst.Call) and method_name(call) in STRATEGY_RUNS and call.args[0].value is use
+        else:
+            is_called = isinstance(call, cst.Call) and call.func is use
+        return is_called and all(self.tracing.is_tf_function(file, d.decorator) for d in inner.decorators)
 
     def _fate_of_result(self, file: File, place: Node, call: cst.Call) -> Fate:
         """The same of what a call hands back."""
@@ -274,11 +305,21 @@ class FunctionObjects(Analysis):
         return not (is_element or is_number)
 
     def _goes_on(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop makes many iterations, and sets up no devices."""
-        if self.data.is_short(file, loop):
+        """Whether a loop makes many iterations, sets up no devices, and freezes no layers: that needs a new trace."""
+        if self.data.is_short(file, loop) or self._sets_trainable(file, loop):
             return False
         data = iterable(loop)
         return data is None or not any(_SETS_UP.search(name) for name in _names(data))
+
+    def _sets_trainable(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop sets `trainable`, itself or in a function that it calls: traces keep what they saw."""
+        calls = file.calls_below.get(loop, ())
+        called = [c.function for call in calls for c in self.inference.callees(file, call)]
+        return any(
+            assignment.target.attr.value == "trainable" and where.tree.within(assignment.target, region)
+            for where, region in [(file, loop), *((function.file, function.node) for function in called)]
+            for assignment in where.tree.attribute_assignments
+        )
 
 
 def _names(expr: Expression) -> Iterator[str]:
