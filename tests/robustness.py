@@ -23,8 +23,9 @@ from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
 from tflint_gpu.diagnostics import Diagnostic, Edit, Location
 from tflint_gpu.narrowing.baselines import Baseline
 from tflint_gpu.rule import UNREADABLE_FILE, NoExperiment
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
+from tflint_gpu.settings.options import Options
 from tflint_gpu.settings.selection import known_codes
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile, UnreadableSource

@@ -8,8 +8,9 @@ from pathlib import Path
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
 from tflint_gpu.experiment import Experiment
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.planning import plan
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification

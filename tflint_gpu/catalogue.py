@@ -56,6 +56,12 @@ def entries() -> tuple[RuleEntry, ...]:
 
 
 @cache
+def rule_names() -> frozenset[str]:
+    """The names of all rules, such as `numpy-in-call`."""
+    return frozenset(entry.name for entry in entries())
+
+
+@cache
 def table_of(path: Path) -> dict[str, dict[str, Any]]:
     """The rules of a table, by code: each has a `name`, and what else its module makes a rule of."""
     from tflint_gpu.text.toml import loads

@@ -34,6 +34,7 @@ from tflint_gpu.model import (
     Repetitions,
     TracedCode,
     Training,
+    TrainingSteps,
     argument,
     changed_in,
     displayed,
@@ -89,6 +90,7 @@ class InferenceSteps(Analysis):
         self.construction = model.once(Construction)
         self.data = model.once(LoopData)
         self.forwards = model.once(ForwardPasses)
+        self.steps = model.once(TrainingSteps)
         self.repetitions = model.once(Repetitions)
         self.numbers = model.once(LoopNumbers)
         self.traced_code = model.once(TracedCode)
@@ -149,11 +151,20 @@ class InferenceSteps(Analysis):
             return False
         if any(self.training.takes_gradients(function.file, function.node) for function in run.functions):
             return False
-        if self.forwards.trains_eagerly(file, loop) or not self._is_one_model(file, loop, run):
+        if self._is_in_step(file, loop, run) or not self._is_one_model(file, loop, run):
             return False
         if _has_size_of_iteration(file, loop, run.entry):
             return False
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
+
+    def _is_in_step(self, file: File, loop: LoopNode, run: Invocation) -> bool:
+        """Whether a training step that the loop runs eagerly is in the same function: it is traced with that one."""
+        function = run.file.tree.function(run.call)
+        return any(
+            step.file is run.file and step.file.tree.function(step.tape) is function
+            for step in self.steps.eager
+            if step.loop_file is file and (step.loop is loop or file.tree.within(step.loop, loop))
+        )
 
     def _reads_dataset(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop goes through a dataset or the project's own batches, whatever their number."""

@@ -35,8 +35,9 @@ with atheris.instrument_imports(include=["tflint_gpu"]):
     from tflint_gpu.diagnostics import Diagnostic, Location
     from tflint_gpu.narrowing.baselines import Baseline, BaselineError
     from tflint_gpu.rule import UNREADABLE_FILE, entries, load
-    from tflint_gpu.settings.config import Options, SettingsError, SettingsResolver
+    from tflint_gpu.settings.config import SettingsResolver
     from tflint_gpu.settings.files import Discovery
+    from tflint_gpu.settings.options import Options, SettingsError
     from tflint_gpu.text.decoding import decode_source
     from tflint_gpu.text.source import UnreadableSource
     from tflint_gpu.text.suppressions import Suppressions, removal, suppressing

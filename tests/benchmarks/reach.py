@@ -29,8 +29,9 @@ from typing import Any
 
 from tflint_gpu.checking.workers import with_large_stack
 from tflint_gpu.cli.flagged import findings
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.planning import plan, without_missing_modules
 from tflint_gpu.verify.experiments.verification import Case, Setup

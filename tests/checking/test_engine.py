@@ -20,8 +20,9 @@ from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
 from tflint_gpu.rule import Finding, Prediction, Rule, load
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 from tflint_gpu.text.source import SourceFile
 
 Make = Callable[..., Rule]
@@ -141,11 +142,25 @@ def _alive(*kinds: type) -> int:
     return sum(isinstance(one, kinds) for one in gc.get_objects())
 
 
-def test_markers_spare_the_parser(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
-    write_files({"a.py": TF + "x = (  # BAD", "b.py": "x = ( # BAD"})
+def test_required_substrings_spare_the_parser(
+    tmp_path: Path, write_files: Write, make_rule: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise AssertionError("the file was parsed")
+
+    write_files({"a.py": TF + "x = 1  # BAD", "b.py": "x = ( # BAD"})
+    assert found(check(tmp_path, make_rule(required_substrings=((b"fit", b"BAD"), (b"tf",))))) != []
+    monkeypatch.setattr("tflint_gpu.model.Model.open", refuse)
     assert found(check(tmp_path, make_rule(required_substrings=((b"fit", b"BAD"), (b"absent",))))) == []
-    parsed = found(check(tmp_path, make_rule(required_substrings=((b"fit", b"BAD"), (b"tf",)))))
-    assert [(name, code) for name, code, _, _ in parsed] == [("a.py", "TFG000")]
+
+
+def test_a_file_that_does_not_parse_is_told_whatever_the_rules_look_for(
+    tmp_path: Path, write_files: Write, make_rule: Make
+) -> None:
+    """Protects against "All checks passed!" for a file that nobody could read."""
+    write_files({"a.py": TF + "x = (", "b.py": "x = ("})
+    results = check(tmp_path, make_rule(required_substrings=((b"absent",),)))
+    assert [(name, code) for name, code, _, _ in found(results)] == [("a.py", "TFG000")]
 
 
 @pytest.mark.parametrize(
@@ -187,10 +202,11 @@ def test_a_rule_that_fails_is_told_of_and_the_others_go_on(tmp_path: Path, write
 def test_opt_in_rules_need_their_full_code(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
     write_files({"a.py": TF + "BAD"})
     rule = make_rule(opt_in=True)
-    resolver_options: list[dict[str, Any]] = [{}, {"select": ("ALL",)}, {"extend_select": ("TFG9",)}]
+    resolver_options: list[dict[str, Any]] = [{}, {"select": ("TFG",)}, {"extend_select": ("TFG9",)}]
     for options in resolver_options:
         assert found(check(tmp_path, rule, **options)) == []
     assert found(check(tmp_path, rule, extend_select=("TFG901",))) != []
+    assert found(check(tmp_path, rule, select=("ALL",))) != [], "all means all, as in ruff"
 
 
 def test_a_finding_in_another_file_obeys_that_file(tmp_path: Path, write_files: Write, make_rule: Make) -> None:
@@ -284,7 +300,7 @@ def test_an_imported_file_with_ipython_lines_is_read(tmp_path: Path, write_files
     resolver = SettingsResolver(Options(select=("TFG502",)), working_directory=tmp_path)
     engine = Engine(resolver, tmp_path)
     results = [engine.check(file) for file in Discovery(resolver, tmp_path).find(["."])]
-    assert [one[:2] for one in found(results)] == [("a.py", "TFG502")]
+    assert [one[:2] for one in found(results)] == [("a.py", "TFG502"), ("names.py", "TFG000")]
 
 
 def test_a_file_in_which_libcst_cannot_place_a_finding(
@@ -318,7 +334,8 @@ class Forbids:
 
 sys.meta_path.insert(0, Forbids())
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.options import Options
 from tflint_gpu.settings.files import Discovery
 
 here = Path.cwd()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.importers import Importers
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 
 Write = Callable[..., list[Path]]
 TF = "import tensorflow as tf\n"

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tflint_gpu.plugins import WrongPlugin, installed_rules
-from tflint_gpu.settings.config import Options, SettingsError, SettingsResolver, parse_options
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.options import Options, SettingsError, parse_options
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "acme_rules"
@@ -112,7 +113,7 @@ def test_the_folder_that_python_puts_on_its_path_is_not_run(tmp_path: Path) -> N
     assert not sprung.exists()
 
 
-@pytest.mark.parametrize("key", ["plugins", "rules", "import", "extend", "load-plugins", "python", "pre-hook"])
+@pytest.mark.parametrize("key", ["plugins", "rules", "import", "load-plugins", "python", "pre-hook"])
 def test_no_setting_names_code(key: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=f"unknown key `{key}`"):
         parse_options({key: ["os:system"]}, "x")

@@ -15,8 +15,9 @@ from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import fix_source
 from tflint_gpu.checking.workers import check_files
 from tflint_gpu.rule import Finding, Rule
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
+from tflint_gpu.settings.options import Options
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.source import SourceFile
 

@@ -362,3 +362,28 @@ def test_what_is_known_is_not_shared_out(tmp_path: Path, tflint: Any) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_settings_on_the_command_line(tmp_path: Path, tflint: Any) -> None:
+    """Protects `--config KEY=VALUE`: a setting for one run, beaten by the option of its name."""
+    shown = tflint("check", "--config", "jobs = 7", "--config", 'severity.TFG000 = "advice"', "--show-settings").stdout
+    assert "jobs = 7" in shown and '"TFG000" = "advice"' in shown
+    assert "jobs = 2" in tflint("check", "--config", "jobs=7", "-j", "2", "--show-settings").stdout
+    wrong = tflint("check", "--config", "job=7")
+    assert wrong.returncode == 2 and "--config: unknown key `job`; did you mean `jobs`?" in wrong.stderr
+    assert "no setting in TOML" in tflint("check", "--config", "jobs=").stderr
+
+
+def test_an_unknown_command_is_told_with_what_was_meant(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "train.py").write_text("")
+    assert "no such command `chekc`; did you mean `check`?" in tflint("chekc").stderr
+    assert "did you mean `tflint-gpu check train.py`?" in tflint("train.py").stderr
+
+
+def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> None:
+    (tmp_path / "a.py").write_text("import tensorflow\nx = (\n")
+    assert tflint("check", "a.py").returncode == 1
+    assert tflint("check", "--config", 'severity.TFG000 = "advice"', "a.py").returncode == 0
+    (tmp_path / "b.py").write_text("import tensorflow as tf\nwith tf.device('/GUP:0'):  # noqa: oops\n    pass\n")
+    for _ in range(2):  # fresh, and from the cache
+        assert "b.py:2: `# noqa: oops` names no rule, so it suppresses nothing" in tflint("check", "b.py").stderr

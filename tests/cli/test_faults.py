@@ -24,8 +24,9 @@ from tflint_gpu.checking.workers import check_files
 from tflint_gpu.cli.fixing import Fixing
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.rule import Finding
-from tflint_gpu.settings.config import OUTPUT_FORMATS, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import OUTPUT_FORMATS
 
 TF = "import tensorflow as tf\n"
 CODE = "TFG502"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.settings.config import OUTPUT_FORMATS
+from tflint_gpu.settings.options import OUTPUT_FORMATS
 
 ADVICE = """\
 import tensorflow as tf

@@ -16,7 +16,7 @@ from warm import Warm, as_text
 
 from tflint_gpu.diagnostics import Location, Prediction, Related
 from tflint_gpu.reports import View, renderer
-from tflint_gpu.settings.config import OUTPUT_FORMATS
+from tflint_gpu.settings.options import OUTPUT_FORMATS
 from tflint_gpu.text.source import SourceFile
 
 ROOT = Path(__file__).parents[2]

@@ -247,6 +247,20 @@ def test_an_eager_training_step_is_another_finding(tmp_path: Path) -> None:
     assert codes(HEAD + code, tmp_path) == ["TFG202"]
 
 
+def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
+    """Protects the model calls of a loop whose training step is another function: tracing that one leaves them eager."""
+    code = (
+        "class Player:\n    def choose(self, observation):\n        return int(np.argmax(model(observation[None])))\n"
+        "    def improve(self, memory):\n        targets = model(memory)\n        with tf.GradientTape() as tape:\n"
+        "            loss = tf.reduce_mean((model(memory) - targets) ** 2)\n"
+        "        optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "player = Player()\nobservation = env.reset()\nfor _ in range(10000):\n"
+        "    observation, done = env.step(player.choose(observation))\n    player.improve(np.stack(history))\n"
+    )
+    assert rows(code, tmp_path) == [3], "not `targets`, which is traced with the step"
+    assert ("TFG202", HEAD.count("\n") + 6) in found(HEAD + code, tmp_path)
+
+
 def test_one_finding_a_loop(tmp_path: Path) -> None:
     code = "x = tf.random.normal((1, 8))\nfor t in range(1000):\n    x = x - model([x, t]) - model([x, -t])\n"
     ((_, finding),) = [one for one in findings(HEAD + code, tmp_path) if one[0].code == "TFG214"]

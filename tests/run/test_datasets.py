@@ -16,8 +16,9 @@ from tflint_gpu.run.ledger import Doing, Ledger, Line
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Place, Sample, Waits
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 
 DATA = """\
 import tensorflow as tf

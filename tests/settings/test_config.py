@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.rule import entries
-from tflint_gpu.settings.config import Options, SettingsError, SettingsResolver, parse_options
+from tflint_gpu.settings.config import SettingsResolver
+from tflint_gpu.settings.options import Options, SettingsError, parse_options
 
 Write = Callable[..., list[Path]]
 CODE = entries()[0].code
@@ -46,7 +47,14 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
     [
         ('selct = ["TFG101"]', ["selct", "`select`"]),
         (f'select = ["{CODE}9"]', [f"{CODE}9", "`select`", "did you mean"]),
-        ('ignore = ["E501"]', ["E501", "`ignore`"]),
+        ('ignore = ["E501"]', ["E501", "`ignore`", "it is a code of pycodestyle"]),
+        ('select = ["TGF101"]', ["did you mean `TFG101`?"]),
+        ('select = ["numpy-in-cal"]', ["did you mean `numpy-in-call`?"]),
+        ('severity = {"TFG999" = "error"}', ["TFG999", "`severity`"]),
+        ('severity = {"TFG101" = "loud"}', ["`severity` must be one of error, warning, advice"]),
+        ('extend = "absent.toml"', ["`extend` names", "absent.toml", "is no file"]),
+        ('extend = "tflint-gpu.toml"', ["`extend` leads back to"]),
+        ('target-tensorflow = "9.9"', ["`target-tensorflow` must be a TensorFlow version from 1.0 to"]),
         ('per-file-ignores = {"a" = ["TGF1"]}', ["TGF1", "per-file-ignores"]),
         ('select = "TFG101"', ["`select` must be a list of strings"]),
         ("fix = 1", ["`fix` must be true or false"]),
@@ -126,3 +134,37 @@ def test_the_links_of_rules() -> None:
     assert link("https://example.org/rules/") == "https://example.org/rules/TFG101.html"
     assert link("http://localhost:8000") == "http://localhost:8000/TFG101.html"
     assert link("file:///srv/rules") == "file:///srv/rules/TFG101.html"
+
+
+def test_a_rule_may_be_called_by_its_name() -> None:
+    """Protects who reads names in reports: they are selectors wherever codes are."""
+    options = parse_options(
+        {
+            "select": ["numpy-in-call"], "ignore": ["eager-train-step", "TFG3"],
+            "per-file-ignores": {"a.py": ["unreadable-file"]}, "severity": {"numpy-in-call": "error"},
+        },
+        "here",
+    )  # fmt: skip
+    assert (options.select, options.ignore) == (("TFG101",), ("TFG202", "TFG3"))
+    assert options.per_file_ignores == (("a.py", ("TFG000",)),)
+    assert options.severity == (("TFG101", "error"),)
+
+
+def test_a_file_may_extend_another(tmp_path: Path, write_files: Write) -> None:
+    """Protects monorepos: a package keeps what its root selects, and changes what it names."""
+    write_files(
+        {
+            "pyproject.toml": '[tool.tflint-gpu]\nselect = ["TFG1"]\njobs = 3\nexclude = ["old"]\n'
+            '[tool.tflint-gpu.severity]\nTFG1 = "error"\nTFG101 = "advice"\n',
+            "a/tflint-gpu.toml": 'extend = "../pyproject.toml"\nextend-select = ["TFG202"]\njobs = 2\n',
+            "a/b/tflint-gpu.toml": 'extend = "../tflint-gpu.toml"\nseverity = {TFG1 = "warning"}\n',
+        }
+    )
+    resolver = SettingsResolver(working_directory=tmp_path)
+    settings = resolver.for_directory(tmp_path / "a/b")
+    assert settings.jobs == 2
+    codes = settings.selection.codes_for(tmp_path / "a/b/x.py", ["TFG101", "TFG202", "TFG203"]).codes
+    assert codes == {"TFG000", "TFG101", "TFG202"}
+    assert settings.exclude.match(str(tmp_path / "old")) and not settings.exclude.match(str(tmp_path / "a/b/older"))
+    severities = [settings.severity_of(code) for code in ("TFG101", "TFG102", "TFG202")]
+    assert severities == ["advice", "warning", None], "the more specific selector wins, then the nearer file"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, NoSuchPath
+from tflint_gpu.settings.options import Options
 from tflint_gpu.text.bytesearch import mentions_tensorflow
 
 Write = Callable[..., list[Path]]

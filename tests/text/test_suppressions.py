@@ -15,7 +15,7 @@ from tflint_gpu.text.suppressions import Suppressions, noqa_row, removal, suppre
 def hidden(text: str, row: int, code: str = "TFG101") -> bool:
     source = SourceFile(Path("x.py"), "x.py", text)
     place = Location(row, 1)
-    diagnostic = Diagnostic(code, "n", "m", "x.py", place, place, noqa_row(source, row), "warning")
+    diagnostic = Diagnostic(code, "numpy-in-call", "m", "x.py", place, place, noqa_row(source, row), "warning")
     return Suppressions(source).hides(diagnostic)
 
 
@@ -26,7 +26,9 @@ def hidden(text: str, row: int, code: str = "TFG101") -> bool:
         ("# noqa: E501,TFG101", True), ("# noqa: E501, tfg101", True), ("# noqa: E501 TFG101", True),
         ("# noqa: TFG1", True), ("# noqa: TFG102", False), ("# noqa: E501", False), ("# noqa: TFG1011", False),
         ("# type: ignore # noqa: TFG101", True), ("# noqa : E501", True), ("# no qa", False), ("noqa", False),
-        ("# noqa: TFG101 because of x", True), ("# noqa because", True),
+        ("# noqa: TFG101 because of x", True), ("# noqa because", True), ("# noqa: numpy-in-call", True),
+        ("# noqa: E501, Numpy-In-Call", True), ("# noqa: numpy-in-calls", False), ("# noqa: misspelt", False),
+        ("# noqa:", False), ("# noqa:  TFG101", True),
     ],
 )  # fmt: skip
 def test_inline(comment: str, expected: bool) -> None:
@@ -180,3 +182,41 @@ def test_codes_are_removed_as_ruff_does(line: str, gone: str, expected: str | No
     assert edit is not None
     text = source.edited([edit]).text
     assert text == f"a = 1\r\n{'' if expected is None else expected + chr(13) + chr(10)}c = 3\r\n"
+
+
+SWITCHED = """a = 1
+# tflint-gpu: off
+b = 2
+# tflint-gpu: on
+c = 3
+# tflint-gpu: off: TFG101, eager-train-step
+d = 4
+# tflint-gpu: off: TFG3
+e = 5
+# tflint-gpu: on: TFG101
+f = 6
+"""
+
+
+def test_from_a_comment_to_another() -> None:
+    """Protects ranges: what is off, and only that, from `off` to `on` or to the end of the file."""
+
+    def rows(code: str) -> list[int]:
+        return [row for row in (1, 3, 5, 7, 9, 11) if hidden(SWITCHED, row, code)]
+
+    assert (rows("TFG101"), rows("TFG301"), rows("TFG202")) == ([3, 7, 9], [3, 9, 11], [3])
+    assert not hidden(f'"""\n{SWITCHED}"""\nx = 1\n', 4), "a text of comments is none"
+    assert not hidden("x = 1  # tflint-gpu: off\ny = 2\n", 2), "as for a file, a line of its own"
+
+
+@pytest.mark.parametrize(
+    ("comment", "warned"),
+    [
+        ("# noqa: misspelt", True), ("# noqa:", True), ("# noqa: no-such-rule", True), ("# tflint-gpu: noqa: x", True),
+        ("# noqa", False), ("# noqa: E501", False), ("# noqa: numpy-in-call", False), ("'# noqa: misspelt'", False),
+    ],
+)  # fmt: skip
+def test_a_comment_that_names_no_rule_is_warned_of(comment: str, warned: bool) -> None:
+    source = SourceFile(Path("x.py"), "x.py", f"a = 1\n{comment}\n")
+    warnings = list(Suppressions(source).warnings(["numpy-in-call"]))
+    assert warnings == ([f"2: `{comment}` names no rule, so it suppresses nothing"] if warned else [])

@@ -11,8 +11,9 @@ import pytest
 from verified import EAGER_STEP, MODEL_AND_DATA, cases_of
 
 from tflint_gpu.checking.engine import Engine
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 from tflint_gpu.verify.experiments.verification import Sample, Verification
 from tflint_gpu.verify.repairs.patches import NotApplicable, Patches
 from tflint_gpu.verify.repairs.repairs import Repair, Withheld, repairs

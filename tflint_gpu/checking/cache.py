@@ -77,6 +77,7 @@ class Kept:
     used_suppressions: tuple[tuple[str, int], ...] = ()
     is_whole: bool = True
     bounds: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Cache:
@@ -282,6 +283,7 @@ def _kept(item: dict[str, Any]) -> Kept:
         tuple((name, offset) for name, offset in item["used_suppressions"]),
         item["is_whole"],
         tuple(item["bounds"]),
+        tuple(item["warnings"]),
     )
 
 

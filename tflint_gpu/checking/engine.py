@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.catalogue import rule_names
 from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
@@ -26,6 +27,7 @@ from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
 from tflint_gpu.settings.selection import Selected, known_codes
 from tflint_gpu.targets import Pins, Target, memory_size
 from tflint_gpu.text.decoding import decode_source
+from tflint_gpu.text.magics import parse
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Suppressions, noqa_row
 
@@ -48,6 +50,7 @@ class FileResult:
     Arguments:
         bounds: of the inference, those that were met; beyond them nothing is known.
         used_suppressions: the codes in comments that suppressed a finding.
+        warnings: what is wrong with comments of the file that were meant to suppress something.
         is_whole: whether all of the file was checked by all rules that it selects.
     """
 
@@ -57,6 +60,7 @@ class FileResult:
     bounds: tuple[str, ...] = ()
     used_suppressions: tuple[UsedSuppression, ...] = ()
     is_whole: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -140,7 +144,7 @@ class Engine:
         try:
             source = decode_source(data, file.path, file.name)
             rules = self._rules_that_may_fire(file, source, data, errors)
-            if not rules:
+            if not rules and (self._ignores_refusals(file) or _parses(source)):
                 return FileResult(file, (), tuple(errors), is_whole=not errors)
             model = self._model(file, source)
         except (UnreadableSource, RecursionError) as error:
@@ -163,6 +167,9 @@ class Engine:
         """The selected rules for which a file is worth a model; all are loaded before any is ruled out."""
         rules = self._rules_for(self.selected(file.path), file.name, errors)
         return rules_that_may_fire(rules, source, source.searched(data), self._project_of(file))
+
+    def _ignores_refusals(self, file: FileToCheck) -> bool:
+        return UNREADABLE_FILE not in self.selected(file.path).codes
 
     def _model(self, file: FileToCheck, source: SourceFile) -> Model:
         """The model of a file that was read; the only place that opens one.
@@ -188,15 +195,25 @@ class Engine:
         refused = self._refused(file, model.source, model.source.refusals)
         diagnostics = tuple(sorted((*refused, *found), key=lambda one: one.sort_key))
         bounds, is_whole = tuple(sorted(map(str, model.inference.bounds_met))), not errors and not model.source.refusals
-        return FileResult(file, diagnostics, tuple(errors), bounds, used_suppressions, is_whole)
+        warnings = tuple(f"{file.name}:{warning}" for warning in Suppressions(model.source).warnings(rule_names()))
+        return FileResult(file, diagnostics, tuple(errors), bounds, used_suppressions, is_whole, warnings)
 
     def _refused(
         self, file: FileToCheck, source: SourceFile | None, reasons: Iterable[UnreadableSource]
     ) -> tuple[Diagnostic, ...]:
-        """Why a file, or parts of it, could not be analysed, unless a comment suppresses that."""
+        """Why a file, or cells of a notebook, could not be analysed, unless a comment suppresses that: one diagnostic.
+
+        A notebook with gaps for its readers to fill would else drown what is said of its other cells.
+        """
         comments = None if source is None or self.ignore_noqa else Suppressions(source)
-        found = (unreadable(file.name, reason) for reason in reasons)
-        return tuple(one for one in found if comments is None or not comments.hides(one))
+        refused = [unreadable(file.name, reason) for reason in reasons]
+        told = [diagnostic for diagnostic in refused if comments is None or not comments.hides(diagnostic)]
+        if len(told) < 2:
+            return tuple(told)
+        first, *others = told
+        related = tuple(Related(cell.filename, cell.location, cell.end_location, cell.message) for cell in others)
+        cells = "another cell does" if len(others) == 1 else f"{len(others)} other cells do"
+        return (replace(first, message=f"{first.message}; {cells} not parse either", related=related),)
 
     def findings(self, file: FileToCheck) -> list[tuple[Rule, Finding, Diagnostic, Model]]:
         """What the rules find in one file, with the syntax nodes that `check` drops; nothing is cached.
@@ -294,7 +311,10 @@ class Engine:
         """Those that the settings of the file in which they lie want, with the links that these ask for."""
         placed = [(one, self.working_directory / one.filename) for one in diagnostics]
         wanted = [(one, self.resolver.for_file(path)) for one, path in placed if self._wants(path, one.code)]
-        return tuple(replace(one, url=url) if (url := settings.link(one.code)) else one for one, settings in wanted)
+        return tuple(
+            replace(one, url=settings.link(one.code), severity=settings.severity_of(one.code) or one.severity)
+            for one, settings in wanted
+        )
 
     def _wants(self, path: Path, code: str) -> bool:
         return code in self.selected(path).codes and not is_excluded(path, self.resolver)
@@ -382,6 +402,15 @@ def unreadable(filename: str, reason: UnreadableSource) -> Diagnostic:
         noqa_row=reason.location.row,
         severity="error",
     )
+
+
+def _parses(source: SourceFile) -> bool:
+    """Whether Python reads a file that no rule asks about."""
+    try:
+        parse(source.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return not source.refusals
 
 
 def _trace() -> str:

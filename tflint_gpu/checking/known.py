@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from tflint_gpu.checking.cache import Cache, Kept
@@ -35,7 +35,7 @@ class Known:
                 continue
             kept = None if cache is None else cache.load(path, self._key(file))
             if kept is not None:
-                result = FileResult(file, kept.diagnostics, (), kept.bounds, kept.used_suppressions, kept.is_whole)
+                result = FileResult(file, **{field.name: getattr(kept, field.name) for field in fields(Kept)})
                 results.append(self.engine.wanted(result))
             elif _matters(file, cache):
                 rest.append(file)
@@ -50,7 +50,7 @@ class Known:
             # Without a state the result is not of the file's bytes: they could not be read, or the parser crashed.
             is_of_bytes = str(result.file.path) in dependencies.states
             if cache is not None and is_of_bytes and not result.errors:
-                kept = Kept(result.diagnostics, result.used_suppressions, result.is_whole, result.bounds)
+                kept = Kept(**{field.name: getattr(result, field.name) for field in fields(Kept)})
                 cache.store(str(result.file.path), self._key(result.file), kept)
 
     def write(self) -> None:

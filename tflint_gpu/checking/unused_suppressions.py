@@ -17,8 +17,8 @@ from tflint_gpu.checking.engine import Engine, FileResult
 from tflint_gpu.checking.importers import Importers, reached
 from tflint_gpu.diagnostics import Diagnostic, Fix
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, entries, load
-from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import Discovery, FileToCheck, NoSuchPath
+from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.settings.selection import known_codes
 from tflint_gpu.text.decoding import decode_source
 from tflint_gpu.text.magics import parse
@@ -26,7 +26,7 @@ from tflint_gpu.text.source import SourceFile, UnreadableSource
 from tflint_gpu.text.suppressions import Directive, Suppressions, WrittenCode, removal
 
 _OURS = re.compile(r"TFG\d+")
-_WORDS = re.compile(rb"noqa[^\r\n]*TFG", re.IGNORECASE)
+_WORDS = re.compile(rb"noqa[^\r\n]*(?:TFG|-)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,11 @@ class UnusedSuppressions:
             if any(UNUSED_SUPPRESSION.startswith(code.text) for code in directive.codes):
                 continue  # it suppresses what would be said of it
             names = [code.text for code in directive.codes]
-            ours = [(place, code) for place, code in enumerate(directive.codes) if _OURS.fullmatch(code.text)]
+            ours = [
+                (place, code)
+                for place, code in enumerate(directive.codes)
+                if _OURS.fullmatch(code.text) or code.text in self._names
+            ]
             repeated = tuple(code for place, code in ours if code.text in names[:place])
             rest = [code for _, code in ours if code not in repeated]
             unknown = tuple(code for code in rest if not self._meant(code))
@@ -118,9 +122,18 @@ class UnusedSuppressions:
             if repeated or unknown or idle:
                 yield _Unused(directive, idle, unknown, repeated)
 
+    def _is_ours(self, code: WrittenCode) -> bool:
+        return _OURS.fullmatch(code.text) is not None or code.text in self._names
+
     def _meant(self, code: WrittenCode) -> frozenset[str]:
         """The rules that a code or prefix means."""
-        return frozenset(one for one in self._known if one.startswith(code.text))
+        name = self._names.get(code.text, code.text)
+        return frozenset(known for known in self._known if known.startswith(name))
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The rules' codes by their names."""
+        return {rule.name: rule.code for rule in self.engine.rules or entries()}
 
     @cached_property
     def _known(self) -> list[str]:

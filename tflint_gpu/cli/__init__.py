@@ -19,8 +19,8 @@ import click
 from tflint_gpu import __version__
 from tflint_gpu.plugins import WrongPlugin
 from tflint_gpu.reports.display import printable_lines
-from tflint_gpu.settings.config import SettingsError
 from tflint_gpu.settings.files import NoSuchPath
+from tflint_gpu.settings.options import SettingsError, nearest
 from tflint_gpu.text.replacement import no_file_half_replaced
 
 __all__ = ["main"]
@@ -52,6 +52,16 @@ class _Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called; an unknown one is told with the nearest, a path with the command for it."""
+        name = args[0]
+        if name in _COMMANDS or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        path = f"; did you mean `tflint-gpu check {name}`?" if os.path.exists(name) else None  # noqa: PTH110
+        raise click.UsageError(f"no such command `{name}`{path or nearest(name, _COMMANDS)}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -15,15 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import tell
-from tflint_gpu.settings.config import (
-    OUTPUT_FORMATS,
-    Options,
-    Settings,
-    SettingsError,
-    SettingsResolver,
-    parse_options,
-)
+from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
+from tflint_gpu.settings.options import OUTPUT_FORMATS, Options, SettingsError, layered, parse_options
 from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
@@ -45,6 +39,33 @@ def _codes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tupl
 def list_option(name: str, description: str, metavar: str = "CODES") -> Callable[[Any], Any]:
     """An option that takes codes or the like: separated by commas, or given several times."""
     return click.option(name, multiple=True, callback=_codes, metavar=metavar, help=description)
+
+
+def _config(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[str | None, dict[str, object]]:
+    """The settings file that `--config FILE` names, and the settings of `--config KEY=VALUE`."""
+    if not values:
+        return None, {}
+    from tflint_gpu.text.toml import TOMLDecodeError, loads
+
+    files = [value for value in values if "=" not in value or Path(value).is_file()]
+    table: dict[str, object] = {}
+    for pair in (value for value in values if value not in files):
+        try:
+            table |= loads(pair)
+        except TOMLDecodeError as error:
+            raise click.BadParameter(f"{pair!r} is no file, and no setting in TOML: {error}") from None
+    if len(files) > 1:
+        raise click.BadParameter(f"only one settings file can be read, not {' and '.join(files)}")
+    return (files[0] if files else None), table
+
+
+config_option = click.option(
+    "--config",
+    multiple=True,
+    callback=_config,
+    metavar="FILE|KEY=VALUE",
+    help="The only settings file to read, or a setting as in one: 'fail-on = \"error\"'.",
+)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,7 +102,7 @@ def list_option(name: str, description: str, metavar: str = "CODES") -> Callable
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
 @click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call the file when reading standard input (-).")
-@click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
+@config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 @list_option("--exclude", "Files and directories to leave out, instead of the usual ones.", "PATTERNS")
 @list_option("--extend-exclude", "Files and directories to leave out besides.", "PATTERNS")
@@ -113,8 +134,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
 
     Exits with 0 if nothing worse than advice was found (--fail-on), else 1; 2 if the work could not be done.
     """
-    if given["isolated"] and given["config"] is not None:
-        raise click.UsageError("--config and --isolated exclude each other")
+    refuse_isolated_config(given)
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose exclude each other")
     for option in ("fix", "fix_only", "diff", "write_baseline", "stdin_filename", "ignore_noqa", "output_file"):
@@ -133,8 +153,14 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     return Check(paths, given).run()
 
 
+def refuse_isolated_config(given: dict[str, Any]) -> None:
+    """Raise UsageError where a settings file is named and none is to be read."""
+    if given["isolated"] and given["config"][0] is not None:
+        raise click.UsageError("--config FILE and --isolated exclude each other")
+
+
 def overrides(given: dict[str, Any]) -> Options:
-    """The options that are settings too, checked as a file's settings are."""
+    """The options that are settings too, checked as a file's settings are; they beat those of `--config KEY=VALUE`."""
     table: dict[str, object] = {}
     for option in fields(Options):
         value = given.get(option.name)
@@ -145,7 +171,13 @@ def overrides(given: dict[str, Any]) -> Options:
         elif isinstance(value, tuple):
             value = list(value)
         table[option.name.replace("_", "-")] = value
-    return parse_options(table, _COMMAND_LINE)
+    return layered(parse_options(given["config"][1], "--config"), parse_options(table, _COMMAND_LINE))
+
+
+def settings_file(given: dict[str, Any], here: Path) -> Path | None:
+    """The settings file that `--config` names."""
+    name: str | None = given["config"][0]
+    return None if name is None else here / name
 
 
 def _pairs(parts: Sequence[str]) -> dict[str, list[str]]:
@@ -172,7 +204,7 @@ class Check:
         """Do what the options say and return the exit code."""
         started = time.perf_counter()
         here = Path.cwd()
-        config = None if self.given["config"] is None else here / self.given["config"]
+        config = settings_file(self.given, here)
         resolver = SettingsResolver(overrides(self.given), config, self.given["isolated"], here)
         settings = resolver.for_directory(here)
         discovery = Discovery(resolver, here)
@@ -327,6 +359,8 @@ class Check:
         if not is_fixing:
             with contextlib.closing(progress):
                 results = check_files(make_engine(), files, settings.jobs, show, elsewhere)
+            for warning in sorted({warning for result in results for warning in result.warnings}):
+                tell(f"warning: {warning}")
             for result in results if self.given["verbose"] else ():
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.options import SettingsError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

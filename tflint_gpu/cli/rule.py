@@ -13,7 +13,7 @@ import click
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.rule import RuleEntry, entries, load
-from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.options import SettingsError
 
 _SITE_NEEDS = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "pygments": "pygments"}
 

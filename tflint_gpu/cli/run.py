@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tflint_gpu.cli.check import list_option, overrides
+from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.cli.option_values import seconds
 from tflint_gpu.cli.verify import RUN_REPORT
-from tflint_gpu.settings.config import SettingsError, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.text.replacement import replace_file
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ _FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 @list_option("--ignore", "Rules not to look for.")
 @list_option("--extend-select", "Rules to look for besides the selected ones.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
-@click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
+@config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> int:
     """Run PROGRAM with its ARGUMENTS unchanged, and say where the GPU waits for it.
@@ -64,8 +65,7 @@ def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> in
     """
     if program is None:
         raise click.UsageError("name a program: tflint-gpu run train.py")
-    if given["isolated"] and given["config"] is not None:
-        raise click.UsageError("--config and --isolated exclude each other")
+    refuse_isolated_config(given)
     return Run(program, arguments, given).run()
 
 
@@ -122,10 +122,9 @@ class Run:
         return self.here / output if output is not None else (None if name is None else self.here / name)
 
     def _resolver(self) -> SettingsResolver:
-        config = None if self.given["config"] is None else self.here / self.given["config"]
         # `output-format` is `check`'s where it is a setting.
         settings = overrides({name: value for name, value in self.given.items() if name != "output_format"})
-        return SettingsResolver(settings, config, self.given["isolated"], self.here)
+        return SettingsResolver(settings, settings_file(self.given, self.here), self.given["isolated"], self.here)
 
     def _inspect(self, resolver: SettingsResolver, known: Recording) -> Inspection | None:
         """What `check` finds in the files that ran."""

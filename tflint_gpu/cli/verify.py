@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
-from tflint_gpu.cli.check import list_option, overrides
+from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
@@ -109,7 +109,7 @@ _NOT_REPEATED = (
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before running the checked code.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
 @click.option("--gpu-memory", metavar="SIZE", help="The memory of the GPU that the code is for, such as 24GiB.")
-@click.option("--config", type=click.Path(), metavar="FILE", help="The only settings file to read.")
+@config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Run the flagged code in PATHS and its repair, and measure whether what was predicted is there.
@@ -117,8 +117,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     Exits with 1 if a prediction was confirmed, 0 if something was run and none was, 3 if nothing could be run,
     2 if the work could not be done.
     """
-    if given["isolated"] and given["config"] is not None:
-        raise click.UsageError("--config and --isolated exclude each other")
+    refuse_isolated_config(given)
     if given["fix"] and given["diff"]:
         raise click.UsageError("--fix and --diff exclude each other: --fix shows what it changes, too")
     if (given["fix"] or given["diff"]) and given["output_format"] != "full" and given["output"] is None:
@@ -183,11 +182,10 @@ class Verify:
         return self._planned(resolver, files), self._setup(self._choose_device())
 
     def _files(self) -> tuple[SettingsResolver, Discovery]:
-        config = None if self.given["config"] is None else self.here / self.given["config"]
         # These are `check`'s where they are settings.
         own = ("output_format", "fix")
         settings = overrides({name: value for name, value in self.given.items() if name not in own})
-        resolver = SettingsResolver(settings, config, self.given["isolated"], self.here)
+        resolver = SettingsResolver(settings, settings_file(self.given, self.here), self.given["isolated"], self.here)
         return resolver, Discovery(resolver, self.here)
 
     def _planned(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> list[Case]:

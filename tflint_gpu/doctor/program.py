@@ -11,8 +11,9 @@ from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.doctor.facts import Setting
 from tflint_gpu.model import Model, Runtime
-from tflint_gpu.settings.config import Options, SettingsResolver
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery
+from tflint_gpu.settings.options import Options
 
 _NAMES = frozenset(
     (

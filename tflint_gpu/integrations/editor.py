@@ -14,8 +14,9 @@ from tflint_gpu.diagnostics import Diagnostic, InternalError
 from tflint_gpu.model import Sources
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
 from tflint_gpu.reports import View
-from tflint_gpu.settings.config import OWN_FILE, Options, SettingsError, SettingsResolver, parse_options
+from tflint_gpu.settings.config import OWN_FILE, SettingsResolver
 from tflint_gpu.settings.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
+from tflint_gpu.settings.options import Options, SettingsError, parse_options
 from tflint_gpu.targets import PINNING_FILES
 from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 

@@ -93,7 +93,7 @@ class Plugin:
         cls.options, cls.current = options, None
         if options.tflint_target_tensorflow is None and options.tflint_config is None:
             return  # the settings files are read when the first file needs them
-        from tflint_gpu.settings.config import SettingsError
+        from tflint_gpu.settings.options import SettingsError
 
         try:
             cls._run().check_settings()
@@ -109,7 +109,7 @@ class Plugin:
         text = "".join(self._lines)
         if not mentions_tensorflow(text.encode("utf-8", "replace")) or not _may_report(self.options):
             return
-        from tflint_gpu.settings.config import SettingsError
+        from tflint_gpu.settings.options import SettingsError
 
         try:
             found = self._run().findings(self._filename, text)

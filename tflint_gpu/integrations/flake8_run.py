@@ -14,8 +14,9 @@ from tflint_gpu.checking.importers import Importers
 from tflint_gpu.checking.stack import with_large_stack
 from tflint_gpu.reports.display import printable
 from tflint_gpu.rule import UNREADABLE_FILE
-from tflint_gpu.settings.config import SettingsError, SettingsResolver, parse_options
+from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, common_folder
+from tflint_gpu.settings.options import SettingsError, parse_options
 from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
 from tflint_gpu.text.source import SourceFile, encoded
 from tflint_gpu.text.suppressions import Suppressions
@@ -91,7 +92,7 @@ class Flake8Run:
         }
         comments = Suppressions(SourceFile(path, filename, text))
         for one in found.values():
-            if getattr(self.options, "disable_noqa", False) or not comments.hides_everywhere(one.code):
+            if getattr(self.options, "disable_noqa", False) or not comments.hides_everywhere(one):
                 yield one.location.row, one.location.column, f"{one.code} {printable(one.message)}"
         for error in own.errors:
             reason = printable(error.detail.strip().rpartition("\n")[2])

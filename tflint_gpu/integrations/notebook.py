@@ -132,8 +132,9 @@ class CellRunner:
 
     def _write(self, known: Recording, output: Path | None, program: str, end: str) -> None:
         from tflint_gpu.checking.engine import Engine
-        from tflint_gpu.settings.config import Options, SettingsResolver
+        from tflint_gpu.settings.config import SettingsResolver
         from tflint_gpu.settings.files import Discovery
+        from tflint_gpu.settings.options import Options
 
         inputs = self._inputs()
         cells = {f"In [{number}]": text for number, text in enumerate(inputs) if text.strip()}

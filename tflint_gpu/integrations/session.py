@@ -25,7 +25,7 @@ from tflint_gpu.integrations.editor import Checked, Checker, Document, parse_edi
 from tflint_gpu.integrations.messages import NAME, Messages
 from tflint_gpu.narrowing.measurements import Measurement
 from tflint_gpu.rule import UNREADABLE_FILE
-from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.text.source import SourceFile
 
 Result = TypeVar("Result")

@@ -14,7 +14,7 @@ from typing import Any
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.narrowing.fingerprints import LineOf, fingerprints
-from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.text.replacement import replace_file
 
 VERSION = 1

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tflint_gpu.settings.config import SettingsError
+from tflint_gpu.settings.options import SettingsError
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)

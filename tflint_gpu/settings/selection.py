@@ -1,17 +1,21 @@
 """Which rules run in which file: `select`, `ignore` and their kin, with ruff's meaning.
 
-A selector is a full code (`TFG101`), a prefix (`TFG1`, `TFG`) or `ALL`; the more specific one wins.
+A selector is a full code (`TFG101`), a rule's name, a prefix (`TFG1`, `TFG`) or `ALL`; the more specific one wins.
 The rules are known by their files' names here, so that nothing is imported.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tflint_gpu.catalogue import UNREADABLE_FILE, entries
 from tflint_gpu.settings.patterns import FilePattern
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class PerFileIgnore:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The codes that run, and those among them that somebody asked for by full code."""
+    """The codes that run, and those among them that somebody asked for by full code or by `ALL`."""
 
     codes: frozenset[str]
     by_full_code: frozenset[str]
@@ -86,12 +90,42 @@ def known_codes() -> tuple[str, ...]:
     return tuple(entry.code for entry in entries())
 
 
-def unknown_selector(selector: str) -> list[str] | None:
-    """None for a selector that means some rule, else what could have been meant."""
-    codes = {UNREADABLE_FILE, *known_codes()}
-    if selector == "ALL" or any(covers(selector, code) for code in codes):
+def code_of(selector: str) -> str:
+    """The code of the rule that a selector names, such as `numpy-in-call`; other selectors as they are."""
+    return next((entry.code for entry in entries() if entry.name == selector), selector)
+
+
+def selectable() -> list[str]:
+    """The codes and names of all rules."""
+    return [word for entry in entries() for word in (entry.code, entry.name)]
+
+
+def unknown_selector(selector: str) -> bool:
+    """Whether a selector means no rule."""
+    return selector != "ALL" and not any(covers(selector, code) for code in {UNREADABLE_FILE, *known_codes()})
+
+
+_OWNERS = {
+    "pycodestyle": "E W", "Pyflakes": "F", "mccabe": "C9", "flake8-bugbear": "B", "pydocstyle": "D", "isort": "I",
+    "pep8-naming": "N", "flake8-bandit": "S", "pyupgrade": "UP", "flake8-simplify": "SIM", "Pylint": "PL C R",
+    "ruff": "RUF", "flake8-annotations": "ANN", "flake8-comprehensions": "C4", "flake8-use-pathlib": "PTH",
+    "TorchFix": "TOR", "flake8-async": "ASYNC", "Perflint": "PERF", "tryceratops": "TRY", "eradicate": "ERA",
+}  # fmt: skip
+
+
+def owner_of(selector: str) -> str | None:
+    """The linter whose code a selector is; None where it may be a misspelt one of ours."""
+    if not re.fullmatch(r"[A-Z]+[0-9]+", selector):
         return None
-    return sorted(codes)
+    prefixes = {prefix: owner for owner, listed in _OWNERS.items() for prefix in listed.split()}
+    letters = selector.rstrip("0123456789")
+    return prefixes.get(letters + selector[len(letters)]) or prefixes.get(letters) or prefixes.get(letters[:2])
+
+
+def most_specific(pairs: Iterable[tuple[str, _T]], code: str) -> _T | None:
+    """Of values by selector the one whose selector says most about a code; of equals the last."""
+    covering = [(selector, value) for selector, value in pairs if covers(selector, code)]
+    return max(reversed(covering), key=lambda pair: _length(pair[0]))[1] if covering else None
 
 
 def covers(selector: str, code: str) -> bool:
@@ -120,7 +154,8 @@ def _apply(
                 verdicts[code] = verdict
     chosen = {code for code, verdict in verdicts.items() if verdict}
     dropped = {code for code, verdict in verdicts.items() if not verdict}
-    full = {selector for selector, verdict in _verdicts(layer) if verdict and selector in codes}
+    asking = {selector for selector, verdict in _verdicts(layer) if verdict}
+    full = codes if "ALL" in asking else asking & codes
     return (selected | chosen) - dropped, (by_full_code | full) - dropped
 
 
@@ -134,4 +169,8 @@ def _verdicts(layer: Layer) -> Iterator[tuple[str, bool]]:
 def _specificity(verdict: tuple[str, bool]) -> tuple[int, bool]:
     """Longer selectors later; between equals, ignoring has the last word."""
     selector, selects = verdict
-    return (0 if selector == "ALL" else len(selector), not selects)
+    return (_length(selector), not selects)
+
+
+def _length(selector: str) -> int:
+    return 0 if selector == "ALL" else len(selector)

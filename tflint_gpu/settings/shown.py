@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from tflint_gpu.settings.config import DEFAULT_EXCLUDE, Options, Settings, SettingsResolver, read_settings_file
+from tflint_gpu.settings.config import DEFAULT_EXCLUDE, Settings, SettingsResolver
+from tflint_gpu.settings.options import Options, read_settings_chain
 from tflint_gpu.targets import Pins
 
 _DEFAULTS = Settings(None, Path())
@@ -16,6 +17,8 @@ _UNSET = {
     "per-file-ignores": "no file has exceptions",
     "gpu-memory": "rules that compare with it find nothing",
     "cache-dir": "the folder `.tflint_gpu_cache` of the project",
+    "extend": "no other file is read",
+    "severity": "each rule has its own",
     "jobs": "as many processes as the number of files is worth",
 }
 
@@ -28,19 +31,19 @@ def shown(resolver: SettingsResolver, settings: Settings, directory: Path) -> st
         directory: where they are.
     """
     origin = settings.origin
-    said = (read_settings_file(origin) if origin is not None else None) or Options()
+    chain = () if origin is None else read_settings_chain(origin, settings.base)
+    layers = [*((str(written.path), written.options) for written in chain), ("command line", resolver.overrides)]
     lines = [f"# the settings of the files in {directory}"]
     for item in fields(Options):
-        lines += _line(item.name, said, resolver.overrides, origin)
+        lines += _line(item.name, layers)
     return "\n".join([*lines, *_target(settings, directory)])
 
 
-def _line(name: str, said: Options, overrides: Options, origin: Path | None) -> Iterator[str]:
+def _line(name: str, layers: Sequence[tuple[str, Options]]) -> Iterator[str]:
     key = name.replace("_", "-")
-    layers = [(getattr(said, name), str(origin)), (getattr(overrides, name), "command line")]
-    given = [(value, place) for value, place in layers if value is not None]
-    if key.startswith("extend-") and given:  # both hold
-        values = [one for value, _ in given for one in value]
+    given = [(value, place) for place, options in layers if (value := getattr(options, name)) is not None]
+    if key.startswith("extend-") and given:  # all hold
+        values = [item for value, _ in given for item in value]
         yield f"{key} = {_toml(values)}  # {' and '.join(place for _, place in given)}"
     elif given:
         value, place = given[-1]
@@ -56,7 +59,7 @@ def _line(name: str, said: Options, overrides: Options, origin: Path | None) -> 
 def _toml(value: object) -> str:
     """A value as TOML writes it; strings, numbers, lists and one table a line are all that settings have."""
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        pairs = (f"{json.dumps(pattern)} = {json.dumps(list(codes))}" for pattern, codes in value)
+        pairs = (f"{json.dumps(key)} = {_toml(item)}" for key, item in value)
         return "{ " + ", ".join(pairs) + " }"
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 

@@ -1,4 +1,5 @@
-"""Comments that suppress findings: `# noqa`, `# tflint-gpu: noqa` and `# flake8: noqa`."""
+"""Comments that suppress findings: `# noqa`, for a file `# tflint-gpu: noqa` and `# flake8: noqa`, and from
+`# tflint-gpu: off` to `# tflint-gpu: on`. They list codes, prefixes or names of rules, or nothing, which means all."""
 
 from __future__ import annotations
 
@@ -12,25 +13,32 @@ from tflint_gpu.diagnostics import Diagnostic, Edit
 from tflint_gpu.text.lexical import comment_spans
 from tflint_gpu.text.source import SourceFile, UnreadableSource
 
-_CODES = r"(?::\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?"
+_RULE = r"(?:[A-Z]+[0-9]+|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)"
+_CODES = rf"(?::\s*(?P<codes>{_RULE}(?:[,\s]+{_RULE})*)|(?P<malformed>:))?"
 _INLINE = re.compile(rf"#\s*noqa{_CODES}", re.IGNORECASE)
 _FILE = re.compile(rf"\s*#\s*(?:tflint-gpu|flake8)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
-_WORD = re.compile("noqa", re.IGNORECASE)
-_CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
+_SWITCH = re.compile(rf"(?im)^[ \t]*(?P<start>#)[ \t]*tflint-gpu:[ \t]*(?P<way>off|on){_CODES}[ \t]*\r?$")
+_ANY = re.compile(rf"#\s*(?:(?:tflint-gpu|flake8)[:=]\s*)?noqa{_CODES}", re.IGNORECASE)
+_WORD = re.compile("noqa|tflint-gpu:[ \\t]*off", re.IGNORECASE)
+_CODE = re.compile(_RULE, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenCode:
-    """A code or prefix in a comment that suppresses findings.
+    """A code, a prefix or a rule's name in a comment that suppresses findings.
 
     Arguments:
-        text: in capitals.
+        text: a code in capitals, or a name.
         start, end: where it is in the file's text.
     """
 
     text: str
     start: int
     end: int
+
+    def means(self, diagnostic: Diagnostic) -> bool:
+        """Whether the finding is of its rule, or of one of its rules."""
+        return diagnostic.code.startswith(self.text) or diagnostic.name == self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,9 @@ class Suppressions:
         As in flake8, a listed code also suppresses the codes that start with it. The comment may be on any row of the
         logical line (the statement, or the header of a block) that the finding begins on.
         """
-        return self._possible and next(self._suppressing(diagnostic), None) is not None
+        if not self._possible:
+            return False
+        return self._is_off(diagnostic) or next(self._suppressing(diagnostic), None) is not None
 
     def rows(self, diagnostic: Diagnostic) -> list[int]:
         """The rows on which a comment would suppress the finding."""
@@ -77,12 +87,58 @@ class Suppressions:
             code.start
             for match in (self._suppressing(diagnostic) if self._possible else ())
             for code in _written(match)
-            if diagnostic.code.startswith(code.text)
+            if code.means(diagnostic)
         )
 
-    def hides_everywhere(self, code: str) -> bool:
-        """Whether a comment on a line of its own suppresses a rule in the whole file."""
-        return self._possible and any(_silences(match, code) for match in self._whole_file)
+    def hides_everywhere(self, diagnostic: Diagnostic) -> bool:
+        """Whether a comment on a line of its own suppresses the finding: in the whole file, or from its line on."""
+        return self._possible and (
+            any(_silences(match, diagnostic) for match in self._whole_file) or self._is_off(diagnostic)
+        )
+
+    def warnings(self, names: Collection[str]) -> Iterator[str]:
+        """What is wrong with comments that were meant to suppress something: the row, and a sentence.
+
+        Arguments:
+            names: of the rules that there are.
+        """
+        text = self._source.text
+        if not self._possible or ":" not in text:
+            return
+        for start, end in comment_spans(self._source.code):
+            match = _ANY.search(text, start, end)
+            if match is None or (match["malformed"] is None and match["codes"] is None):
+                continue
+            if not any("-" not in written.text or written.text in names for written in _written(match)):
+                comment = text[match.start() : end].strip()
+                yield f"{self._source.row(start)}: `{comment}` names no rule, so it suppresses nothing"
+
+    def _is_off(self, diagnostic: Diagnostic) -> bool:
+        row = self._source.row_of(diagnostic.location)
+        return any(
+            first <= row < last and (code is None or code.means(diagnostic)) for first, last, code in self._ranges
+        )
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int, WrittenCode | None]]:
+        """What is off from a row on, up to another; None for all rules."""
+        source = self._source
+        matches = list(_SWITCH.finditer(source.text))
+        comments = {start for start, _ in comment_spans(source.code)} if matches else set()
+        ranges: list[tuple[int, int, WrittenCode | None]] = []
+        off: dict[str, tuple[int, WrittenCode | None]] = {}
+        for match in matches:
+            if match.start("start") not in comments or match["malformed"] is not None:
+                continue
+            row = source.row(match.start("start"))
+            codes = {code.text: code for code in _written(match)}
+            if match["way"].lower() == "off":
+                for key in codes or [""]:
+                    off.setdefault(key, (row, codes.get(key)))
+            else:
+                ranges += ((off[key][0], row, off[key][1]) for key in codes or list(off) if key in off)
+                off = {key: value for key, value in off.items() if codes and key not in codes}
+        return [*ranges, *((row, len(source.line_starts) + 1, code) for row, code in off.values())]
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
@@ -98,7 +154,7 @@ class Suppressions:
             offset = self._source.line_starts[row - 1]
             # Of a row only the first is looked at, even if it is in a string.
             match = _FILE.match(text, offset, end) or _INLINE.search(text, offset, end)
-            if match is not None and match["codes"] is not None and start <= match.start() + _indentation(match):
+            if match is not None and any(_written(match)) and start <= match.start() + _indentation(match):
                 whole_file = match.re is _FILE
                 codes = tuple(_written(match))
                 found.append(Directive(match.start() + _indentation(match), codes[-1].end, codes, whole_file))
@@ -106,13 +162,13 @@ class Suppressions:
 
     def _suppressing(self, diagnostic: Diagnostic) -> Iterator[re.Match[str]]:
         """The comments that suppress a finding, those for the whole file first and, if there are any, alone."""
-        whole = [match for match in self._whole_file if _silences(match, diagnostic.code)]
+        whole = [match for match in self._whole_file if _silences(match, diagnostic)]
         yield from whole
         if whole:
             return
         for one in self.rows(diagnostic):
             match = self._inline(one)
-            if match is not None and _silences(match, diagnostic.code):
+            if match is not None and _silences(match, diagnostic):
                 yield match
 
     def _inline(self, row: int) -> re.Match[str] | None:
@@ -134,16 +190,17 @@ class Suppressions:
         return [match for start, length in spans if (match := _FILE.match(source.text, start, start + length))]
 
 
-def _silences(match: re.Match[str], code: str) -> bool:
-    codes = match["codes"]
-    return codes is None or code.startswith(tuple(re.split(r"[,\s]+", codes.upper())))
+def _silences(match: re.Match[str], diagnostic: Diagnostic) -> bool:
+    if match["codes"] is None:
+        return match["malformed"] is None
+    return any(written.means(diagnostic) for written in _written(match))
 
 
 def _written(match: re.Match[str]) -> Iterator[WrittenCode]:
-    """The codes that a comment lists."""
-    for code in _CODE.finditer(match["codes"] or ""):
-        start = match.start("codes") + code.start()
-        yield WrittenCode(code[0].upper(), start, start + len(code[0]))
+    """The codes and names that a comment lists."""
+    for word in _CODE.finditer(match["codes"] or ""):
+        start = match.start("codes") + word.start()
+        yield WrittenCode(word[0].lower() if "-" in word[0] else word[0].upper(), start, start + len(word[0]))
 
 
 def _indentation(match: re.Match[str]) -> int:
