@@ -54,7 +54,14 @@ FROZEN = {
     "own base class": "class Base(keras.Model):\n    pass\nclass Net(Base):\n    def call(self, x):\n"
     "        return x * np.random.binomial(1, 0.5)",
 }
+SEEDS_EACH_CALL = "outside = np.random.default_rng(1)\ndef draw():\n    return outside.integers(9)\n" + CALL
 NOT_FROZEN = {
+    "a generator that gives seeds": CALL
+    + "        rng = outside\n        def draw():\n            return rng.integers(9)\n"
+    "        return x + tf.random.uniform((4,), seed=draw())\noutside = np.random.default_rng(1)",
+    "a lambda that gives seeds": "outside = np.random.default_rng(1)\n"
+    + CALL
+    + "        draw = lambda: outside.integers(9)\n        return x * tf.random.normal((4,), seed=draw())",
     "TensorFlow's own": CALL + "        return x + tf.random.normal(tf.shape(x))",
     "Keras's own": CALL + "        return x + keras.random.normal((4,))",
     "in __init__": "class Net(keras.layers.Layer):\n    def __init__(self):\n        self.table = np.random.normal(size=4)\n"
@@ -163,3 +170,12 @@ def test_python_runs_once() -> None:
     values = model.predict(tf.zeros((4, 1)), batch_size=1, verbose=0)
     again = model.predict(tf.zeros((4, 1)), batch_size=1, verbose=0)
     assert len({float(value) for value in (*values[:, 0], *again[:, 0])}) == 1
+
+
+def test_a_seed_of_what_draws_nothing_by_itself_is_frozen(tmp_path: Path) -> None:
+    """Protects the stateless operations: the same seed gives the same numbers in every step."""
+    stateless = "        return x + tf.random.stateless_normal((4,), seed=[draw(), 1])"
+    assert "TFG102" in codes(HEAD + SEEDS_EACH_CALL + stateless, tmp_path)
+    assert "TFG102" not in codes(
+        HEAD + SEEDS_EACH_CALL + "        return x + tf.random.normal((4,), seed=draw())", tmp_path
+    )

@@ -29,6 +29,11 @@ MADE_AGAIN = {  # the row of what makes it, below HEAD
     ),
     "wrapped in a loop": (STEP + "for x in data:\n    run = tf.function(step)\n    run(x)\n", 7),
     "called at once": (STEP + "for x in data:\n    tf.function(step)(x)\n", 7),
+    "in a generator's loop": (
+        STEP + "def losses(batches):\n    for x in batches:\n        run = tf.function(step)\n        yield run(x)\n"
+        "for loss in losses(data):\n    print(loss)\n",
+        8,
+    ),
     "in a while": (STEP + "while True:\n    run = tf.function(step)\n    run(tf.ones(3))\n", 7),
     "a function that a loop calls": (
         "def train(x):\n    @tf.function\n    def forward(x):\n        return model(x)\n    return forward(x)\n"
@@ -137,6 +142,9 @@ HELD = {
 }
 KEPT = {
     **HELD,
+    "made when a generator starts": STEP + "def losses(batches):\n    run = tf.function(step)\n    for x in batches:\n"
+    "        yield run(x)\ndef train():\n    for number, loss in enumerate(losses(data)):\n        print(number, loss)\n"
+    "train()\n",
     "made once": STEP + "run = tf.function(step)\nfor x in data:\n    run(x)\n",
     "decorated outside": "@tf.function\ndef forward(x):\n    return model(x)\nfor x in data:\n    forward(x)\n",
     "a model a fold": "for fold in range(99):\n    net = tf.keras.Sequential()\n    @tf.function\n    def forward(x):\n"

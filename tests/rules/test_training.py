@@ -151,6 +151,7 @@ NOT_A_BATCH_OF_ONE = {
     "rnn.fit(x, y, batch_size=1)\nmodel.fit(x, y, batch_size=16)",
     "generator of batches": "def rows():\n    for i in range(0, 96, 32):\n        yield x[i:i + 32], y[i:i + 32]\n"
     "model.fit(rows())",
+    "several inputs of one row": "first = x[:1]\nfor i in range(99):\n    model.fit([first, x[i:i + 1]], y[i:i + 1], epochs=500)",
     "generator whose rows differ": "def rows():\n    yield x[:1], y[:1]\n    yield x[1:], y[1:]\nmodel.fit(rows())",
     "train_on_batch of more rows": "for i in range(9):\n    model.train_on_batch(x[i:i + 8], y[i:i + 8])",
     "fit on a row that comes after the last one": "for step in range(999):\n    s = np.reshape(env.step(0), [1, 4])\n"

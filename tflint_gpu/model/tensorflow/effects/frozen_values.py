@@ -6,6 +6,7 @@ import libcst as cst
 
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.syntax import Node
 from tflint_gpu.model.tensorflow.api.nondeterminism import CLOCKS
 from tflint_gpu.model.tensorflow.tracing.traced_code import Traced
 
@@ -60,9 +61,14 @@ class FrozenValues(Analysis):
             name = self._drawn_from_generator(traced, call)
         elif any(inner in _SEEDING for inner in (file.name(c.func) for c in traced.function.calls)):
             return None
-        if name is None or _gets_tensor(traced, call) or _is_seed(file, call):
+        if name is None or _gets_tensor(traced, call) or _is_seed(file, call) or self._gives_seed(traced, call):
             return None
         return name
+
+    def _gives_seed(self, traced: Traced, call: cst.Call) -> bool:
+        """Whether the function only hands the value back, to be a seed: `seed=draw()`."""
+        is_handed_back = isinstance(traced.file.tree.parents[call], cst.Return | cst.Lambda)
+        return is_handed_back and bool(traced.steps) and _is_seed(traced.steps[-1].file, traced.steps[-1].node)
 
     def _drawn_from_generator(self, traced: Traced, call: cst.Call) -> str | None:
         """`rng.normal()` of a generator that was made outside of the traced function."""
@@ -83,9 +89,9 @@ def _gets_tensor(traced: Traced, call: cst.Call) -> bool:
     return traced.trace is not None and traced.trace.holds_tensor(*(arg.value for arg in call.args))
 
 
-def _is_seed(file: File, call: cst.Call) -> bool:
+def _is_seed(file: File, node: Node) -> bool:
     """Whether the value seeds an operation that goes on drawing by itself: `tf.random.normal(..., seed=...)`."""
-    for parent in file.tree.ancestors(call):
+    for parent in file.tree.ancestors(node):
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "seed":
             taker = file.tree.parents[parent]
             name = file.name(taker.func) if isinstance(taker, cst.Call) else None

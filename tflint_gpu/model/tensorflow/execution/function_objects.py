@@ -96,10 +96,12 @@ class FunctionObjects(Analysis):
                 yield call, parent.targets[0].target.value, target
 
     def _loop(self, file: File, node: Node) -> LoopNode | None:
-        """The innermost loop whose iterations make the object: in the same function."""
+        """The innermost loop whose iterations make the object: in the same function; a `for`'s head runs once."""
+        child = node
         for parent in file.tree.ancestors(node):
-            if isinstance(parent, cst.For | cst.While):
+            if isinstance(parent, cst.While) or (isinstance(parent, cst.For) and child is not parent.iter):
                 return parent
+            child = parent
             if isinstance(parent, cst.FunctionDef | cst.ClassDef) and not (
                 isinstance(node, cst.Decorator) and node in parent.decorators
             ):

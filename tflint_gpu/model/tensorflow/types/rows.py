@@ -86,6 +86,8 @@ class Rows(Analysis):
     def yields_single(self, file: File, expr: Expression) -> bool:
         """Whether a generator's batches, or their inputs where they are tuples, have one row each."""
         origins = self.inference.of(file, expr)
+        if any(isinstance(origin.node, cst.List | cst.Tuple | cst.Dict) for origin in origins):  # a model's inputs
+            return False
         yielded = [e for origin in origins for e in self.inference.elements(origin)]
         inputs = [
             element_origin
