@@ -19,7 +19,8 @@ _ALIAS = re.compile(rb"[ \t]as[ \t]+(\w+)")
 _HANDED_ON = re.compile(
     rb"^[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)(?:[ \t]+as[ \t]+(\w+))?"
     rb"|from[ \t]+((?:tensorflow|keras)[\w.]*)[ \t]+import[ \t]+([^#\n]*)"
-    rb"|(\w+)[ \t]*=[ \t]*tf\.keras\b)",
+    rb"|(\w+)[ \t]*=[ \t]*tf\.keras\b"
+    rb"|from[ \t]+([\w.]+)[ \t]+import[ \t]*\*)",
     re.MULTILINE,
 )
 
@@ -49,13 +50,21 @@ def names_given(data: bytes) -> frozenset[str]:
     return frozenset(name.decode("utf-8", "replace") for name in names)
 
 
+STARRED = "*"
+
+
 def libraries_handed_on(data: bytes) -> dict[str, str]:
-    """The names under which a file has a library, or a part of one, that its importers can have from it."""
+    """The names under which a file has a library, or a part of one, that its importers can have from it.
+
+    Under `STARRED` are the modules of which it hands on all names, with blanks between them.
+    """
     libraries: dict[str, str] = {}
     for match in _HANDED_ON.finditer(data):
         parts = ((part or b"").decode("ascii", "replace") for part in match.groups())
-        whole, alias, package, items, keras = parts
-        if keras:
+        whole, alias, package, items, keras, starred = parts
+        if starred:
+            libraries[STARRED] = f"{libraries.get(STARRED, '')} {starred}"
+        elif keras:
             libraries.setdefault(keras, "tensorflow.keras")
         elif whole:
             top = whole.partition(".")[0]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tflint_gpu.model.python.value_flow.library import Library
 
-TF_FUNCTIONS = frozenset(
-    ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
-)
+TF_FUNCTIONS = frozenset(["tf.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"])
 LIBRARY = Library(
     passing=frozenset(
         (

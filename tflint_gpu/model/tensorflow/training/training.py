@@ -19,7 +19,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LoopKind = Literal["train", "validate", "other"]
 
-TAPES = frozenset(["tf.GradientTape", "tf.compat.v1.GradientTape"])
+TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 """Methods that update weights."""
