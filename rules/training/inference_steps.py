@@ -35,6 +35,7 @@ from tflint_gpu.model import (
     TracedCode,
     Training,
     argument,
+    called_model,
     changed_in,
     displayed,
     dotted_name,
@@ -126,7 +127,7 @@ class InferenceSteps(Analysis):
         return found.values()
 
     def _may_be_model(self, run: Invocation) -> bool:
-        func = run.call.func
+        func = called_model(run.call)
         if not run.call.args or not isinstance(func, cst.Name | cst.Attribute):
             return False
         if isinstance(func, cst.Name) and hasattr(builtins, func.value):

@@ -47,6 +47,8 @@ def name_of_last_call(code: str, folder: Path) -> str | None:
         ("import tensorflow.compat.v1 as tf\ntf.config.list_physical_devices()", "tf.config.list_physical_devices"),
         ("import tensorflow.compat.v1 as tf\ntf.GradientTape()", "tf.GradientTape"),
         ("import tensorflow.compat.v1 as tf\ntf.keras.Model()", "keras.Model"),
+        ("import tensorflow as tf\ntf.optimizers.Adam()", "keras.optimizers.Adam"),
+        ("from tensorflow import optimizers\noptimizers.Adam()", "keras.optimizers.Adam"),
         ("import tensorflow.compat.v1 as tf\ntf.configure()", "tf.compat.v1.configure"),
         ("from keras.engine.topology import Layer\nLayer()", "keras.layers.Layer"),
         ("from keras.engine import Model as M\nM()", "keras.Model"),

@@ -1,8 +1,9 @@
 """What a dotted expression refers to: import aliases resolved to canonical names.
 
 TensorFlow answers to many names. Here `tensorflow.*` and `tensorflow.compat.v2.*` become `tf.*`; tf.keras, tf_keras,
-`tensorflow.python.keras` and keras become `keras.*`; `tensorflow.compat.v1.*` stays apart as `tf.compat.v1.*`, but for
-what is the same object in TensorFlow 2. Names of other modules stay as they are imported, relative dots included.
+`tensorflow.python.keras` and keras become `keras.*`, tf.optimizers `keras.optimizers`; `tensorflow.compat.v1.*` stays
+apart as `tf.compat.v1.*`, but for what is the same object in TensorFlow 2. Names of other modules stay as they are
+imported, relative dots included.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def canonical(dotted: str) -> str:
             break
     if dotted.startswith("tf.keras"):
         dotted = dotted[3:]
+    elif dotted.startswith("tf.optimizers"):
+        dotted = f"keras{dotted[2:]}"
     elif dotted.startswith("tf.compat.v2."):
         dotted = canonical("tensorflow." + dotted[len("tf.compat.v2.") :])
     elif dotted.startswith("tf.compat.v1."):

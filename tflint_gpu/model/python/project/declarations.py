@@ -13,6 +13,12 @@ _IMPORT = re.compile(
 _GIVEN = re.compile(
     rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))"
 )
+KEEPERS = frozenset("Checkpoint CheckpointManager SimpleNamespace Namespace EasyDict".split())
+"""The last parts of the names of what keeps its keyword arguments as attributes."""
+_KEPT = re.compile(
+    rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
+)
+_KEYWORD = re.compile(rb"(\w+)\s*=(?!=)")
 _ALIAS = re.compile(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
 # `keras = tf.keras`.
@@ -46,6 +52,7 @@ def imported_names(data: bytes) -> Iterator[str]:
 def names_given(data: bytes) -> frozenset[str]:
     """The names that a file gives to functions, classes, attributes and variables, and its aliases of imports."""
     names = {defined or assigned for defined, assigned in _GIVEN.findall(b"\n" + data)}
+    names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
 
