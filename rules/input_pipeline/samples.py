@@ -72,6 +72,10 @@ class Samples(Analysis):
             return False
         if chain.source == "tensorflow_datasets.load":
             return all(arg.star == "" for arg in made.call.args) and argument(made.call, -1, "batch_size") is None
+        if made.name == "zip":
+            return bool(chain.inputs) and all(map(self.are_elements, chain.inputs))
+        if argument(made.call, -1, "batch_size") is not None:  # a loader's
+            return made.argument(-1, "batch_size") is None
         if made.name == "from_tensor_slices":
             data = argument(made.call, 0, "tensors")
             is_known = data is not None and self._hold_samples(made.file, data, made.context, 0)

@@ -95,7 +95,9 @@ def _shuffled_batches(chain: Chain) -> tuple[Operation, Operation] | None:
     """The batching and the shuffle after it; None where samples may be mixed in some other way, or regrouped."""
     if not _is_in_order(chain):
         return None
-    batch: Operation | None = None
+    batch = chain.joined_batching
+    if batch is not None and batch.argument(0, "batch_size") == 1:
+        return None
     shuffle: Operation | None = None
     for operation in chain.operations:
         if operation.name in BATCHING:

@@ -36,6 +36,7 @@ from tflint_gpu.model import (
     Training,
     TrainingSteps,
     argument,
+    called_model,
     changed_in,
     displayed,
     dotted_name,
@@ -128,7 +129,7 @@ class InferenceSteps(Analysis):
         return found.values()
 
     def _may_be_model(self, run: Invocation) -> bool:
-        func = run.call.func
+        func = called_model(run.call)
         if not run.call.args or not isinstance(func, cst.Name | cst.Attribute):
             return False
         if isinstance(func, cst.Name) and hasattr(builtins, func.value):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class EagerTrainStep(Rule):
-    """A training step with `tf.GradientTape` runs in a loop, and nothing traces it.
+    """A training step, with `tf.GradientTape` or `optimizer.minimize`, runs in a loop, and nothing traces it.
 
     Why: outside `tf.function` Python starts every operation of the forward pass, the backward pass and the weight
     update one by one, in every step. For small and medium models that costs more than the operations, and a GPU waits
@@ -89,7 +89,7 @@ class EagerTrainStep(Rule):
     name = "eager-train-step"
     least_tensorflow = (2, 0)
     required_substrings = ((b"train", b"Train", b"step", b"GradientTape", b"fit", b"optim", b"learn", b"run"),)
-    nearby_substrings = (b"GradientTape",)
+    nearby_substrings = (b"GradientTape", b".minimize(")
     prefilters = (takes_gradients_again,)
     fixable = "unsafe"
     skips_tests = True

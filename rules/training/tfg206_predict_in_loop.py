@@ -137,7 +137,7 @@ def _is_prediction_of_a_row(model: Model, one: Invocation) -> bool:
         return False
     if not model.once(Rows).is_single_input(one.file, data, one.context):
         return False
-    if not model.once(Kinds).is_model(one.file, receiver.value, one.context):
+    if not model.once(Kinds).has_method(one.file, receiver, one.context):
         return False
     return not model.inference.callees(one.file, one.call, one.context) and _is_one_model(model, one, receiver.value)
 

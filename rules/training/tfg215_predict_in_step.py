@@ -155,7 +155,7 @@ def _is_keras(model: Model, call: Invocation) -> bool:
     data, receiver = argument(call.call, 0, "x"), call.call.func
     if data is None or not isinstance(receiver, cst.Attribute) or len(call.call.args) > 3:
         return False
-    if not model.once(Kinds).is_model(call.file, receiver.value, call.context):
+    if not model.once(Kinds).has_method(call.file, receiver, call.context):
         return False
     if model.once(Rows).is_single_input(call.file, data, call.context):
         return False

@@ -173,6 +173,19 @@ CONTENT = {
     "checkpoint": ("import tensorflow as tf\nc = tf.train.Checkpoint(model=a())\nreveal(c.model)", "a()"),
     "what nothing leads into": ("reveal(load().train[0])", "load().train[0]"),
 }
+FORWARDING = "class W:\n    def __init__(self, x):\n        self.x = x\n    def __getattr__(self, n):\n"
+CONTENT |= {
+    "forwarded": (
+        f"class I:\n    def __init__(self):\n        self.y = a()\n{FORWARDING}        return getattr(self.x, n)\n"
+        "reveal(W(I()).y)",
+        "a()",
+    ),
+    "forwarded to a library's object": (f"{FORWARDING}        return getattr(self.x, n)\nreveal(W(a()).y)", "a().y"),
+    "forwarded under a name of its own": (
+        f"{FORWARDING}        return getattr(self.x, '_' + n)\nreveal(W(a()).y)",
+        "W(a()).y",
+    ),
+}
 ITERATION = {
     "element": ("for x in load():\n    reveal(x)", "load()[*]"),
     "next": ("it = iter(load())\nreveal(next(it))", "load()[*]"),
@@ -195,6 +208,7 @@ ITERATION = {
     "own next method": ("class L:\n    def next(self):\n        return a()\nreveal(L().next())", "a()"),
 }
 BOUNDS = {
+    "forwarded in a circle": (f"{FORWARDING}        return getattr(self.x, n)\nw = W(w)\nw.x = w\nreveal(w.y)", None),
     "list in itself": ("l = []\nl.append(l)\nfor x in l:\n    reveal(x)", None),
     "dict in itself": ("d = {}\nd['x'] = d\nreveal(d['x']['x'])", None),
     "functions in a ring": ("def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\nreveal(f(1))", None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import libcst as cst
 import pytest
@@ -43,6 +44,15 @@ def name_of_last_call(code: str, folder: Path) -> str | None:
         ),
         ("try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\nkeras.Model()", "keras.Model"),
         ("from tensorflow.keras.models import *\nSequential()", "keras.models.Sequential"),
+        ("import tensorflow.compat.v1 as tf\ntf.config.list_physical_devices()", "tf.config.list_physical_devices"),
+        ("import tensorflow.compat.v1 as tf\ntf.GradientTape()", "tf.GradientTape"),
+        ("import tensorflow.compat.v1 as tf\ntf.keras.Model()", "keras.Model"),
+        ("import tensorflow as tf\ntf.optimizers.Adam()", "keras.optimizers.Adam"),
+        ("from tensorflow import optimizers\noptimizers.Adam()", "keras.optimizers.Adam"),
+        ("import tensorflow.compat.v1 as tf\ntf.configure()", "tf.compat.v1.configure"),
+        ("from keras.engine.topology import Layer\nLayer()", "keras.layers.Layer"),
+        ("from keras.engine import Model as M\nM()", "keras.Model"),
+        ("from tensorflow.python.keras.engine import base_layer\nbase_layer.Layer()", "keras.layers.Layer"),
         ("import tensorflow as tf\ntf = None\ntf.sin(1)", None),
         ("import tensorflow as tf\ndef f(tf):\n    return tf.sin(1)", None),
         ("import tensorflow as tf\n[tf.sin(1) for tf in x]", None),
@@ -56,6 +66,47 @@ def name_of_last_call(code: str, folder: Path) -> str | None:
 def test_canonical_name(code: str, name: str | None, tmp_path: Path) -> None:
     """Protects every rule: they ask for canonical names only."""
     assert name_of_last_call(code, tmp_path) == name
+
+
+HANDED_ON = {
+    "by a star": ("from shared import *\ntf.sin(1)", "tf.sin"),
+    "by a star of a star": ("from outer import *\ntf.sin(1)", "tf.sin"),
+    "by a star of a package": ("from kit import *\nkeras.Model()", "keras.Model"),
+    "as an attribute of a module": ("import kit.backend as B\nB.keras.Model()", "keras.Model"),
+    "as an attribute, module from its package": ("from kit import backend\nbackend.keras.Model()", "keras.Model"),
+    "not what the star does not have": ("from shared import *\njax.sin(1)", None),
+    "not past the file's own name": ("from shared import *\ntf = load()\ntf.sin(1)", None),
+    "not an attribute of what the module defines": ("import kit.backend as B\nB.Model()", "kit.backend.Model"),
+}
+
+
+@pytest.mark.parametrize("case", HANDED_ON)
+def test_a_library_that_another_file_hands_on(case: str, tmp_path: Path) -> None:
+    """Protects every rule, in files that have TensorFlow from a module of their project."""
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "__init__.py").write_text("from .backend import *\n")
+    (tmp_path / "kit" / "backend.py").write_text(
+        "import os\nif os.getenv('TF_KERAS'):\n    from tensorflow import keras\nelse:\n    import keras\n"
+    )
+    (tmp_path / "shared.py").write_text("import tensorflow as tf\n")
+    (tmp_path / "outer.py").write_text("from outer import *\nfrom shared import *\n")
+    code, name = HANDED_ON[case]
+    assert name_of_last_call(code, tmp_path) == name
+
+
+def test_names_below_compat_v1_that_are_the_same_object() -> None:
+    """Protects the table of names: TensorFlow itself says that both are one object."""
+    tf = pytest.importorskip("tensorflow")
+    from tflint_gpu.model.python.names.names import _SAME_IN_V1
+
+    for name in _SAME_IN_V1:
+        new, old = getattr(tf, name), getattr(tf.compat.v1, name)
+        parts = dir(old) if isinstance(old, ModuleType) else ()
+        public = [part for part in parts if not part.startswith("_")]
+        assert new is old or all(
+            getattr(new, part, None) is getattr(old, part) or isinstance(getattr(old, part), ModuleType)
+            for part in public
+        )
 
 
 def test_names_agree_with_libcst(tmp_path: Path) -> None:

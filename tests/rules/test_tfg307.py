@@ -35,6 +35,9 @@ FOUND = {
     "tuple of pipelines": "def make():\n    return source.batch(4).shuffle(9), source.batch(4)\ntrain, val = make()\n"
     "model.fit(train, validation_data=val)",
     "zipped": "model.fit(tf.data.Dataset.zip((source, source)).batch(4).shuffle(9))",
+    "batches zipped": "model.fit(tf.data.Dataset.zip((source.batch(4), source.batch(4))).shuffle(9))",
+    "batches zipped by a name": "both = {'a': source.batch(4), 'b': source.batch(4)}\n"
+    "model.fit(tf.data.Dataset.zip(both).map(f).shuffle(9))",
     "records": "model.fit(tf.data.TFRecordDataset(path).map(parse).batch(4).shuffle(9))",
     "listed files in order": "model.fit(tf.data.Dataset.list_files('*.png', shuffle=False).map(f).batch(4).shuffle(9))",
     "listed files, told by place": "model.fit(tf.data.Dataset.list_files('*.png', False).map(f).batch(4).shuffle(9))",
@@ -45,6 +48,8 @@ FOUND = {
     "cached": "model.fit(source.batch(4).cache().shuffle(9), epochs=5)",
 }
 SILENT = {
+    "single samples zipped": "model.fit(tf.data.Dataset.zip((source.batch(1), source.batch(1))).shuffle(9))",
+    "batches zipped with samples": "model.fit(tf.data.Dataset.zip((source.batch(4), source)).shuffle(9))",
     "before batch": "model.fit(source.shuffle(100).batch(32))",
     "on both sides": "model.fit(source.shuffle(100).batch(32).shuffle(10))",
     "unbatched again": "model.fit(source.batch(32).map(f).unbatch().shuffle(100).batch(32))",

@@ -22,6 +22,12 @@ def read(path, label):
     return tf.image.resize(image, [224, 224]) / 255.0, label
 """
 FOUND = {
+    "zipped": "model.fit(tf.data.Dataset.zip(slices(x), slices(y)).shuffle(9))",
+    "zipped by the name of a pair": "pair = (slices(x), {'y': slices(y)})\nmodel.fit(tf.data.Dataset.zip(pair))",
+    "a loader told not to batch": "model.fit(tf.keras.utils.image_dataset_from_directory('d', batch_size=None).cache())",
+    "one of two instances": "class Rows:\n    def __init__(self, train):\n        self.train = train\n    def get(self):\n"
+    "        return slices((x, y)) if self.train else slices((x, y)).batch(8)\n"
+    "learn, check = Rows(train=True), Rows(train=False)\nmodel.fit(learn.get(), validation_data=check.get())",
     "files that a map reads": READ + "model.fit(slices((files, labels)).shuffle(9).map(read))",
     "pictures that a map decodes": "model.fit(slices(given).map(lambda a: tf.io.decode_png(a)))",
     "records with their shapes": "def parse(r):\n    f = tf.io.parse_single_example(r, {'y': tf.io.FixedLenFeature([], tf.int64)})\n"
@@ -44,6 +50,10 @@ FOUND = {
     "function": "def load():\n    return tf.data.Dataset.from_tensor_slices((x, y))\nmodel.fit(load())",
 }
 SILENT = {
+    "zipped with batches": "model.fit(tf.data.Dataset.zip(slices(x), slices(y).batch(8)))",
+    "zipped batches by a name": "pair = (slices(x).batch(8), slices(y).batch(8))\nmodel.fit(tf.data.Dataset.zip(pair))",
+    "a loader with a size": "model.fit(tf.keras.utils.image_dataset_from_directory('d', batch_size=size))",
+    "a loader with its own size": "model.fit(tf.keras.utils.image_dataset_from_directory('d'))",
     "files that a map reads, batched": READ + "model.fit(slices((files, labels)).map(read).batch(8))",
     "files of which one is read": "def read(paths):\n    return tf.io.decode_png(tf.io.read_file(paths[0]))\n"
     "model.fit(slices(files).map(read))",

@@ -210,7 +210,14 @@ NOT_A_BATCH_OF_ONE = {
     "re-batched later": "ds = dataset.batch(1)\nds = ds.map(f).rebatch(32)\nmodel.fit(ds)",
     "XGBoost": "import xgboost\nxgboost.XGBRegressor().fit(x, y, batch_size=1)",
 }
+LOSS = "def step(x, y):\n    def loss():\n        return tf.reduce_mean(model(x) - y)\n"
 EAGER = {
+    "minimize": LOSS + "    optimizer.minimize(loss, model.trainable_variables)\nfor x, y in dataset:\n    step(x, y)",
+    "minimize of a lambda": "sgd = tf.optimizers.SGD()\nfor x, y in dataset:\n"
+    "    sgd.minimize(var_list=model.variables, loss=lambda: tf.reduce_sum(model(x) - y))",
+    "minimize of a method": "class Fit:\n    def __init__(self):\n        self.opt = keras.optimizers.Adam()\n"
+    "    def cost(self):\n        return tf.reduce_sum(model(self.x))\n    def run(self):\n        for self.x, _ in dataset:\n"
+    "            self.opt.minimize(self.cost, model.trainable_weights)\nFit().run()",
     "inline": "for x, y in dataset:" + STEP.replace("\n", "\n"),
     "function": "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)",
     "through another": "def step(x, y):" + STEP + "def epoch():\n    for x, y in dataset:\n        step(x, y)\nepoch()",
@@ -440,7 +447,51 @@ DISTRIBUTED = """
 s = tf.distribute.MirroredStrategy()
 spread = s.experimental_distribute_dataset(dataset.batch(64))
 """
+HOLDER = """
+class Holder:
+    def __init__(self, net):
+        self.state = tf.train.Checkpoint(epoch=tf.Variable(1), net=net)
+    def check(self, rows):
+        for x, _ in rows:
+            print(self.state.net(x))
+"""
+PREDICTING = """
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+    {}
+    def call(self, x):
+        return self.dense(x)
+    def over(self, rows):
+        return [self.call(x) for x, _ in rows]
+Net().over(dataset.batch(4))
+"""
+SONNET = """
+import sonnet as snt
+class Tower(snt.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.steps = [snt.Linear(size) for size in sizes]
+    def __call__(self, x):
+        for step in self.steps:
+            x = step(x)
+        return x
+net = {}
+for x, y in dataset.batch(4):
+    print(net(x))
+"""
 FORWARD = {
+    "its call by name": PREDICTING.replace("    {}\n", ""),
+    "call of a plain network": "for x, y in dataset.batch(4):\n    print(model.call(x))",
+    "what a checkpoint keeps": HOLDER + "Holder(model).check(dataset.batch(4))",
+    "partial": "from functools import partial\ndef apply(net, x):\n    return net(x)\nrun = partial(apply, model)\n"
+    "for x, y in dataset.batch(4):\n    run(x)",
+    "partial that a function gets": "import functools\ndef apply(x, net):\n    return net(x)\ndef over(f, rows):\n"
+    "    for x, _ in rows:\n        f(x)\nover(functools.partial(apply, net=model), dataset.batch(4))",
+    "Sonnet's own class": SONNET.format("Tower([3, 4])"),
+    "Sonnet's network": SONNET.format("snt.nets.MLP([3, 4])"),
+    "Sonnet's sequence": SONNET.format("snt.Sequential([snt.Linear(2), tf.nn.relu])"),
     "strategy.run": DISTRIBUTED + "def test_step(x):\n    return model(x, training=False)\n"
     "for x, y in spread:\n    s.run(test_step, args=(x,))",
     "strategy.run of a whole element": DISTRIBUTED
@@ -500,6 +551,12 @@ FORWARD = {
     "        for x, y in dataset.batch(4):\n            print(self.net(x))\nCheck('a').run()",
 }
 NOT_FORWARD = {
+    "its traced call by name": PREDICTING.format("@tf.function"),
+    "a partial of a traced function": "import functools\n@tf.function\ndef apply(net, x):\n    return net(x)\n"
+    "run = functools.partial(apply, model)\nfor x, y in dataset.batch(4):\n    run(x)",
+    "a partial that unknown code gets": "import functools, elsewhere\ndef apply(net, x):\n    return net(x)\n"
+    "run = elsewhere.fast(functools.partial(apply, model))\nfor x, y in dataset.batch(4):\n    run(x)",
+    "what counts in Sonnet": SONNET.format("snt.Mean()"),
     "strategy.run inside tf.function": DISTRIBUTED + "def test_step(x):\n    return model(x, training=False)\n"
     "@tf.function\ndef check(x):\n    return s.run(test_step, args=(x,))\nfor x, y in spread:\n    check(x)",
     "strategy.run of a traced function": DISTRIBUTED
@@ -655,6 +712,20 @@ def test_step_of_another_file(tmp_path: Path) -> None:
     loop = "for x, y in dataset.batch(8):\n    {}.step(model, optimizer, x, y)\n"
     assert ("TFG202 steps.py", 3) in found(HEAD + "import steps\n" + loop.format("steps"), tmp_path)
     assert "TFG202" not in codes(HEAD + "import fast\n" + loop.format("fast"), tmp_path)
+
+
+RUNNER = "def over(rows, run):\n    for x, y in rows:\n        run(x, y)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [(STEP, "TFG202"), ("\n    print(model(x))\n", "TFG207"), ("\n    print(x)\n", None)]
+)
+def test_a_closure_that_a_loop_elsewhere_runs(body: str, code: str | None, tmp_path: Path) -> None:
+    """Protects loops that know nothing of TensorFlow: what they run is the closure that they get."""
+    (tmp_path / "runner.py").write_text(RUNNER)
+    closure = "from runner import over\ndef main():\n    def once(x, y):" + body.replace("\n", "\n    ")
+    report = codes(HEAD + closure + "\n    over(dataset.batch(4), once)\nmain()\n", tmp_path)
+    assert report == ([code] if code else [])
 
 
 def test_step_three_imports_away(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
-    from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses
+    from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -181,7 +181,7 @@ _NAMES = {
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
     "tensorflow.execution.eager_loops": "EagerLoops",
-    "tensorflow.execution.forward_passes": "EagerForward ForwardPasses",
+    "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
     "tensorflow.execution.function_objects": "FunctionObjects",
     "tensorflow.execution.host_reads": "HostReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",

@@ -31,8 +31,8 @@ from tflint_gpu.model.python.value_flow.constants import UNKNOWN
 _WRAPPING = frozenset(
     "TimeDistributed Bidirectional RNN LSTMCell GRUCell SimpleRNNCell Lambda InputLayer SpectralNormalization".split()
 )
-_LAYER_BASES = ("keras.layers.", "keras.Layer", "keras.engine.base_layer.")
-MODELS = frozenset(["keras.Model", "keras.models.Model", "keras.engine.training.Model"])
+_LAYER_BASES = ("keras.layers.", "keras.Layer")
+MODELS = frozenset(["keras.Model", "keras.models.Model"])
 
 
 class Building:

@@ -188,7 +188,6 @@ class Keras(Building):
     # Functions and classes of Keras.
 
     def _external(self, name: str, given: Arguments, site: Site) -> Any:
-        name = name.replace("tf.optimizers.", "keras.optimizers.")
         last = name.rpartition(".")[2]
         if name in _INPUTS:
             return self._input(given)

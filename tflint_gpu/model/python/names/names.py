@@ -1,8 +1,9 @@
 """What a dotted expression refers to: import aliases resolved to canonical names.
 
 TensorFlow answers to many names. Here `tensorflow.*` and `tensorflow.compat.v2.*` become `tf.*`; tf.keras, tf_keras,
-`tensorflow.python.keras` and keras become `keras.*`; `tensorflow.compat.v1.*` stays apart as
-`tf.compat.v1.*`. Names of other modules stay as they are imported, relative dots included.
+`tensorflow.python.keras` and keras become `keras.*`, tf.optimizers `keras.optimizers`; `tensorflow.compat.v1.*` stays
+apart as `tf.compat.v1.*`, but for what is the same object in TensorFlow 2. Names of other modules stay as they are
+imported, relative dots included.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ _PREFIXES = (
     ("keras.api", "keras"),
     ("numpy.core", "numpy"),
 )
+# What is below `tf.compat.v1` the same object as below `tf`, compared in TensorFlow 2.21.
+_SAME_IN_V1 = frozenset("config GradientTape function py_function numpy_function version".split())
+# Where Keras 2 and `tensorflow.python.keras` define them: `keras.engine.topology.Layer`, `keras.engine.Model`.
+_ENGINE = {name: f"keras.{name}" for name in ("Model", "Sequential", "Input")} | {
+    name: f"keras.layers.{name}" for name in ("Layer", "InputLayer", "InputSpec")
+}
 # The names that a star import of a known module can bring and that the rules ask about.
 _STAR_NAMES = {
     "keras.layers": frozenset(["Layer", "Dense", "Lambda", "Input", "LSTM", "GRU", "Conv2D"]),
@@ -50,10 +57,16 @@ def canonical(dotted: str) -> str:
             break
     if dotted.startswith("tf.keras"):
         dotted = dotted[3:]
+    elif dotted.startswith("tf.optimizers"):
+        dotted = f"keras{dotted[2:]}"
     elif dotted.startswith("tf.compat.v2."):
         dotted = canonical("tensorflow." + dotted[len("tf.compat.v2.") :])
-    elif dotted.startswith("tf.compat.v1.keras"):
-        dotted = dotted[len("tf.compat.v1.") :]
+    elif dotted.startswith("tf.compat.v1."):
+        rest = dotted[len("tf.compat.v1.") :]
+        part = rest.partition(".")[0]
+        dotted = rest if part == "keras" else f"tf.{rest}" if part in _SAME_IN_V1 else dotted
+    if dotted.startswith("keras.engine."):
+        dotted = _ENGINE.get(dotted.rpartition(".")[2], dotted)
     return dotted
 
 
@@ -78,7 +91,7 @@ class Names:
         if node.__class__ is cst.Attribute:  # asking an abstract base class is slow, and this is asked most
             if node not in self._known:
                 base = self.of(node.value)
-                self._known[node] = None if base is None else canonical(f"{base}.{node.attr.value}")
+                self._known[node] = None if base is None else self._canonical(f"{base}.{node.attr.value}")
             return self._known[node]
         if node.__class__ is not cst.Name:
             return None
@@ -192,6 +205,10 @@ class Names:
             module = canonical(binding.target)
             if name in _STAR_NAMES.get(module, ()):
                 return f"{module}.{name}"
+            dotted = binding.target + ("" if binding.target.endswith(".") else ".") + name
+            library = self._re_exported(dotted)
+            if library != dotted:
+                return canonical(library)
         return None
 
 

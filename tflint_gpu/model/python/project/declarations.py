@@ -13,13 +13,20 @@ _IMPORT = re.compile(
 _GIVEN = re.compile(
     rb"\n[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(?:\w+\.)*(\w+)[ \t]*(?::[^=\n]{1,60})?=(?!=))"
 )
+KEEPERS = frozenset("Checkpoint CheckpointManager SimpleNamespace Namespace EasyDict".split())
+"""The last parts of the names of what keeps its keyword arguments as attributes."""
+_KEPT = re.compile(
+    rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
+)
+_KEYWORD = re.compile(rb"(\w+)\s*=(?!=)")
 _ALIAS = re.compile(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
 # `keras = tf.keras`.
 _HANDED_ON = re.compile(
     rb"^[ \t]*(?:import[ \t]+((?:tensorflow|keras|numpy)[\w.]*)(?:[ \t]+as[ \t]+(\w+))?"
     rb"|from[ \t]+((?:tensorflow|keras)[\w.]*)[ \t]+import[ \t]+([^#\n]*)"
-    rb"|(\w+)[ \t]*=[ \t]*tf\.keras\b)",
+    rb"|(\w+)[ \t]*=[ \t]*tf\.keras\b"
+    rb"|from[ \t]+([\w.]+)[ \t]+import[ \t]*\*)",
     re.MULTILINE,
 )
 
@@ -45,17 +52,26 @@ def imported_names(data: bytes) -> Iterator[str]:
 def names_given(data: bytes) -> frozenset[str]:
     """The names that a file gives to functions, classes, attributes and variables, and its aliases of imports."""
     names = {defined or assigned for defined, assigned in _GIVEN.findall(b"\n" + data)}
+    names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
 
 
+STARRED = "*"
+
+
 def libraries_handed_on(data: bytes) -> dict[str, str]:
-    """The names under which a file has a library, or a part of one, that its importers can have from it."""
+    """The names under which a file has a library, or a part of one, that its importers can have from it.
+
+    Under `STARRED` are the modules of which it hands on all names, with blanks between them.
+    """
     libraries: dict[str, str] = {}
     for match in _HANDED_ON.finditer(data):
         parts = ((part or b"").decode("ascii", "replace") for part in match.groups())
-        whole, alias, package, items, keras = parts
-        if keras:
+        whole, alias, package, items, keras, starred = parts
+        if starred:
+            libraries[STARRED] = f"{libraries.get(STARRED, '')} {starred}"
+        elif keras:
             libraries.setdefault(keras, "tensorflow.keras")
         elif whole:
             top = whole.partition(".")[0]

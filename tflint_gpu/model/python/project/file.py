@@ -18,6 +18,7 @@ from tflint_gpu.model.python.names.imports import Imports
 from tflint_gpu.model.python.names.names import Names
 from tflint_gpu.model.python.parsing.indentation import OriginalOffsets, expand_indentation
 from tflint_gpu.model.python.parsing.parsing import REFUSED, PythonTrees
+from tflint_gpu.model.python.project.declarations import KEEPERS
 from tflint_gpu.model.python.syntax.quoting import within_text
 from tflint_gpu.model.python.syntax.scopes import Scope
 from tflint_gpu.model.python.syntax.spans import Spans
@@ -297,6 +298,8 @@ class File:
     def names_given(self) -> frozenset[str]:
         """The names that the file gives to functions, classes, variables and attributes; parameters apart."""
         names = {assignment.target.attr.value for assignment in self.tree.attribute_assignments}
+        kept = (arg.keyword for maker in KEEPERS for call in self.calls_ending_with(maker) for arg in call.args)
+        names.update(keyword.value for keyword in kept if keyword is not None)
         for scope in self.tree.scopes.values():
             names.update(name for name, bindings in scope.bindings.items() if bindings[-1].kind != "parameter")
         return frozenset(names)

@@ -13,7 +13,7 @@ from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
-from tflint_gpu.model.python.project.declarations import imported_names, libraries_handed_on, names_given
+from tflint_gpu.model.python.project.declarations import STARRED, imported_names, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -417,7 +417,7 @@ class Project:
         except UnreadableSource as error:
             raise _without_frames(error) from None
 
-    def _re_exported_library(self, importer: Path, dotted: str) -> str:
+    def _re_exported_library(self, importer: Path, dotted: str, starred: int = 0) -> str:
         """`tensorflow.keras` for `package.keras`, where the package only imports it; else the name as it is.
 
         By the bytes alone: whether a file is worth a parse is known later.
@@ -431,7 +431,15 @@ class Project:
             return dotted
         if located[0] not in self._libraries:
             self._libraries[located[0]] = libraries_handed_on(self._read(located[0]) or b"")
-        return self._libraries[located[0]].get(name, dotted)
+        libraries = self._libraries[located[0]]
+        if name in libraries or STARRED not in libraries or starred > REEXPORTS.limit:
+            return libraries.get(name, dotted)
+        for module in libraries[STARRED].split():
+            inner = module + ("" if module.endswith(".") else ".") + name
+            library = self._re_exported_library(located[0], inner, starred + 1)
+            if library != inner:
+                return library
+        return dotted
 
     def _display_name(self, path: Path) -> str:
         try:

@@ -13,7 +13,7 @@ from tflint_gpu.model.python.project.project import Definition
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow import call_sites, contents
-from tflint_gpu.model.python.value_flow.library import is_library
+from tflint_gpu.model.python.value_flow.library import is_library, wraps
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -73,7 +73,18 @@ def of_binding(
 
 
 def defined(resolver: Resolver, file: File, dotted: str, expr: Expression) -> Definition | None:
-    """What an imported name is defined as; for a function that is called only in files that may matter."""
+    """What an imported name is defined as; a function that is called with values only in files that may matter."""
     parent = file.tree.parents.get(expr)
-    is_called = isinstance(parent, cst.Call) and parent.func is expr
-    return resolver.project.definition(file, dotted, constants=not is_called, meet=resolver.meet)
+    takes_values = isinstance(parent, cst.Call) and parent.func is expr and not _hands_function(resolver, file, parent)
+    return resolver.project.definition(file, dotted, constants=not takes_values, meet=resolver.meet)
+
+
+def _hands_function(resolver: Resolver, file: File, call: cst.Call) -> bool:
+    """Whether a call gets a function of the file, which whatever it calls may run."""
+    for arg in call.args:
+        value = arg.value
+        if isinstance(value, cst.Call) and wraps(resolver.library, file, value):
+            return True
+        if isinstance(value, cst.Name) and any(b.kind == "function" for b in file.flow.lookup(value.value, value)):
+            return True
+    return False

@@ -287,8 +287,24 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
         values.extend(along(resolver, resolver.of(assigned.file, assigned.value, context), assigned.path))
     if not values:
         values.extend(_set_from_outside(resolver, origin, cls, name))
+    if not values:
+        values.extend(_forwarded(resolver, origin, cls, name))
     built = tuple(value for value in values if not value.is_none)  # `self.model = None` in __init__, built later
     return built or tuple(values) or (origin.content(Content("attribute", name)),)
+
+
+def _forwarded(resolver: Resolver, origin: Origin, cls: Class, name: str) -> Iterator[Origin]:
+    """What a `__getattr__` that returns `getattr(self.inner, name)` gives."""
+    method = resolver.definitions.method(cls, "__getattr__")
+    if method is None or len(method.parameters) != 1:
+        return
+    asked = method.parameters[0].name.value
+    for value in method.file.returned(method.node):
+        if isinstance(value, cst.Call) and method.file.names.is_builtin(value.func, "getattr") and len(value.args) == 2:
+            inner, attribute_name = (arg.value for arg in value.args)
+            if isinstance(attribute_name, cst.Name) and attribute_name.value == asked:
+                for held in resolver.of(method.file, inner, resolver.constructed(origin, method)):
+                    yield from resolver.attribute(held, name)
 
 
 def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:

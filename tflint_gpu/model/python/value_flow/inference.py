@@ -388,6 +388,10 @@ class Inference:
         """What is under a key or index; without a key, any item."""
         return self._once((origin, "item", key), lambda: contents.item(self, origin, key))
 
+    def attribute(self, origin: Origin, name: str) -> Origins:
+        """What an attribute of a value holds."""
+        return self._once((origin, "attribute", name), lambda: contents.attribute(self, origin, name))
+
     def elements(self, origin: Origin) -> Origins:
         """What iterating over a value yields."""
         return self._once((origin, "element", None), lambda: contents.elements(self, origin))

@@ -48,6 +48,9 @@ class Resolver(Protocol):
     def item(self, origin: Origin, key: Key) -> Origins:
         """What is under a key or index; without a key, any item."""
 
+    def attribute(self, origin: Origin, name: str) -> Origins:
+        """What an attribute of a value holds."""
+
     def elements(self, origin: Origin) -> Origins:
         """What iterating over a value yields."""
 

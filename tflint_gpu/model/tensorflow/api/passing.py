@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tflint_gpu.model.python.value_flow.library import Library
 
-TF_FUNCTIONS = frozenset(
-    ["tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"]
-)
+TF_FUNCTIONS = frozenset(["tf.function", "tf.contrib.eager.defun", "tf.compat.v1.wrap_function"])
+PARTIAL = frozenset(["functools.partial", "partial"])
 LIBRARY = Library(
     passing=frozenset(
         (
@@ -17,5 +16,5 @@ LIBRARY = Library(
         ).split()
     ),
     choosing=frozenset(["random.choice"]),
-    wrapping=TF_FUNCTIONS | {"functools.partial", "partial", "tf.autograph.experimental.do_not_convert"},
+    wrapping=TF_FUNCTIONS | PARTIAL | {"tf.autograph.experimental.do_not_convert"},
 )

@@ -64,9 +64,7 @@ STATIC_ATTRIBUTES = frozenset(
 # Methods of the containers that Keras hands to `call` (lists, tuples and dictionaries of tensors).
 CONTAINER_METHODS = frozenset(["get", "pop", "values", "items", "copy"])
 
-PYTHON_FUNCTIONS = frozenset(
-    ["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func", "tf.compat.v1.py_function"]
-)
+PYTHON_FUNCTIONS = frozenset(["tf.py_function", "tf.numpy_function", "tf.py_func", "tf.compat.v1.py_func"])
 """They run the function they are given on the host, with real values."""
 
 HIGHER_ORDER = frozenset(

@@ -25,7 +25,7 @@ from tflint_gpu.model.tensorflow.types.model_classes import ModelClasses
 GradientKind: TypeAlias = Literal["cut", "fails", "passes"]
 """What becomes of a gradient: NumPy ends it, `py_function` around NumPy fails, around operations passes it on."""
 
-_EAGER = frozenset(["tf.py_function", "tf.compat.v1.py_function"])
+_EAGER = frozenset(["tf.py_function"])
 _WITHOUT_GRADIENT = frozenset(["test_step", "predict_step", "update_state"])
 _ASIDE = ("tf.summary.", "tf.print", "tf.stop_gradient", "tf.debugging.")
 _FLOATS = frozenset(["float16", "float32", "float64", "bfloat16", "half", "double"])

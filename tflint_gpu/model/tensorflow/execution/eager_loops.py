@@ -14,6 +14,7 @@ from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import FunctionNode, LoopNode, Node, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.tensorflow.api.keras_methods import RUNNING_METHODS
+from tflint_gpu.model.tensorflow.api.passing import PARTIAL
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -112,7 +113,8 @@ class EagerLoops(Analysis):
         """Whether code outside the project gets the function, which may trace it."""
         for file in self.inference.users(function, function.name):
             for call in file.calls_given.get(function.name, ()):
-                if method_name(call) in STRATEGY_RUNS or self.inference.callees(file, call):
+                outer = _given_to(file, call)
+                if outer is None or method_name(outer) in STRATEGY_RUNS or self.inference.callees(file, outer):
                     continue
                 if isinstance(call.func, cst.Name) and call.func.value in (
                     "print",
@@ -126,6 +128,15 @@ class EagerLoops(Analysis):
                 if any(c.function == function for g in given for c in self.inference.callables(file, g)):
                     return True
         return False
+
+
+def _given_to(file: File, call: cst.Call) -> cst.Call | None:
+    """The call that gets a function, itself or in a `functools.partial`; None where that is bound: its calls show."""
+    outer: Node | None = call
+    while isinstance(outer, cst.Call) and file.name(outer.func) in PARTIAL:
+        arg = file.tree.parents.get(outer)
+        outer = file.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
+    return outer if isinstance(outer, cst.Call) else None
 
 
 def _calls_that_stay(function: Function) -> list[cst.Call]:

@@ -94,7 +94,7 @@ class ForwardPasses(Analysis):
             and (
                 argument(call, -1, "training") is not None
                 or method_name(call) in STRATEGY_RUNS
-                or self.inference.may_be_called(file, call.func)
+                or self.inference.may_be_called(file, called_model(call))
             )
             and not (isinstance(call.func, cst.Name) and hasattr(builtins, call.func.value))
             for call in file.calls_below.get(loop, ())
@@ -138,7 +138,7 @@ class ForwardPasses(Analysis):
         return not self._forward_is_traced(run) and not self._takes_gradients_itself(run)
 
     def _is_callable_model(self, run: Invocation) -> bool:
-        func = run.call.func
+        func = called_model(run.call)
         name = run.file.name(func)
         if isinstance(func, cst.Call) or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
             return False  # `Layer(...)(x)` builds a model
@@ -150,7 +150,8 @@ class ForwardPasses(Analysis):
         """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""
         kind, cls = self.kinds.of(origin), self.inference.instance_class(origin)
         if kind == "module" or (kind is None and cls is not None and self._is_plain(cls)):
-            return cls is not None and self.kinds.holds_variables(cls)
+            is_whole = (origin.made_by or "").startswith(("sonnet.nets.", "sonnet.Sequential"))
+            return self.kinds.holds_variables(cls) if cls is not None else is_whole
         return kind == "model" or (kind == "layer" and cls is not None)
 
     def _is_plain(self, cls: Class) -> bool:
@@ -176,7 +177,7 @@ class ForwardPasses(Analysis):
 
     def _method_of(self, run: Invocation) -> Function | None:
         """The `call` that runs."""
-        for origin in self.inference.of(run.file, run.call.func, run.context):
+        for origin in self.inference.of(run.file, called_model(run.call), run.context):
             cls = self.inference.instance_class(origin)
             if cls is not None:
                 return self.invocations.forward_of(cls)
@@ -187,7 +188,8 @@ class ForwardPasses(Analysis):
         for assignment in run.file.tree.attribute_assignments:
             if assignment.target.attr.value in ("call", "__call__"):
                 return True
-        if any(self._holds_loaded(origin) for origin in self.inference.of(run.file, run.call.func, run.context)):
+        models = self.inference.of(run.file, called_model(run.call), run.context)
+        if any(map(self._holds_loaded, models)):
             return True
         method = self._method_of(run)
         if method is None:
@@ -243,7 +245,7 @@ class ForwardPasses(Analysis):
                 region = parent
                 break
         calls = file.calls_below.get(region, ()) if region is not None else file.calls_in.get(None, ())
-        if not self.kinds.is_model(file, run.call.func, run.context):
+        if not self.kinds.is_model(file, called_model(run.call), run.context):
             return "other"
         if any(isinstance(parent, cst.ListComp) for parent in file.tree.ancestors(run.call)):
             return "outputs"
@@ -253,12 +255,19 @@ class ForwardPasses(Analysis):
 
     def shown_by(self, run: Invocation) -> Node | None:
         """The place that shows that what is called is a model, where only its use does."""
-        if self.kinds.must_be(run.file, run.call.func, "model", "module", context=run.context):
+        func = called_model(run.call)
+        if self.kinds.must_be(run.file, func, "model", "module", context=run.context):
             return None
-        found = self.kinds.usage(run.file, run.call.func, "model")
+        found = self.kinds.usage(run.file, func, "model")
         return found.node if found is not None and found.node is not run.call else None
 
 
 def _counts(test: Expression) -> bool:
     """`step % 100 == 0`."""
     return any(isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) for node in walk(test))
+
+
+def called_model(call: cst.Call) -> Expression:
+    """What would be called for a model to run as it does in a call: `net` of `net(x)` and of `net.call(x)`."""
+    func = call.func
+    return func.value if isinstance(func, cst.Attribute) and func.attr.value in ("call", "__call__") else func

@@ -82,6 +82,8 @@ class HostReads(Analysis):
                 continue
             if file.name(call.func) in TAPES:
                 steps |= self._recorded(call)
+            elif training.minimized(file, call) is not None:
+                steps.add(call)
             elif training.runs_steps(file, call):
                 return frozenset()
             elif any(training.takes_gradients(c.file, c.node) for c in self._run_by(call)):

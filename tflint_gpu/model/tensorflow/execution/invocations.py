@@ -14,7 +14,7 @@ from tflint_gpu.model.python.execution.walks import Entered, Invocation, Route, 
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import LoopNode, argument, method_name
-from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.calls import Callee, arguments
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import is_in_iteration
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -133,8 +133,9 @@ class Invocations(Analysis):
         """The local names of a function that hold what the loop yields, when a call enters it."""
         target, file, call = callee.function, invocation.file, invocation.call
         here = Batches(invocation.names, True, batches.sources)
-        passed = self.inference.definitions.passed(file, call, target)
-        names = {p.name.value for p, value in passed if self.data.holds(file, here, value)}
+        passed = arguments(self.inference.definitions, file, call, None, callee)
+        own = ((p, bound.value) for p, bound in passed.items() if file.tree.within(bound.value, call))
+        names = {p.name.value for p, value in own if isinstance(p, cst.Param) and self.data.holds(file, here, value)}
         given = argument(call, 1, "args") if method_name(call) in STRATEGY_RUNS else None
         if given is not None and self.data.holds(file, here, given):
             names |= {p.name.value for p in target.parameters}

@@ -21,7 +21,8 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
-TRAINING_WORDS = frozenset([*RUNNING_METHODS, "apply_gradients", *(name.rpartition(".")[2] for name in TAPES)])
+_UPDATING = ("apply_gradients", "minimize")
+TRAINING_WORDS = frozenset([*RUNNING_METHODS, *_UPDATING, *(name.rpartition(".")[2] for name in TAPES)])
 """The last parts of the names of what trains or predicts."""
 
 
@@ -104,7 +105,7 @@ class Program(Analysis):
     def _trains_at_top_level(self) -> Node | None:
         """The first training among the module's own statements: the place that a user would point at."""
         tree = self.file.tree
-        calls = (*self.file.method_calls("fit", "train_on_batch", "apply_gradients"), *self.file.calls(*TAPES))
+        calls = (*self.file.method_calls("fit", "train_on_batch", *_UPDATING), *self.file.calls(*TAPES))
         for call in sorted((c for c in calls if tree.function(c) is None), key=tree.order.__getitem__):
             node = self._trains(self.file, call)
             if node is not None and not self._runs_elsewhere(self.file, call):
@@ -121,7 +122,8 @@ class Program(Analysis):
             return call.func.attr
         if file.name(call.func) in TAPES and self._updates_with_tape(file, call):
             return call.func
-        return call.func if method_name(call) == "apply_gradients" else None
+        is_step = method_name(call) == "apply_gradients" or self.training.minimized(file, call) is not None
+        return call.func if is_step else None
 
     def _updates_with_tape(self, file: File, tape: cst.Call) -> bool:
         """Whether weights are updated in the tape's loop, or without one in its function or block."""
@@ -134,7 +136,7 @@ class Program(Analysis):
         if function is not None:
             return any(method_name(call) in UPDATES for call in calls)
         block = tree.block(tree.statement(tape))
-        return any(method_name(c) in ("apply_gradients", "minimize") and tree.block(c) is block for c in calls)
+        return any(method_name(c) in _UPDATING and tree.block(c) is block for c in calls)
 
     def _own_call(self, invocation: Invocation) -> cst.Call:
         """The last call of the file itself on the way to one."""

@@ -15,23 +15,24 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import outline, step_region
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.tapes import TAKES, is_read
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
-from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, is_under_tape
+from tflint_gpu.model.tensorflow.training.training import TAPES, UPDATES, Training, is_under_tape
 
 _GRADIENT = re.compile(r".*grad|d[_A-Z]?[wbx]\d*$|g\d*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class EagerStep:
-    """A gradient tape that a loop runs eagerly.
+    """A step of training that a loop runs eagerly.
 
     Arguments:
+        tape: or the `optimizer.minimize(loss)` that makes one.
         file: of the tape, the first one in its function. loop: in `loop_file`. path: the calls between them.
         host_reads: what in the step keeps it from being traced as it is.
         functions: that the loop runs on the way to it, outermost first.
@@ -52,6 +53,7 @@ class TrainingSteps(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.tracing = model.once(Tracing)
+        self.training = model.once(Training)
         self.loops = model.once(EagerLoops)
         self.invocations = model.once(Invocations)
         self.data = model.once(LoopData)
@@ -64,9 +66,7 @@ class TrainingSteps(Analysis):
             if self.loops.is_no_place(file, loop) or self.loops.may_be_hook(file, file.tree.function(loop)):
                 continue
             for run in self.invocations.eager(file, loop):
-                if run.file.name(run.call.func) not in TAPES or not self._is_step(run, file, loop):
-                    continue
-                if self.loops.is_eager(run):
+                if self._is_step(run, file, loop) and self.loops.is_eager(run):
                     reads = tuple(self._host_reads(run, file, loop))
                     innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads, run.functions)
         steps: dict[tuple[LoopNode, Node | None], EagerStep] = {}
@@ -79,7 +79,10 @@ class TrainingSteps(Analysis):
         return [step for step in self.eager if step.loop is loop]
 
     def _is_step(self, run: Invocation, file: File, loop: LoopNode) -> bool:
-        """Whether weights are updated with the gradients of the tape, which lies in the block of no other."""
+        """Whether weights are updated, by `minimize` or with the gradients of a tape in the block of no other."""
+        if run.file.name(run.call.func) not in TAPES:
+            loss = self.training.minimized(run.file, run.call, run.context)
+            return loss is not None and not self._is_traced(run, loss)
         if any(is_under_tape(frame.file, frame.node) for frame in run.path):
             return False
         function = run.file.tree.function(run.call)
@@ -99,11 +102,12 @@ class TrainingSteps(Analysis):
         within = run.file.tree.within
         inside = [call for call in run.file.calls_below.get(block, ()) if within(call, block.body)]
         recorded = [call for call in inside if method_name(call) not in (*TAKES, "apply_gradients", "watch")]
-        traced = [call for call in recorded if self._calls_traced(run, call)]
+        traced = [call for call in recorded if self._is_traced(run, call.func)]
         return bool(traced) and all(any(within(call, one) for one in traced) for call in recorded)
 
-    def _calls_traced(self, run: Invocation, call: cst.Call) -> bool:
-        callees = self.inference.callees(run.file, call, run.context)
+    def _is_traced(self, run: Invocation, func: Expression) -> bool:
+        """Whether all functions that an expression may mean are under `tf.function`."""
+        callees = self.inference.callables(run.file, func, run.context)
         return bool(callees) and all(c.function.node in self.tracing.wrapped(c.function.file) for c in callees)
 
     def _updates(self, file: File, call: cst.Call) -> bool:

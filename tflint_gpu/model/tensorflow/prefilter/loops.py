@@ -10,7 +10,7 @@ from tflint_gpu.model.tensorflow.loops.element_loops import WORK
 from tflint_gpu.model.tensorflow.prefilter.tracing import BUILTIN, is_models, is_numpys, makes_function
 
 _MODEL_METHODS = frozenset(["call", "__call__", "build"])
-_TAPES = frozenset(["GradientTape"])
+_TAPES = frozenset(["GradientTape", "minimize"])
 _JOINING = frozenset("concat concatenate stack vstack hstack append".split())
 
 
@@ -133,7 +133,7 @@ def _may_be_model(summary: FileSummary, call: CallSummary, stored: _Members, bou
     """
     if not call.size or call.name == UNNAMED:
         return False
-    if "training" in call.keywords:
+    if "training" in call.keywords or (call.is_method and call.last in ("call", "__call__")):
         return True
     if summary.library(call.name) in ("tensorflow", "keras", "numpy"):
         return False

@@ -88,7 +88,12 @@ class Chain:
                 return operation
             if operation.name not in BATCH_NEUTRAL:
                 return None
-        joined = [chain.batching for chain in self.inputs]  # `zip((a.batch(1), b.batch(1)))`
+        return self.joined_batching
+
+    @property
+    def joined_batching(self) -> Operation | None:
+        """The first operation that forms the batches that a zip joins: `zip((a.batch(8), b.batch(8)))`."""
+        joined = [chain.batching for chain in self.inputs]
         return joined[0] if joined and None not in joined else None
 
     @property

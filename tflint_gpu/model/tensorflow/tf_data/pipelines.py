@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
@@ -93,16 +95,22 @@ class Pipelines(Analysis):
         return [_OPEN]
 
     def _inputs(self, file: File, call: cst.Call, context: Context | None, depth: int) -> tuple[Chain, ...]:
-        values: list[Expression] = [
-            arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "datasets"
-        ]
-        if len(values) == 1 and isinstance(values[0], cst.Tuple | cst.List):
-            values = [e.value for e in values[0].elements]
-        inputs = tuple(c for value in values for c in self.chains(file, value, context, depth + 1))
+        values = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "datasets"]
+        inputs = tuple(c for value in values for c in self._joined_in(file, value, context, depth + 1))
         if sum(chain.width for chain in inputs) > JOINED_DATASETS.limit:
             self.inference.meet(JOINED_DATASETS)
             return (_OPEN,)
         return inputs
+
+    def _joined_in(self, file: File, expr: Expression, context: Context | None, depth: int) -> Iterator[Chain]:
+        """The datasets in a structure that `zip` joins: `(a, {"b": b, "c": (c, d)})`, as it is written or by a name."""
+        origins = self.inference.of(file, expr, context)
+        display = origins[0] if len(origins) == 1 and not origins[0].access_path else None
+        if display is not None and isinstance(display.node, cst.Tuple | cst.List | cst.Dict):
+            for element in display.node.elements if depth <= PIPELINE_STEPS.limit else ():
+                yield from self._joined_in(display.file, element.value, display.context, depth + 1)
+        else:
+            yield from self.chains(file, expr, context, depth)
 
     def _transformation(
         self, file: File, call: cst.Call, method: str, context: Context | None, depth: int

@@ -11,7 +11,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.summaries import Summaries
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.syntax.syntax import LoopNode, Node, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Context
 from tflint_gpu.model.tensorflow.api.tapes import is_read
@@ -19,7 +19,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 LoopKind = Literal["train", "validate", "other"]
 
-TAPES = frozenset(["tf.GradientTape", "tf.compat.v1.GradientTape"])
+TAPES = frozenset(["tf.GradientTape"])
 _APPLYING = frozenset(["apply_gradients", "minimize", "train_on_batch", "apply"])
 UPDATES = _APPLYING | {"assign_sub", "assign_add", "assign"}
 """Methods that update weights."""
@@ -40,6 +40,17 @@ class Training(Analysis):
     def takes_gradients(self, file: File, node: Node) -> bool:
         """Whether the loop, function or with block `node` updates weights, itself or by what it calls."""
         return self._gradients.holds(file, node)
+
+    def minimized(self, file: File, call: cst.Call, context: Context | None = None) -> Expression | None:
+        """The loss of a call that is a whole training step with a tape of its own: `optimizer.minimize(loss, weights)`.
+
+        None of other calls. The loss is a function of the project, as eager execution demands where no tape is given.
+        """
+        loss = argument(call, 0, "loss") if method_name(call) == "minimize" else None
+        if loss is None or not isinstance(call.func, cst.Attribute):
+            return None
+        is_optimizer = self.kinds.must_be(file, call.func.value, "optimizer", context=context)
+        return loss if is_optimizer and self.inference.callables(file, loss, context) else None
 
     def runs_training(self, file: File, node: Node) -> bool:
         """Whether the loop or function `node` trains: as `takes_gradients`, or by `fit`."""

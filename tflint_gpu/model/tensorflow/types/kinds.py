@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import libcst as cst
@@ -45,10 +47,8 @@ _KERAS_BASES: dict[str, KerasKind] = {
     "keras.models.Model": "model",
     "keras.Sequential": "model",
     "keras.models.Sequential": "model",
-    "keras.engine.training.Model": "model",
     "keras.layers.Layer": "layer",
     "keras.Layer": "layer",
-    "keras.engine.base_layer.Layer": "layer",
     "keras.metrics.Metric": "metric",
     "keras.Metric": "metric",
     "keras.losses.Loss": "loss",
@@ -59,7 +59,8 @@ _KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
     ("keras.metrics.", "metric"),
     ("keras.losses.", "loss"),
 )
-_MODULES = frozenset(["tf.Module", "sonnet.Module", "sonnet.v2.Module"])
+# Sonnet 2's classes are modules; those that count what they see compute nothing that is trained.
+_MODULE = re.compile(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
 )
@@ -107,6 +108,8 @@ def _kind_of_result(name: str) -> Kind | None:
         return "dataset"
     if name == "tf.Variable":
         return "variable"
+    if name.startswith("sonnet.") and _MODULE.fullmatch(name):
+        return "module"
     if name.startswith("numpy."):
         return "array"
     if returns_tensor(name):
@@ -162,7 +165,7 @@ class Kinds(Analysis):
 
     def _of_other_class(self, cls: Class) -> Kind | None:
         bases = self.inference.definitions.external_bases(cls)
-        if bases & _MODULES:
+        if any(map(_MODULE.fullmatch, bases)):
             return "module"
         return "optimizer" if any(base.startswith("keras.optimizers.") for base in bases) else None
 
@@ -247,11 +250,21 @@ class Kinds(Analysis):
         """The use of a value that only something of a kind allows, in the function that has the expression."""
         return self._usages.usage(file, expr, kind, expr)
 
+    def has_method(self, file: File, func: cst.Attribute, context: Context | None = None) -> bool:
+        """Whether `m.fit` is certainly a Keras model's: `m` is one, or forwards to one by `__getattr__`."""
+        method = Content("attribute", func.attr.value)
+
+        def is_forwarded(origin: Origin) -> bool:
+            owner = replace(origin, access_path=origin.access_path[:-1])
+            return origin.access_path[-1:] == (method,) and self.of(owner) == "model"
+
+        return self.is_model(file, func.value, context) or self.inference.must_be(file, func, is_forwarded, context)
+
     def receiver(self, file: File, call: cst.Call, *methods: str) -> Expression | None:
         """For `m.fit(...)` the expression `m` when it is a Keras model and the method is one of these."""
         if method_name(call) not in methods or not isinstance(call.func, cst.Attribute):
             return None
-        return call.func.value if self.is_model(file, call.func.value) else None
+        return call.func.value if self.has_method(file, call.func) else None
 
     def is_stateful(self, file: File, expr: Expression) -> bool:
         """Whether a model has, or may have, an RNN whose state goes on from batch to batch."""

@@ -253,9 +253,7 @@ class Tensors:
         """Whether a call takes gradients from a tape."""
         if method_name(call) not in TAKES or not isinstance(call.func, cst.Attribute):
             return False
-        return self.inference.must_be(
-            file, call.func.value, lambda o: o.made_by in ("tf.GradientTape", "tf.compat.v1.GradientTape"), context
-        )
+        return self.inference.must_be(file, call.func.value, lambda o: o.made_by == "tf.GradientTape", context)
 
     def _symbolic(self, file: File, call: cst.Call, context: Context | None) -> Carry:
         """Outside of traced code a layer's result is symbolic where what it gets is."""
