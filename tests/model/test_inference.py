@@ -173,6 +173,19 @@ CONTENT = {
     "checkpoint": ("import tensorflow as tf\nc = tf.train.Checkpoint(model=a())\nreveal(c.model)", "a()"),
     "what nothing leads into": ("reveal(load().train[0])", "load().train[0]"),
 }
+KINDS = "class A:\n    def __init__(self):\n        self.x = a()\nclass B:\n    def __init__(self, x=b()):\n        self.x = x\n"
+CONTENT |= {
+    "instance of any class of a table": (KINDS + "KINDS = {'a': A, 'b': B}\nreveal(KINDS[name]().x)", "a() | b()"),
+    "instance of the class of either branch": (
+        KINDS + "if flag:\n    kind = A\nelse:\n    kind = B\nreveal(kind().x)",
+        "a() | b()",
+    ),
+    "class or function": (KINDS + "def f():\n    return A()\nreveal({'b': B, 'f': f}[name]().x)", "a() | b()"),
+    "class or something unknown": (
+        KINDS + "reveal({'b': B, 'f': load()}[name]().x)",
+        "{'b': B, 'f': load()}[name]().x",
+    ),
+}
 FORWARDING = "class W:\n    def __init__(self, x):\n        self.x = x\n    def __getattr__(self, n):\n"
 CONTENT |= {
     "forwarded": (
@@ -208,6 +221,10 @@ ITERATION = {
     "own next method": ("class L:\n    def next(self):\n        return a()\nreveal(L().next())", "a()"),
 }
 BOUNDS = {
+    "makes itself": (
+        "class A:\n    def __init__(self):\n        self.x = {'a': A, 'b': B}[n]()\nclass B(A):\n    pass\nreveal(A().x.x)",
+        None,
+    ),
     "forwarded in a circle": (f"{FORWARDING}        return getattr(self.x, n)\nw = W(w)\nw.x = w\nreveal(w.y)", None),
     "list in itself": ("l = []\nl.append(l)\nfor x in l:\n    reveal(x)", None),
     "dict in itself": ("d = {}\nd['x'] = d\nreveal(d['x']['x'])", None),

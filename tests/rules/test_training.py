@@ -482,6 +482,11 @@ for x, y in dataset.batch(4):
     print(net(x))
 """
 FORWARD = {
+    "network of a table of classes": "NETS = {'r': keras.applications.ResNet50, 'v': keras.applications.VGG16}\n"
+    "def network(name):\n    return NETS[name](weights=None)\nnet = network(flag)\n"
+    "for x, y in dataset.batch(4):\n    print(net(x))",
+    "network of one branch or another": "class Deep(keras.Model):\n    pass\ndef wide():\n    return keras.Sequential([])\n"
+    "make = Deep if flag else wide\nnet = make()\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "its call by name": PREDICTING.replace("    {}\n", ""),
     "call of a plain network": "for x, y in dataset.batch(4):\n    print(model.call(x))",
     "what a checkpoint keeps": HOLDER + "Holder(model).check(dataset.batch(4))",

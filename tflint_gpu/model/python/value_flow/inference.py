@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import libcst as cst
@@ -239,12 +240,24 @@ class Inference:
         if is_library(file.name(call.func)):
             yield Origin(file, call, context)
             return
+        classes: list[Origin] = []
         callees = self.callees(file, call, context)
         if not callees:
+            classes, callees = self._makers(file, call, context)
+        if not callees and not classes:
             yield Origin(file, call, context)
+        yield from (Origin(file, call, context, receiver=cls) for cls in classes)
         for callee in callees:
             if not _is_inside(callee.function.node, context):  # a function that calls itself adds nothing
                 yield from results.of_call(self, file, call, context, callee)
+
+    def _makers(self, file: File, call: cst.Call, context: Context | None) -> tuple[list[Origin], tuple[Callee, ...]]:
+        """The classes and functions of which a call runs any: `KINDS[name]()`; none where it is one, or not known."""
+        makers = [origin for origin in self.of(file, call.func, context) if not origin.is_none]
+        meant = [self.meant_by(maker) for maker in makers if not maker.is_class]
+        if len(makers) < 2 or not all(meant):
+            return [], ()
+        return [maker for maker in makers if maker.is_class], tuple(chain.from_iterable(meant))
 
     def callees(self, file: File, call: cst.Call, context: Context | None = None) -> tuple[Callee, ...]:
         """The functions of the project that a call may run; none where one is not known."""
@@ -421,6 +434,9 @@ class Inference:
     def instance_class(self, origin: Origin) -> Class | None:
         """The project's class of which a value is an instance."""
         if origin.call is not None:
+            if origin.receiver is not None:
+                maker = origin.receiver
+                return Class(maker.file, maker.node) if isinstance(maker.node, cst.ClassDef) else None
             return self.class_called(origin.file, origin.call, origin.context)
         if isinstance(origin.node, cst.Param) and not origin.access_path:
             return self.definitions.class_of_self(origin.file, origin.node)

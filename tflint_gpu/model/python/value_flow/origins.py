@@ -55,7 +55,8 @@ class Origin:
             outside the project or of a class), a function or class, or, where nothing is known, a parameter or name.
         context: the call in which `node` is evaluated, where that matters.
         access_path: what of that value it is, outermost content last: `load()[0]` has one item.
-        receiver: for a method the instance to which it is bound.
+        receiver: for a method the instance to which it is bound; for an instance its class, where the call may make
+            those of several.
     """
 
     file: File
@@ -85,7 +86,16 @@ class Origin:
     @property
     def made_by(self) -> str | None:
         """The canonical name of the function outside the project whose result this is."""
+        if self.receiver is not None:
+            return self.receiver.name if self.call is not None else None
         return self.file.name(self.node.func) if isinstance(self.node, cst.Call) and not self.access_path else None
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it is a class: one of the project, or what a library's name with a capital letter means."""
+        if isinstance(self.node, cst.ClassDef):
+            return not self.access_path
+        return (self.name or "").rpartition(".")[2][:1].isupper()
 
     @property
     def is_none(self) -> bool:
