@@ -854,3 +854,20 @@ def test_data_of_another_file(tmp_path: Path) -> None:
     for loop in ("for x, y in Stream():", "for x in SETS['range']().load():"):
         code = HEAD + f"from data import SETS, Stream\n{loop}\n    model(x)\n"
         assert codes(code, tmp_path) == ["TFG207"]
+
+
+def test_an_option_between_a_tf_function_and_what_it_traces(tmp_path: Path) -> None:
+    """Protects programs that can be run eagerly for debugging: the choice is their user's."""
+    code = (
+        "class Trainer:\n    def plain(self, x):\n        with tf.GradientTape() as tape:\n"
+        "            loss = tf.reduce_mean(model(x))\n        weights = model.trainable_variables\n"
+        "        keras.optimizers.SGD().apply_gradients(zip(tape.gradient(loss, weights), weights))\n"
+        "    @tf.function\n    def compiled(self, x):\n        return self.plain(x)\n"
+        "    def chosen(self, compiles):\n        step = self.compiled if compiles else self.plain\n        return step, 1\n"
+        "    def run(self, data, compiles):\n        step, count = self.chosen(compiles)\n        for x in data:\n"
+        "            step(x)\n"
+        "Trainer().run(tf.data.Dataset.range(99).batch(4), {})\n"
+    )
+    assert "TFG202" not in codes(HEAD + code.format("FLAG"), tmp_path)
+    always_eager = code.replace("self.compiled if compiles else self.plain", "self.plain").format("FLAG")
+    assert "TFG202" in codes(HEAD + always_eager, tmp_path)

@@ -115,7 +115,10 @@ class Invocations(Analysis):
     def _run_by(self, invocation: Invocation, *, into_models: bool) -> Iterator[Callee]:
         """The functions that a call runs; of a model the `call` that it runs, which may hold a tape."""
         call = invocation.call
-        yield from self.training.functions_called(invocation.file, call, invocation.context)
+        called = list(self.training.functions_called(invocation.file, call, invocation.context))
+        if len(called) > 1 and any(self.tracing.is_wrapped(c.function.file, c.function.node) for c in called):
+            return  # an option chooses between a `tf.function` and what it traces
+        yield from called
         if into_models and call.args and isinstance(call.func, cst.Name | cst.Attribute | cst.Call):
             for origin in self.inference.of(invocation.file, call.func, invocation.context):
                 cls = self.inference.instance_class(origin)
