@@ -91,7 +91,7 @@ def options(output: Path) -> dict[str, Any]:
         "ignore": None,
         "extend_select": ("TFG209",),
         "target_tensorflow": None,
-        "config": None,
+        "config": (None, {}),
         "isolated": True,
     }
 
