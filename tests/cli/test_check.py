@@ -41,7 +41,7 @@ def test_findings_exit_with_1_and_clean_code_with_0(tmp_path: Path, tflint: Any)
     (tmp_path / "a.py").write_text(FIXABLE)
     done = tflint("check", *CHOSEN, "--output-format", "concise")
     assert done.returncode == 1
-    assert done.stdout.startswith(f"a.py:5:13: {CODE} [*] ")
+    assert done.stdout.startswith(f"a.py:5:13: warning: {CODE} [*] ")
     assert done.stdout.endswith("Found 1 problem.\n[*] 1 fixable with the --fix option.\n")
     assert done.stderr == ""
     assert tflint("check", *CHOSEN, "--exit-zero").returncode == 0
@@ -172,7 +172,7 @@ def test_old_line_ends_and_form_feeds(old: bytes, new: bytes, tmp_path: Path, tf
     (tmp_path / "a.py").write_bytes(FIXABLE.encode().replace(old, new) + new.replace(b"tf.data", b"def f():\n  pass\n"))
     done = tflint("check", *CHOSEN, "--output-format", "concise", "--no-cache")
     assert (done.returncode, done.stderr) == (1, "")
-    assert f"a.py:5:13: {CODE}" in done.stdout
+    assert f"a.py:5:13: warning: {CODE}" in done.stdout
 
 
 def test_results_come_from_the_cache_and_are_never_stale(tmp_path: Path, tflint: Any) -> None:

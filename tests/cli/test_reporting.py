@@ -151,8 +151,8 @@ def test_equal_advice_is_one_line_at_the_end(tmp_path: Path, check: Any) -> None
     (tmp_path / "f.py").write_text(WARNING)
     done = check("--output-format", "concise")
     first, second, last, _ = done.stdout.splitlines()
-    assert first.startswith("f.py:5:13: TFG308 the dataset ")
-    assert second.startswith("a.py:5:7: TFG401 this program reserves ")
+    assert first.startswith("f.py:5:13: warning: TFG308 the dataset ")
+    assert second.startswith("a.py:5:7: advice: TFG401 this program reserves ")
     assert second.endswith(" (5 times, also b.py:5:7, c.py:5:7, ...; --show-advice lists all)")
     assert last == "Found 6 problems: 1 warning, 5 pieces of advice."
     full = check().stdout.split("\n\n")

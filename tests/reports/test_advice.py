@@ -55,7 +55,7 @@ def test_a_line_for_each_rule() -> None:
     assert [line.partition(":")[0] for line in lines] == ["advice[TFG401 tfg401]", "advice[TFG402 tfg402]", ""]
     assert all("(4 times: a.py:1:5, a.py:2:5, a.py:3:5, ...;" in line for line in lines[:2])
     assert concise.render(found, VIEW).splitlines() == [
-        f"a.py:1:5: {code} share it (4 times, also a.py:2:5, a.py:3:5, ...; --show-advice lists all)"
+        f"a.py:1:5: advice: {code} share it (4 times, also a.py:2:5, a.py:3:5, ...; --show-advice lists all)"
         for code in ("TFG401", "TFG402")
     ]
 
@@ -64,7 +64,7 @@ def test_a_rule_that_says_several_things_is_not_quoted_as_if_it_said_one() -> No
     found = [advice(1, message="before `map`"), advice(2, message="before `batch`")]
     assert ": before `map`, and the like (2 times: " in full.render(found, VIEW)
     assert concise.render(found, VIEW).startswith(
-        "a.py:1:5: TFG101 before `map`, and the like (2 times, also a.py:2:5;"
+        "a.py:1:5: advice: TFG101 before `map`, and the like (2 times, also a.py:2:5;"
     )
 
 
@@ -76,7 +76,7 @@ def test_a_measurement_is_never_folded_away() -> None:
     assert "measured: 1.5 times on a T4: confirmed" in text
     assert "(3 times: a.py:1:5, a.py:3:5, a.py:4:5;" in text
     lines = concise.render(found, VIEW).splitlines()
-    assert lines[0] == "a.py:2:5: TFG101 share it; measured: 1.5 times on a T4: confirmed"
+    assert lines[0] == "a.py:2:5: advice: TFG101 share it; measured: 1.5 times on a T4: confirmed"
     assert "(3 times, also a.py:3:5, a.py:4:5;" in lines[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, 
 from tflint_gpu.reports import View, renderer
 from tflint_gpu.reports.display import use_colour
 from tflint_gpu.reports.summary import statistics, summary
+from tflint_gpu.severity import WORST_FIRST
 
 START, END = Location(3, 5), Location(3, 9)
 DIAGNOSTIC = Diagnostic(
@@ -53,9 +55,18 @@ def test_json_lines_are_the_objects_of_json() -> None:
 def test_concise_marks_what_can_be_fixed() -> None:
     unsafe = replace(DIAGNOSTIC, message="m", filename="a.py", fix=replace(DIAGNOSTIC.fix, applicability="unsafe"))  # type: ignore[type-var]
     render = renderer("concise")
-    assert render([replace(unsafe, fix=DIAGNOSTIC.fix)], VIEW) == "a.py:3:5: TFG101 [*] m\n"
-    assert render([unsafe], VIEW) == "a.py:3:5: TFG101 m\n"
-    assert render([unsafe], View(Path("/p"), unsafe_fixes=True)) == "a.py:3:5: TFG101 [*] m\n"
+    assert render([replace(unsafe, fix=DIAGNOSTIC.fix)], VIEW) == "a.py:3:5: warning: TFG101 [*] m\n"
+    assert render([unsafe], VIEW) == "a.py:3:5: warning: TFG101 m\n"
+    assert render([unsafe], View(Path("/p"), unsafe_fixes=True)) == "a.py:3:5: warning: TFG101 [*] m\n"
+
+
+def test_concise_tells_severities_apart() -> None:
+    """Protects who scans a log for errors: the word says it, and on a terminal the colour."""
+    found = [replace(DIAGNOSTIC, severity=severity) for severity in WORST_FIRST]
+    lines = renderer("concise")(found, View(Path("/p"), show_advice=True)).splitlines()
+    assert [re.match(r"\S+ (\w+): TFG101 ", line)[1] for line in lines] == list(WORST_FIRST)  # type: ignore[index]
+    coloured = renderer("concise")(found, View(Path("/p"), colour=True, show_advice=True)).splitlines()
+    assert len({re.search(r"\x1b\[1;(\d+)mTFG101", line)[1] for line in coloured}) == 3  # type: ignore[index]
 
 
 def test_statistics() -> None:

@@ -1,4 +1,4 @@
-"""`azure`: logging commands, which Azure Pipelines shows as issues of a run.
+"""`azure`: logging commands, which Azure Pipelines shows as issues of a run; advice is a line of the log.
 
 Escaping is that of Azure's agent and task library (azure-pipelines-task-lib: `taskcommand.ts`;
 microsoft/azure-pipelines-agent: `docs/design/percentEncoding.md`).
@@ -11,19 +11,23 @@ from collections.abc import Sequence
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable_lines
-from tflint_gpu.reports.locations import portable
-
-_TYPES = {"error": "error", "warning": "warning", "advice": "warning"}  # there is nothing weaker
+from tflint_gpu.reports.locations import place, portable
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A command for each diagnostic."""
-    return "".join(_command(diagnostic.in_file, view) for diagnostic in diagnostics)
+    """A command for each error and warning, and a line for each piece of advice: the agent knows nothing weaker."""
+    placed = [diagnostic.in_file for diagnostic in diagnostics]
+    return "".join(_line(one, view) if one.severity == "advice" else _command(one, view) for one in placed)
+
+
+def _line(diagnostic: Diagnostic, view: View) -> str:
+    where = place(portable(diagnostic.filename, view), diagnostic.location)
+    return printable_lines(f"{where}: {diagnostic.severity}: {diagnostic.code} {diagnostic.text}") + "\n"
 
 
 def _command(diagnostic: Diagnostic, view: View) -> str:
     properties = {
-        "type": _TYPES[diagnostic.severity],
+        "type": diagnostic.severity,
         "sourcepath": portable(diagnostic.filename, view),
         "linenumber": diagnostic.location.row,
         "columnnumber": diagnostic.location.column,

@@ -9,10 +9,11 @@ from tflint_gpu.reports import View
 from tflint_gpu.reports.advice import fold
 from tflint_gpu.reports.display import printable, styled
 from tflint_gpu.reports.locations import place
+from tflint_gpu.reports.severities import SEVERITY_STYLES
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """`path:row:column: CODE [*] message`; a line for several places starts with the first of them."""
+    """`path:row:column: severity: CODE [*] message`; a line for several places starts with the first of them."""
     single, folds = fold(diagnostics, view)
     lines = [_line(one, view.fix_mark(one) + printable(one.text), view) for one in single]
     for one in folds:
@@ -23,5 +24,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
 
 def _line(diagnostic: Diagnostic, message: str, view: View) -> str:
     where = styled(place(diagnostic.filename, diagnostic.location), "bold", view.colour)
-    code = styled(diagnostic.code, "red", view.colour)
-    return f"{where}: {code} {message}\n"
+    severity, code = (
+        styled(word, SEVERITY_STYLES[diagnostic.severity], view.colour)
+        for word in (diagnostic.severity, diagnostic.code)
+    )
+    return f"{where}: {severity}: {code} {message}\n"

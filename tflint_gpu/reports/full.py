@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tflint_gpu.reports.advice import fold
 from tflint_gpu.reports.display import Marked, printable, styled
 from tflint_gpu.reports.locations import place
+from tflint_gpu.reports.severities import SEVERITY_STYLES
 
 if TYPE_CHECKING:
     from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
     from tflint_gpu.reports import View
     from tflint_gpu.reports.advice import Fold
 
-_COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 _KINDS = {
     "crash": "crash",
     "slowdown": "slowdown",
@@ -40,7 +40,7 @@ def _folded(one: Fold, view: View) -> str:
 
 
 def _head(diagnostic: Diagnostic, mark: str, message: str, view: View) -> str:
-    style = _COLOURS[diagnostic.severity]
+    style = SEVERITY_STYLES[diagnostic.severity]
     code = styled(diagnostic.code, style, view.colour)
     severity = styled(diagnostic.severity, style, view.colour)
     words = styled(mark, "cyan", view.colour) + styled(message, "bold", view.colour)

@@ -1,4 +1,7 @@
-"""`junit`: a suite for each file and a failed test for each diagnostic, for servers that show test results."""
+"""`junit`: a suite for each file and a failed test for each diagnostic, for servers that show test results.
+
+Advice is a test that passed, and says what it advises on its standard output.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,9 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     return re.sub(r"^(\s*):(?=:)", r"\1&#58;", document.decode("ascii"), flags=re.MULTILINE) + "\n"
 
 
-def _named(name: str, failed: Sequence[Diagnostic]) -> dict[str, str]:
-    return {"name": name, "tests": str(len(failed) or 1), "failures": str(len(failed)), "errors": "0"}
+def _named(name: str, diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
+    failures = sum(diagnostic.severity != "advice" for diagnostic in diagnostics)
+    return {"name": name, "tests": str(len(diagnostics) or 1), "failures": str(failures), "errors": "0"}
 
 
 def _add_suite(root: ElementTree.Element, name: str, diagnostics: list[Diagnostic]) -> None:
@@ -46,8 +50,11 @@ def _add_suite(root: ElementTree.Element, name: str, diagnostics: list[Diagnosti
             name=_legal(f"{one.code} {one.name} {one.location}"),
             classname=_legal(str(PurePosixPath(name).with_suffix(""))),
         )
-        failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.text))
-        failure.text = _legal(_details(one))
+        if one.severity == "advice":
+            ElementTree.SubElement(case, "system-out").text = _legal(_details(one))
+        else:
+            failure = ElementTree.SubElement(case, "failure", type=one.severity, message=_legal(one.text))
+            failure.text = _legal(_details(one))
 
 
 def _details(diagnostic: Diagnostic) -> str:

@@ -1,4 +1,4 @@
-"""The order of severities, for formats that cannot show everything."""
+"""How severities look, and their order for formats that cannot show everything."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.severity import WORST_FIRST
+
+SEVERITY_STYLES = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
 def worst_first(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
