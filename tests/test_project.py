@@ -92,7 +92,6 @@ FLOORS = """
     reports
     drawing
     doctor verify run
-    site
     integrations
     cli
 """
