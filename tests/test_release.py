@@ -28,6 +28,20 @@ def test_the_version_and_the_changelog_agree() -> None:
     assert done.stdout == f"tflint-gpu {tflint_gpu.__version__}\n"
 
 
+def test_a_checkout_runs_without_being_installed(tmp_path: Path) -> None:
+    """Protects `python -m tflint_gpu` and `python -m pytest` there, where the rules lie next to the package."""
+    place = copy_checkout(tmp_path / "checkout")
+    program = (
+        f"import sys, runpy; sys.meta_path[:] = [one for one in sys.meta_path if 'editable' not in repr(one).lower()];"
+        f"sys.path[:] = [{str(place)!r}, *sys.path]; sys.argv = ['', 'check', '--isolated', '--no-cache', '.'];"
+        f"runpy.run_module('tflint_gpu', run_name='__main__')"
+    )
+    folder = place / "fixtures" / "no_faster"
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, ""), done.stderr
+    assert "TFG303" in done.stdout
+
+
 def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
     """By the published schema, which `check-jsonschema` carries."""
     path = ROOT / ".github" / "workflows" / "release.yml"

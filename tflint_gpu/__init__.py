@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 __version__ = "0.1.0"
+
+if not os.path.isdir(os.path.join(__path__[0], "rules")):  # noqa: PTH112, PTH118 (pathlib takes milliseconds)
+    # In a checkout or an unpacked sdist that is not installed the rules lie next to the package.
+    __path__.append(os.path.dirname(__path__[0]))  # noqa: PTH120
 
 
 def load_ipython_extension(shell: object) -> None:

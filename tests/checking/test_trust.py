@@ -145,7 +145,10 @@ def test_the_readmes_package_brings_its_rule(installed: Path, tmp_path: Path) ->
     (tmp_path / "b.py").write_text(program.replace("take(-1)", "take(-1)  # noqa: ACM101"))
     found = tflint("check", "--select", "ACM", "--output-format", "concise")
     assert (found.returncode, found.stderr) == (1, "")
-    assert found.stdout.startswith("a.py:3:31: ACM101 `take(-1)` does nothing\n") and found.stdout.count("ACM101") == 1
+    assert (
+        found.stdout.startswith("a.py:3:31: warning: ACM101 `take(-1)` does nothing\n")
+        and found.stdout.count("ACM101") == 1
+    )
     assert tflint("check", "--select", "ACM", "--output-format", "concise").stdout == found.stdout, "from the cache"
     assert "ACM101" in tflint("check", "--output-format", "sarif").stdout
     assert "`take(-1)` takes every element" in tflint("rule", "ACM101").stdout

@@ -114,7 +114,7 @@ def test_a_report_goes_into_devices_and_pipes_and_replaces_none(tmp_path: Path) 
     keep = os.open(tmp_path / "pipe", os.O_RDWR)
     done = tflint(tmp_path, "--select", CODE, "--output-format", "concise", "-o", "pipe")
     assert (done.returncode, (tmp_path / "pipe").is_fifo()) == (1, True)
-    assert os.read(keep, 10_000).startswith(b"a.py:3:16: TFG502 ")
+    assert os.read(keep, 10_000).startswith(b"a.py:3:16: error: TFG502 ")
     os.close(keep)
     assert b"a.py:3:16" in tflint(tmp_path, "--select", CODE, "--output-format", "concise", "-o", "/dev/stdout").stdout
 

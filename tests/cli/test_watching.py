@@ -97,7 +97,7 @@ def test_each_change_is_checked(tmp_path: Path, watching: Any) -> None:
     (tmp_path / "a.py").write_text(BROKEN)
     [head, *report] = command.until("TFG502")
     assert head.endswith("] File change detected...")
-    assert report[0].startswith("a.py:3:16: TFG502 ") and report[1:] == ["Found 1 problem."]
+    assert report[0].startswith("a.py:3:16: error: TFG502 ") and report[1:] == ["Found 1 problem."]
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "b.py").write_text(BROKEN)
     command.until("Found 2 problems.")

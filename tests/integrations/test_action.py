@@ -60,18 +60,27 @@ class Runner:
         self.temporary.mkdir(exist_ok=True)
         output = self.temporary / "output"
         output.write_text("")
+        self.summary.unlink(missing_ok=True)  # of the job before
         script = self.temporary / "script.sh"
         script.write_text(step["run"])
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT")}
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
             cwd=self.workspace, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
-            env={**inherited, **environment, "RUNNER_TEMP": str(self.temporary), "GITHUB_OUTPUT": str(output)},
+            env={
+                **inherited, **environment, "RUNNER_TEMP": str(self.temporary),
+                "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(self.summary),
+            },
         )  # fmt: skip
         for line in output.read_text().splitlines():
             key, _, value = line.partition("=")
             self.outputs[f"steps.{name}.outputs.{key}"] = value
         return done
+
+    @property
+    def summary(self) -> Path:
+        """What the job's page shows."""
+        return self.temporary / "summary.md"
 
     def job(self, **inputs: str) -> subprocess.CompletedProcess[str]:
         """The steps after the installation."""
@@ -192,6 +201,17 @@ def test_inputs_are_no_commands(runner: Runner) -> None:
     done = runner.job(paths="--fix")
     assert (done.returncode, "--fix: no such file" in done.stderr) == (2, True)
     assert (runner.workspace / "train.py").read_text() == TRAIN
+
+
+def test_the_jobs_page_shows_a_summary(runner: Runner) -> None:
+    """Protects who opens the job and not the files: GitHub shows ten annotations of a step, the summary all."""
+    (runner.workspace / "train.py").write_text(TRAIN)
+    assert runner.job().returncode == 1
+    row = next(line for line in runner.summary.read_text().splitlines() if "TFG302" in line)
+    assert "train.py" in row and "5:13" in row
+    (runner.workspace / "train.py").write_text("import tensorflow as tf\n")
+    assert runner.job().returncode == 0
+    assert "found no problems" in runner.summary.read_text()
 
 
 def test_sarif_is_written_beside_the_annotations(runner: Runner) -> None:

@@ -59,8 +59,8 @@ def test_the_command_survives_and_checks_the_other_files(name: str, tmp_path: Pa
     (tmp_path / "fine.py").write_text(enough + "broken = (\n")
     done = tflint("check", "--no-cache", "--output-format", "concise", "--jobs", "1")
     assert done.returncode in (1, 2)
-    assert "deep.py:1:1: TFG000" in done.stdout or "deep.py:4:1: TFG000" in done.stdout
-    assert "fine.py:5:1: TFG000" in done.stdout or "fine.py:4:" in done.stdout
+    assert "deep.py:1:1: error: TFG000" in done.stdout or "deep.py:4:1: error: TFG000" in done.stdout
+    assert "fine.py:5:1: error: TFG000" in done.stdout or "fine.py:4:" in done.stdout
     assert "Traceback" not in done.stderr
 
 

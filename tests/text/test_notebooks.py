@@ -86,13 +86,14 @@ def test_names_flow_from_cell_to_cell_and_places_are_cells(tmp_path: Path, tflin
         "x = 1\n\n",
         "tf.device('/GUP:0')",
     )
-    assert [line[:27] for line in found(tflint, ".")] == ["a.ipynb:cell 4:4:16: TFG101", "a.ipynb:cell 7:1:11: TFG502"]
+    expected = ["a.ipynb:cell 4:4:16: error: TFG101", "a.ipynb:cell 7:1:11: error: TFG502"]
+    assert [line[:34] for line in found(tflint, ".")] == expected
 
 
 def test_other_files_of_the_project_are_known(tmp_path: Path, tflint: Command) -> None:
     (tmp_path / "device.py").write_text("NAME = '/GUP:0'\n")
     save(tmp_path, "import tensorflow as tf\nfrom device import NAME", "with tf.device(NAME):\n    !ls")
-    assert [line.split()[2] for line in found(tflint, "a.ipynb")] == ["TFG502"]
+    assert [line.split()[3] for line in found(tflint, "a.ipynb")] == ["TFG502"]
 
 
 def test_what_is_not_python_is_not_checked(tmp_path: Path, make_rule: Make) -> None:
@@ -155,11 +156,11 @@ def test_text_in_one_string_or_in_lines(tmp_path: Path, make_rule: Make) -> None
     ("text", "expected"),
     [
         ('{"cells": [\n {"tensorflow": 1,}]}', "2:1"),
-        ("import tensorflow\n", "1:1: TFG000 is not a Jupyter notebook: its JSON is broken: Expecting value"),
-        ('["tensorflow"]', "1:1: TFG000 is not a Jupyter notebook: its JSON has no list of cells"),
-        ('{"keras": 1}', "1:1: TFG000 is not a Jupyter notebook: its JSON has no list of cells"),
-        ('{"cells": {"keras": 1}}', "1:1: TFG000 is not a Jupyter notebook: its JSON has no list of cells"),
-        ("[" * 100_000 + '"keras', "1:1: TFG000 is not a Jupyter notebook: its JSON is nested too deeply"),
+        ("import tensorflow\n", "1:1: error: TFG000 is not a Jupyter notebook: its JSON is broken: Expecting value"),
+        ('["tensorflow"]', "1:1: error: TFG000 is not a Jupyter notebook: its JSON has no list of cells"),
+        ('{"keras": 1}', "1:1: error: TFG000 is not a Jupyter notebook: its JSON has no list of cells"),
+        ('{"cells": {"keras": 1}}', "1:1: error: TFG000 is not a Jupyter notebook: its JSON has no list of cells"),
+        ("[" * 100_000 + '"keras', "1:1: error: TFG000 is not a Jupyter notebook: its JSON is nested too deeply"),
         ('{"cells": [], "metadata": "keras"}', ""),
         ('{"worksheets": [1, {}, {"cells": 2}], "metadata": {"language_info": "keras"}}', ""),
         ('{"cells": [{"cell_type": "code", "x": "keras"}]}', ""),
@@ -421,7 +422,9 @@ def test_the_diff_shows_the_changed_cells() -> None:
 
 def test_standard_input(tmp_path: Path, tflint: Command) -> None:
     text = nbformat.writes(notebook(IMPORTS, WAVE))
-    assert found(tflint, "--stdin-filename", "x.ipynb", "-", stdin=text)[0].startswith("x.ipynb:cell 2:4:16: TFG101")
+    assert found(tflint, "--stdin-filename", "x.ipynb", "-", stdin=text)[0].startswith(
+        "x.ipynb:cell 2:4:16: error: TFG101"
+    )
     done = tflint("check", "--isolated", "--fix", "--stdin-filename", "x.ipynb", "-", stdin=text)
     assert done.stdout == text.replace("np.sin", "tf.sin")
 

@@ -153,8 +153,9 @@ def test_check_and_fix_as_users_run_them(tmp_path: Path, tflint: Command) -> Non
     path.write_bytes(TRAINING.replace("\n", "\r\n").encode())
     options = ("check", "--isolated", "--no-cache", "--output-format", "concise", "--quiet")
     done = tflint(*options, "a.py")
-    found = ["a.py:2:1: TFG000", "a.py:17:8: TFG308", "a.py:20:16: TFG502", "a.py:22:17: TFG502"]
-    assert [" ".join(line.split()[:2]) for line in done.stdout.splitlines()] == found
+    found = ["a.py:2:1: error: TFG000", "a.py:17:8: warning: TFG308"]
+    found += ["a.py:20:16: error: TFG502", "a.py:22:17: error: TFG502"]
+    assert [" ".join(line.split()[:3]) for line in done.stdout.splitlines()] == found
     assert (done.returncode, done.stderr) == (1, "")
     given = tflint(*options, "--stdin-filename", "b.py", "-", stdin=TRAINING)
     assert given.stdout == done.stdout.replace("a.py", "b.py")
