@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tflint_gpu.plugins import installed_rules
+from tflint_gpu.plugins import OURS, installed_rules
 from tflint_gpu.text.bytesearch import OPT_IN_ENDING
 
 UNREADABLE_FILE, UNUSED_SUPPRESSION = "TFG000", "TFG001"
@@ -53,6 +53,12 @@ def entries() -> tuple[RuleEntry, ...]:
                 found += (RuleEntry(code, row["name"], theme.name, dotted) for code, row in rows)
     found += (RuleEntry(one.code, one.name, one.package, one.module, one.opt_in) for one in installed_rules())
     return tuple(sorted(found, key=lambda entry: entry.code))
+
+
+def with_package(code: str) -> str:
+    """A code, and for a rule of others the package that brings it: `ACM101 of the package acme-rules`."""
+    packages = (entry.theme for entry in entries() if entry.code == code and not code.startswith(OURS))
+    return " of the package ".join([code, *packages])
 
 
 @cache

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GROUP = "tflint_gpu.rules"
-_OURS = "TFG"
+OURS = "TFG"
+"""How the codes of our own rules begin."""
 _NAME = re.compile(r"([a-z]{2,8}\d{3})_([a-z0-9_]+?)(__opt_in)?")
 _METADATA = (".dist-info", ".egg-info")
 
@@ -59,10 +60,10 @@ def installed_rules() -> Iterator[InstalledRule]:
             if point.group != GROUP:
                 continue
             match = _NAME.fullmatch(point.name)
-            if match is None or match[1].upper().startswith(_OURS) or not point.value.replace(".", "_").isidentifier():
+            if match is None or match[1].upper().startswith(OURS) or not point.value.replace(".", "_").isidentifier():
                 raise WrongPlugin(
                     f"the installed package {package} names a rule {point.name!r} = {point.value!r}; it must be like "
-                    f"`abc101_name_of_rule = package.module`, and {_OURS} is for the rules of tflint-gpu; "
+                    f"`abc101_name_of_rule = package.module`, and {OURS} is for the rules of tflint-gpu; "
                     "fix or uninstall it"
                 )
             code = match[1].upper()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of
+from tflint_gpu.catalogue import UNREADABLE_FILE, UNUSED_SUPPRESSION, RuleEntry, entries, table_of, with_package
 from tflint_gpu.diagnostics import Applicability, Prediction
 from tflint_gpu.evidence import PLACEHOLDER, measured
 from tflint_gpu.experiment import (
@@ -26,6 +26,7 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
 
@@ -172,13 +173,24 @@ class Rule:
 
 
 def load(codes: Iterable[str]) -> tuple[Rule, ...]:
-    """Import and instantiate the rules of these codes, in the order of the catalogue."""
+    """Import and instantiate the rules of these codes, in the order of the catalogue.
+
+    Raises:
+        WrongPlugin: the module of a rule of others fails.
+    """
     wanted = set(codes)
     return tuple(_instantiate(entry) for entry in entries() if entry.code in wanted)
 
 
 def _instantiate(entry: RuleEntry) -> Rule:
-    module = importlib.import_module(entry.module)
+    try:
+        module = importlib.import_module(entry.module)
+    except Exception as error:
+        if entry.code.startswith(OURS):
+            raise
+        raise WrongPlugin(
+            f"{with_package(entry.code)} cannot be imported: {type(error).__name__}: {error}; fix or uninstall it"
+        ) from error
     declared: Iterable[type[Rule]] = getattr(module, "RULES", None) or [
         value
         for value in vars(module).values()

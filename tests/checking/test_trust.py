@@ -158,8 +158,20 @@ def test_the_example_package_brings_its_rule(installed: Path, tmp_path: Path) ->
     rule.write_text(whole.replace("does nothing", "does nothing at all"))
     assert "does nothing at all" in tflint("check", "--select", "ACM", "--output-format", "concise").stdout, "not stale"
     rule.write_text("raise SystemError('broken')\n")
-    broken = tflint("check", "--select", "ACM101", "--no-cache")
-    assert broken.returncode == 2 and "error: a.py: ACM101 failed: SystemError: broken" in broken.stderr
+    broken = tflint("check", "--select", "ACM101,TFG201,TFG401", "--no-cache")
+    named = "ACM101 of the package acme-rules"
+    assert broken.returncode == 2 and f"error: a.py: {named} failed: SystemError: broken" in broken.stderr
+    assert "TFG401" in broken.stdout, "the other rules go on"
+    catalogue = tflint("rule", "--all")
+    assert f"warning: {named} cannot be imported: SystemError: broken" in catalogue.stderr
+    assert (catalogue.returncode, "TFG101 numpy-in-call" in catalogue.stdout) == (0, True)
+    alone = tflint("rule", "ACM101")
+    assert (alone.returncode, alone.stderr.startswith(f"error: {named} cannot be imported")) == (2, True)
+    rule.write_text(
+        whole.replace("def check", "def check(self, model):\n        raise ValueError('no')\n\n    def before")
+    )
+    broken = tflint("check", "--select", "ACM101,TFG401", "--no-cache")
+    assert f"error: a.py: {named} failed: ValueError: no" in broken.stderr and "TFG401" in broken.stdout
     rule.write_text(whole)
 
 

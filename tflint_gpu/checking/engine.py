@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.catalogue import rule_names
+from tflint_gpu.catalogue import rule_names, with_package
 from tflint_gpu.checking.collector import collector_held_off
 from tflint_gpu.checking.placement import placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
 from tflint_gpu.diagnostics import Diagnostic, InternalError, Location, Related
+from tflint_gpu.plugins import WrongPlugin
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION, load
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import FileToCheck, is_excluded, shown_name
@@ -154,7 +155,7 @@ class Engine:
         except BaseException as error:  # a panic in the parser is no Exception
             if isinstance(error, _NOT_OURS):
                 raise
-            errors.append(InternalError(file.name, "model", _trace()))
+            errors.append(InternalError(file.name, "model", _trace(error)))
             return FileResult(file, (), tuple(errors), is_whole=False)
         try:
             return self._answered(file, rules, model, errors)
@@ -273,7 +274,7 @@ class Engine:
             except BaseException as error:
                 if isinstance(error, (*_NOT_OURS, UnreadableSource)):
                     raise
-                errors.append(InternalError(name, rule.code, _trace()))
+                errors.append(InternalError(name, with_package(rule.code), _trace(error)))
         return tuple(found[key] for key in sorted(found)), tuple(sorted(used_suppressions))
 
     def diagnostic(self, rule: Rule, finding: rules_api.Finding) -> Diagnostic:
@@ -344,8 +345,9 @@ class Engine:
     def _load(self, code: str, name: str) -> Rule | InternalError:
         try:
             return next(rule for rule in self.rules or load([code]) if rule.code == code)
-        except Exception:
-            return InternalError(name, code, _trace())
+        except Exception as error:
+            cause = error.__cause__ if isinstance(error, WrongPlugin) else None
+            return InternalError(name, with_package(code), _trace(cause or error))
 
     def import_rules(self, file: FileToCheck) -> None:
         """Import the rules that a file needs, and the model, before they are needed."""
@@ -413,7 +415,7 @@ def _parses(source: SourceFile) -> bool:
     return not source.refusals
 
 
-def _trace() -> str:
+def _trace(error: BaseException) -> str:
     import traceback
 
-    return traceback.format_exc()
+    return "".join(traceback.format_exception(error))

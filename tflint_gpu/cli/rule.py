@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
+from tflint_gpu.cli import tell
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
+from tflint_gpu.plugins import WrongPlugin
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.rule import RuleEntry, entries, load
 from tflint_gpu.settings.options import SettingsError
@@ -24,7 +27,7 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
     if [code is not None, every, search is not None].count(True) != 1:
         raise click.UsageError("give a rule's code, --search, or --all")
     chosen = _catalogue() if code is None else (_find(code),)
-    objects = [_as_object(entry) for entry in chosen]
+    objects = _objects(chosen) if code is None else [_as_object(chosen[0])]
     if search is not None:
         objects = _with_words(objects, search.lower().split())
         if not objects:
@@ -39,6 +42,17 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
     else:
         click.echo("\n\n".join(_as_text(one) for one in objects))
     return 0
+
+
+def _objects(chosen: Iterable[RuleEntry | Diagnosis]) -> list[dict[str, Any]]:
+    """The rules, but for those of others that cannot be imported, which are warned of."""
+    objects = []
+    for entry in chosen:
+        try:
+            objects.append(_as_object(entry))
+        except WrongPlugin as error:
+            tell(f"warning: {error}")
+    return objects
 
 
 def _with_words(objects: list[dict[str, Any]], words: list[str]) -> list[dict[str, Any]]:
