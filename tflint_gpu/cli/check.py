@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import tell
+from tflint_gpu.cli.commands import GroupedCommand
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
 from tflint_gpu.settings.options import OUTPUT_FORMATS, Options, SettingsError, layered, parse_options
@@ -68,7 +69,19 @@ config_option = click.option(
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+_GROUPS = {
+    "Rules": "select ignore extend_select extend_ignore per_file_ignores target_tensorflow gpu_memory",
+    "Fixes": "fix unsafe_fixes diff fix_only show_fixes",
+    "Report": "output_format output_file show_advice statistics verified measured fail_on exit_zero"
+    " exit_non_zero_on_fix",
+    "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
+    "Files and settings": "stdin_filename config isolated exclude extend_exclude respect_gitignore force_exclude"
+    " show_files show_settings",
+    "How to check": "jobs executor no_cache cache_dir watch progress",
+}
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
 @list_option("--select", "Rules to run: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to run.")

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from tflint_gpu.cli import FAILED
+from tflint_gpu.cli.commands import GroupedCommand
 
 _NEEDED = ("pygls", "lsprotocol")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured.")
 def command(verified: str | None) -> int:
     """Serve an editor over standard input and output, by the Language Server Protocol.

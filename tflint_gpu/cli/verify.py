@@ -17,6 +17,7 @@ import click
 
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
@@ -55,7 +56,16 @@ _NOT_REPEATED = (
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+_GROUPS = {
+    "What to verify": "select ignore extend_select at order measured synthetic target_tensorflow gpu_memory",
+    "How to measure": "device budget runs time_limit memory_limit seed python variables executor",
+    "Safety": "sandbox yes",
+    "Report and repairs": "output_format output keep diff fix",
+    "Settings": "config isolated",
+}
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
 @list_option("--select", "Rules to verify: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to verify.")
@@ -384,10 +394,9 @@ class Verify:
 
     def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
-        from tflint_gpu.reports.display import use_colour
 
         output: Path | None = self.given["output"]
-        view = View(self.here, colour=output is None and use_colour(sys.stdout, os.environ))
+        view = View(self.here, colour=output is None and is_coloured())
         text = render(report, view)
         if output is None:
             click.echo(text, nl=False)
