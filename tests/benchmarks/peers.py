@@ -7,7 +7,7 @@ libraries, the others user code. BIN is the folder with the commands of the othe
 `pip install ruff flake8 pylint fixit torchfix 'pyright[nodejs]'`. Without `--all` each part takes some of the files only,
 which is enough to see where it stands. CPU seconds are compared, not the clock, unless a part says so: then they hold
 on a busy machine, too. With `--kept` each part that is done is written to FILE, and what FILE knows of the other parts is
-printed with it, so that the parts can be run one at a time. What is printed is the table of the README.
+printed with it, so that the parts can be run one at a time. What is printed is the table of `docs/benchmarks.md`.
 """
 
 from __future__ import annotations

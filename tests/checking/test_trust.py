@@ -124,7 +124,7 @@ def test_no_setting_names_code(key: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example package of the README, installed by pip into a folder."""
+    """The example package of the documentation, installed by pip into a folder."""
     folder = tmp_path_factory.mktemp("acme")
     shutil.copytree(EXAMPLE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps"]
@@ -132,7 +132,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def test_the_readmes_package_brings_its_rule(installed: Path, tmp_path: Path) -> None:
+def test_the_example_package_brings_its_rule(installed: Path, tmp_path: Path) -> None:
     def tflint(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "tflint_gpu", *arguments],
@@ -175,11 +175,11 @@ def test_the_readmes_package_brings_its_rule(installed: Path, tmp_path: Path) ->
     rule.write_text(whole)
 
 
-def test_the_readme_shows_that_package_whole() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert f"```toml\n{(EXAMPLE / 'pyproject.toml').read_text()}```" in readme
+def test_the_documentation_shows_that_package_whole() -> None:
+    page = (ROOT / "docs" / "writing-a-rule.md").read_text("utf-8")
+    assert f"```toml\n{(EXAMPLE / 'pyproject.toml').read_text()}```" in page
     rule = (EXAMPLE / "acme_rules" / "noop_take.py").read_text()
-    assert f"```python\n{rule.replace('ACM101', 'TFG399')}```" in readme
+    assert f"```python\n{rule.replace('ACM101', 'TFG399')}```" in page
 
 
 def named(folder: Path, package: str, *points: str) -> None:

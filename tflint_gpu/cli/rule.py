@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -23,28 +21,17 @@ from tflint_gpu.rule import RuleEntry, entries, load
 from tflint_gpu.settings.options import SettingsError
 
 _SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
-_SITE_NEEDS = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "pygments": "pygments"}
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules.")
 @click.option("--search", metavar="WORDS", help="The rules whose documentation has all of these words.")
-@click.option(
-    "--output-format", type=click.Choice(("text", "json", "markdown", "site")), default="text", show_default=True
-)
-@click.option("-o", "--output-dir", metavar="DIR", help="Where to write the pages of a site.")
-def command(code: str | None, every: bool, search: str | None, output_format: str, output_dir: str | None) -> int:
-    """Explain the rule CODE (or its name), or all rules, or find rules by words.
-
-    With --all --output-format site -o DIR the catalogue becomes a folder of HTML pages (needs the extra `site`).
-    """
+@click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
+def command(code: str | None, every: bool, search: str | None, output_format: str) -> int:
+    """Explain the rule CODE (or its name), or all rules, or find rules by words."""
     if [code is not None, every, search is not None].count(True) != 1:
         raise click.UsageError("give a rule's code, --search, or --all")
-    if output_format == "site" or output_dir is not None:
-        if not every or output_format != "site" or not output_dir:
-            raise click.UsageError("a site is written by --all --output-format site -o DIR")
-        return _write_site(Path(output_dir))
     chosen = _catalogue() if code is None else (_find(code),)
     objects = _objects(chosen) if code is None else [_as_object(chosen[0])]
     if search is not None:
@@ -74,29 +61,6 @@ def _objects(chosen: Iterable[RuleEntry | Diagnosis]) -> list[dict[str, Any]]:
         except WrongPlugin as error:
             tell(f"warning: {error}")
     return objects
-
-
-def _write_site(folder: Path) -> int:
-    missing = [name for module, name in _SITE_NEEDS.items() if importlib.util.find_spec(module) is None]
-    if missing:
-        raise click.ClickException(
-            f"a site needs {' and '.join(missing)}: run `pip install 'tflint-gpu[site]'` "
-            "in the environment of tflint-gpu"
-        )
-    from tflint_gpu.site.folder import NotOurs, write_site
-    from tflint_gpu.site.pages import DiagnosisPage, Page, RulePage
-    from tflint_gpu.site.rendering import rendered
-
-    pages: list[Page] = [RulePage.of(entry, load([entry.code])[0]) for entry in entries()]
-    pages += [DiagnosisPage.of(Diagnosis(code, "")) for code in known()]
-    try:
-        write_site(folder, rendered(pages))
-    except NotOurs as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"{folder} cannot be written: {error.strerror or error}") from error
-    click.echo(f"{len(pages)} pages: {folder / 'index.html'}")
-    return 0
 
 
 def _with_words(objects: list[dict[str, Any]], words: list[str]) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ class Settings:
         return most_specific(self.severity, code)
 
     def link(self, code: str) -> str | None:
-        """The address of a rule's page, as `rule --all --output-format site` writes it; None if nowhere."""
+        """The address of a rule's page, as the documentation site has it; None if nowhere."""
         return f"{self.documentation_url.rstrip('/')}/{code}.html" if self.documentation_url else None
 
 

@@ -1,0 +1,193 @@
+"""The page of each rule, and of each diagnosis of `doctor`, as Markdown: all of it comes from the rules' docstrings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.doctor.diagnosis import Diagnosis, known
+from tflint_gpu.evidence import recorded
+from tflint_gpu.reports.documentation import as_markdown
+from tflint_gpu.rule import Rule, RuleEntry, entries, load
+from tflint_gpu.text.toml import loads
+
+DIAGNOSES = "machine"
+"""The theme of what `doctor` finds, which is in no code."""
+_HEADING = re.compile(r"(Why|Names|Measured): ")
+_TITLES = {"Measured": "Evidence"}
+_VERSION = re.compile(r"\b(TensorFlow|Keras) (\d+(?:\.\d+)*)")
+_CODE = re.compile(r"`([^`\n]+)`")
+_FIXES = {
+    "safe": "`--fix` applies it. It is safe: the same results on the same inputs.",
+    "unsafe": "`--fix --unsafe-fixes` applies it. It is unsafe (the right code, another program): read the change.",
+    None: "There is no automatic fix.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RulePage:
+    """A page of the site.
+
+    Arguments:
+        traits: in a few words each, the severity first.
+        text: Markdown, after the first line.
+    """
+
+    code: str
+    name: str
+    theme: str
+    summary: str
+    traits: tuple[str, ...]
+    text: str
+
+    @property
+    def markdown(self) -> str:
+        """The whole page."""
+        about = f"*{self.theme}: {', '.join(self.traits)}*"
+        return f"# {self.code} {self.name}\n\n{self.summary}\n\n{about}\n\n{self.text}\n"
+
+
+@cache
+def rule_pages() -> tuple[RulePage, ...]:
+    """The pages of this project's own rules by code, then those of the diagnoses."""
+    own = [entry for entry in entries() if entry.module.startswith("tflint_gpu.")]
+    diagnoses = [_of_diagnosis(Diagnosis(code, "")) for code in known()]
+    return *(_of_rule(entry, load([entry.code])[0]) for entry in own), *diagnoses
+
+
+def _of_diagnosis(diagnosis: Diagnosis) -> RulePage:
+    summary = diagnosis.means.partition(". ")[0].rstrip(".") + "."
+    text = (
+        f"## Why\n\n{diagnosis.means}\n\n## Remedy\n\n{diagnosis.remedy}\n\n"
+        "Found by [`tflint-gpu doctor`](/doctor.md) on a machine, not in code."
+    )
+    return RulePage(diagnosis.code, diagnosis.name, DIAGNOSES, summary, (diagnosis.severity, "found by doctor"), text)
+
+
+def _of_rule(entry: RuleEntry, rule: Rule) -> RulePage:
+    traits: list[str] = [rule.severity]
+    traits += [f"{rule.fixable} fix"] if rule.fixable else []
+    traits += ["by choice"] if rule.opt_in else []
+    traits += ["with `gpu-memory`"] if rule.needs_gpu_memory else []
+    sections = [*_prose(rule), *_examples(rule), f"## Fix\n\n{_FIXES[rule.fixable]}", _versions(rule)]
+    sections += [_settings(rule), _references(entry, rule)]
+    theme = entry.theme.replace("_", " ")
+    return RulePage(rule.code, rule.name, theme, rule.summary(), tuple(traits), "\n\n".join(sections))
+
+
+def _prose(rule: Rule) -> Iterator[str]:
+    """The documentation between its first line and the examples, under its headings."""
+    command = f"python tests/benchmarks/evidence.py {rule.code}"
+    text = rule.documentation(f"see the table. Repeat with `{command}`.").partition("\nExample:\n")[0]
+    for paragraph in text.split("\n\n")[1:]:
+        match = _HEADING.match(paragraph)
+        if match is None:
+            yield as_markdown(paragraph)
+            continue
+        words = paragraph[match.end() :]
+        yield f"## {_TITLES.get(match[1], match[1])}\n\n{words[0].upper()}{words[1:]}"
+        if match[1] == "Measured":
+            yield from _measured(recorded(rule.code))
+
+
+def _measured(results: list[dict[str, Any]]) -> Iterator[str]:
+    """The table of what was measured, what else was seen, and on which machines."""
+    lines = [
+        _row(figure["what"], result["tensorflow"], result["keras"], figure["slow_ms"], figure["fast_ms"],
+             f"{figure['ratio']:.2f}", f"{figure['low']:.2f} to {figure['high']:.2f}")
+        for result in results
+        for figure in result["figures"]
+    ]  # fmt: skip
+    if lines:
+        head = _row("what", "TensorFlow", "Keras", "flagged, ms", "repaired, ms", "times", "95% interval")
+        yield "\n".join([head, "|---|---|---|---:|---:|---:|---|", *lines])
+    for result in results:
+        for what, seen in result["facts"].items():
+            yield f"{what}: {seen} (TensorFlow {result['tensorflow']})."
+    for result in results:
+        versions = f"TensorFlow {result['tensorflow']}, Keras {result['keras']}, Python {result['python']}"
+        yield f"{versions}: {result['machine']}, {result['date']}."
+
+
+def _examples(rule: Rule) -> Iterator[str]:
+    for heading in ("Example", "Use instead"):
+        if f"\n{heading}:\n" in rule.documentation():
+            yield f"## {heading}\n\n```python\n{rule.example(heading)}```"
+
+
+def _versions(rule: Rule) -> str:
+    sentences = [
+        "A finding is about the TensorFlow that the project pins, else about the newest; `target-tensorflow` sets it."
+    ]
+    if rule.needs_gpu_memory:
+        sentences.append("It reports only where `gpu-memory` says how much memory the card has.")
+    if rule.skips_graphs:
+        sentences.append("Programs for TensorFlow 1 are not checked.")
+    if rule.skips_other_backends:
+        sentences.append("Programs that choose another backend for Keras than TensorFlow are not checked.")
+    if rule.skips_tests:
+        sentences.append("Test files are not checked.")
+    paragraphs = [f"## Versions\n\n{' '.join(sentences)}"]
+    if changes := rule.name_changes():
+        rows = [
+            _row(f"`{change.old}`", change.new and f"`{change.new}`", change.since, change.deprecated, change.removed)
+            for change in changes
+        ]
+        head = _row("old", "new", "new since", "deprecated", "removed")
+        paragraphs.append("\n".join([head, "|---|---|---|---|---|", *rows]))
+    if versions := _named_versions(rule):
+        paragraphs.append(f"Versions named on this page: {', '.join(versions)}.")
+    return "\n\n".join(paragraphs)
+
+
+def _named_versions(rule: Rule) -> list[str]:
+    versions = set(_VERSION.findall(" ".join(rule.documentation().split())))
+    versions |= {(name, result[name.lower()]) for result in recorded(rule.code) for name in ("TensorFlow", "Keras")}
+    ordered = sorted(versions, key=lambda pair: (pair[0] != "TensorFlow", [int(part) for part in pair[1].split(".")]))
+    return [f"{name} {number}" for name, number in ordered]
+
+
+def _settings(rule: Rule) -> str:
+    lines = ["## Settings", ""]
+    if rule.opt_in:
+        lines.append(f'- On: `--extend-select {rule.code}`, or `extend-select = ["{rule.code}"]` in the settings.')
+    lines += [
+        f'- Off for a project: `ignore = ["{rule.code}"]`.',
+        f"- Off for a statement: `# noqa: {rule.code}`.",
+        f"- Off for a file: `# tflint-gpu: noqa: {rule.code}`.",
+    ]
+    return "\n".join(lines)
+
+
+def _references(entry: RuleEntry, rule: Rule) -> str:
+    """TensorFlow's and Keras's own pages on what the documentation names, and on its theme."""
+    table = references()
+    prose = rule.documentation("").partition("\nExample:\n")[0]
+    named = {word.partition("(")[0].lstrip("@") for word in _CODE.findall(prose)}
+    links = {_address(page): f"`{word}`" for word, page in table["api"].items() if word in named}
+    links |= {address: title for title, address in table["guides"].get(entry.theme, {}).items()}
+    lines = [f"- [{text}]({address})" for address, text in links.items()]
+    return "\n".join(["## In the documentation of TensorFlow and Keras", "", *lines]) if lines else ""
+
+
+def _address(page: str) -> str:
+    """The address of a page: of a name of TensorFlow that of its own, or the place of a method on its class's."""
+    if page.startswith("https://"):
+        return page
+    owner, _, name = page.rpartition(".")
+    is_method = owner.rpartition(".")[2][:1].isupper()
+    return "https://www.tensorflow.org/api_docs/python/" + owner.replace(".", "/") + ("#" if is_method else "/") + name
+
+
+@cache
+def references() -> dict[str, dict[str, Any]]:
+    """The addresses of pages: `api` by name, `guides` by theme and title."""
+    return loads(Path(__file__).with_name("references.toml").read_text("utf-8"))
+
+
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
