@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from tflint_gpu.cli import FAILED
-
-_NEEDED = ("pygls", "lsprotocol")
+from tflint_gpu.integrations import NEEDED
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,7 +18,7 @@ def command(verified: str | None) -> int:
 
     An editor starts this; there is nothing to see on a terminal. It needs the extra `lsp`.
     """
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         click.echo(
             f"error: the language server needs {' and '.join(missing)}: run `pip install 'tflint-gpu[lsp]'` "

@@ -310,8 +310,8 @@ def parse_editor_settings(*tables: Mapping[str, Any]) -> Options:
     """
     merged: dict[str, object] = {}
     for table in tables:
-        # Editors send null for what the user has not set.
-        merged.update({_kebab(key): value for key, value in table.items() if value is not None})
+        # Editors send null, or an empty table, for what the user has not set.
+        merged.update({_kebab(key): value for key, value in table.items() if value is not None and value != {}})
     return parse_options(merged, _SETTINGS_ORIGIN)
 
 
