@@ -9,8 +9,7 @@ import click
 
 from tflint_gpu.cli import FAILED
 from tflint_gpu.cli.commands import GroupedCommand
-
-_NEEDED = ("pygls", "lsprotocol")
+from tflint_gpu.integrations import NEEDED
 
 
 @click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,7 +19,7 @@ def command(verified: str | None) -> int:
 
     An editor starts this; there is nothing to see on a terminal. It needs the extra `lsp`.
     """
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         click.echo(
             f"error: the language server needs {' and '.join(missing)}: run `pip install 'tflint-gpu[lsp]'` "

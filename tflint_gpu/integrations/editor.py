@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import fix_source
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
-from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
+from tflint_gpu.integrations.kept_findings import moved
 from tflint_gpu.model import Sources
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
 from tflint_gpu.reports import View
+from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import OWN_FILE, SettingsResolver
 from tflint_gpu.settings.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
 from tflint_gpu.settings.options import Options, SettingsError, parse_options
@@ -33,28 +35,45 @@ _SETTINGS_ORIGIN = "the editor's settings"
 Stamp = tuple[tuple[Path, int, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Document:
-    """A text in an editor, as it is at one moment.
+@dataclass(frozen=True, slots=True)
+class OpenText:
+    """A text as an editor counts it: a file, or a cell of a notebook.
 
     Arguments:
         uri: how the editor calls it.
         version: which the editor counts.
-        source: the text; its path need not exist.
-        content: the text as the file's bytes would be.
-        folder: the workspace folder that it lies in, or where it lies.
     """
 
     uri: str
     version: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A file in an editor, as it is at one moment.
+
+    Arguments:
+        uri: how the editor calls it.
+        texts: the file itself, or all cells of a notebook in their order.
+        source: what they say; its path need not exist.
+        content: what the file's bytes would be.
+        folder: the workspace folder that it lies in, or where it lies.
+    """
+
+    uri: str
+    texts: tuple[OpenText, ...]
     source: SourceFile
     content: bytes
     folder: Path
 
     @classmethod
-    def of(cls, uri: str, version: int | None, source: SourceFile, folder: Path) -> Document:
+    def of(cls, uri: str, texts: tuple[OpenText, ...], source: SourceFile, folder: Path) -> Document:
         """A document with its bytes."""
-        return cls(uri, version, source, encoded(source.text), folder)
+        return cls(uri, texts, source, encoded(source.stored), folder)
+
+    def text_at(self, location: Location) -> OpenText:
+        """The text that a location lies in."""
+        return self.texts[max(location.cell, 1) - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +87,7 @@ class Checked:
         dependencies: the other files that were read.
         errors: rules that failed.
         problem: what is wrong with the settings; empty if nothing.
+        readable: the last check of the document in which more of it could be read; None if none could read more.
     """
 
     document: Document
@@ -76,6 +96,7 @@ class Checked:
     dependencies: frozenset[Path] = frozenset()
     errors: tuple[InternalError, ...] = ()
     problem: str = ""
+    readable: Checked | None = None
 
     @property
     def own(self) -> list[Diagnostic]:
@@ -86,8 +107,26 @@ class Checked:
         """The diagnostics that lie in a text, and were found with just this text."""
         name = source.name
         known = self.document.source if name == self.document.source.name else self.others.get(name)
-        if known is not None and known.text == source.text:
+        if known is not None and known.equals(source):
             yield from (one for one in self.diagnostics if one.filename == name)
+
+    @property
+    def unread(self) -> int:
+        """How many parts of the document could not be read."""
+        return sum(1 + len(one.related) for one in self.own if one.code == UNREADABLE_FILE)
+
+    def after(self, former: Checked | None) -> Checked:
+        """This check, which knows what the former ones found where this one could not read."""
+        while former is not None and former.unread >= self.unread:
+            former = former.readable
+        return replace(self, readable=None if former is None else replace(former, readable=None))
+
+    def kept(self) -> list[Diagnostic]:
+        """What was found before somebody began to write what cannot be read yet, where that is now."""
+        if self.readable is None:
+            return []
+        found = [one for one in self.readable.own if one.code != UNREADABLE_FILE]
+        return moved(found, self.readable.document.source, self.document.source)
 
 
 class BufferedSources(Sources):
@@ -171,7 +210,7 @@ class Checker:
             checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest)
             return replace(checked, problem=str(error))
 
-    def fixed_text(self, checked: Checked, buffers: Mapping[Path, bytes]) -> str:
+    def fixed(self, checked: Checked, buffers: Mapping[Path, bytes]) -> SourceFile:
         """The text of a document after all its safe fixes. Needs a large stack.
 
         Raises:
@@ -180,10 +219,10 @@ class Checker:
         document = checked.document
 
         def recheck(source: SourceFile) -> list[Diagnostic]:
-            fixed = Document.of(document.uri, document.version, source, document.folder)
+            fixed = Document.of(document.uri, document.texts, source, document.folder)
             return self.check(fixed, {**buffers, source.path: fixed.content}).own
 
-        return fix_source(document.source, checked.own, recheck).source.text
+        return fix_source(document.source, checked.own, recheck).source
 
     def _check(
         self,
@@ -271,8 +310,8 @@ def parse_editor_settings(*tables: Mapping[str, Any]) -> Options:
     """
     merged: dict[str, object] = {}
     for table in tables:
-        # Editors send null for what the user has not set.
-        merged.update({_kebab(key): value for key, value in table.items() if value is not None})
+        # Editors send null, or an empty table, for what the user has not set.
+        merged.update({_kebab(key): value for key, value in table.items() if value is not None and value != {}})
     return parse_options(merged, _SETTINGS_ORIGIN)
 
 

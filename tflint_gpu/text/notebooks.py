@@ -164,6 +164,16 @@ class Notebook(SourceFile):
         return min(end, self._cell_at(offset).end) if self.cells else end
 
     @property
+    def stored(self) -> str:
+        """The JSON."""
+        return self.document
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The stretches of the text that are cells."""
+        return [(cell.start, cell.end) for cell in self.cells]
+
+    @property
     def code(self) -> str:
         """The text without magics, and without the cells that do not parse."""
         return self._readable[0]
@@ -221,6 +231,19 @@ class Notebook(SourceFile):
     @cached_property
     def _written(self) -> dict[Place, WrittenText]:
         return find_texts(self.document, _TEXT_KEYS)
+
+
+def written_notebook(cells: Iterable[tuple[str, str, str]]) -> str:
+    """The JSON of a notebook with some cells.
+
+    Arguments:
+        cells: of each the kind (`code`, `markdown`), the language, and the text.
+    """
+    listed = [
+        {"cell_type": kind, "language": language, "metadata": {}, "outputs": [], "source": text}
+        for kind, language, text in cells
+    ]
+    return json.dumps({"cells": listed, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def _content(document: str) -> dict[str, Any]:
