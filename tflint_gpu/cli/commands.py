@@ -68,6 +68,14 @@ def is_coloured(stream: TextIO | None = None) -> bool:
     return context.color
 
 
+def refuse_windows(command: str) -> None:
+    """Raise ClickException on Windows, where a command that runs programs cannot watch them."""
+    if sys.platform == "win32":
+        raise click.ClickException(
+            f"{command} runs on Linux, in WSL and on macOS; on Windows use WSL, as TensorFlow's GPU builds do"
+        )
+
+
 def coloured_patch(text: str, colour: bool) -> str:
     """A patch with its added and removed lines in colours."""
     if not colour:

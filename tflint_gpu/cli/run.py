@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.option_values import seconds
 from tflint_gpu.cli.verify import RUN_REPORT
 from tflint_gpu.settings.config import SettingsResolver
@@ -90,8 +90,7 @@ class Run:
 
     def run(self) -> int:
         """Run the program, report, and end as it did."""
-        if sys.platform == "win32":
-            raise click.ClickException("run needs POSIX signals; on Windows use WSL, as TensorFlow's GPU builds do")
+        refuse_windows("run")
         from tflint_gpu.drawing.plots import MissingLibrary
         from tflint_gpu.run import NOTHING, Program, Recording, end_as, renderer, run
 

@@ -17,7 +17,7 @@ import click
 
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
-from tflint_gpu.cli.commands import GroupedCommand, is_coloured
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
@@ -150,6 +150,7 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
+        refuse_windows("verify")
         from tflint_gpu.drawing.plots import MissingLibrary
         from tflint_gpu.verify.reports import renderer
 
