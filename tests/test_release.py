@@ -50,6 +50,7 @@ def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
     text = path.read_text()
     assert "id-token: write" in text and "attest-build-provenance" in text and "gh-action-pypi-publish" in text
     assert "secrets." not in text and "password" not in text
+    assert "mkdocs build --strict" in text and "actions/deploy-pages" in text
     oldest, newest = pythons_allowed()[0], pythons_allowed()[-1]
     assert f'python: ["{oldest}", "{newest}"]' in text
 
@@ -68,6 +69,76 @@ def test_three_systems_are_tested() -> None:
     assert text.count(f'python: ["{oldest}", "{newest}"]') == 2
     for word in re.findall(r"tests/\S+", text):
         assert (ROOT / word).exists(), word
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("citation-file-format", "CITATION.cff"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),
+        ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+    ],
+)
+def test_what_github_reads_is_as_it_should_be(schema: str, files: str) -> None:
+    there = sorted(map(str, ROOT.glob(files)))
+    assert there
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    if schema == "citation-file-format":
+        command += ["--default-filetype", "yaml"]
+    done = subprocess.run([*command, *there], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_citation_and_the_package_say_the_same() -> None:
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"version: {tflint_gpu.__version__}\n" in citation
+    assert f"license: {PROJECT['license']}\n" in citation
+    assert f"repository-code: {PROJECT['urls']['Source']}\n" in citation
+
+
+def test_the_image_has_all_that_a_check_needs(tmp_path: Path) -> None:
+    """What the Dockerfile copies is built, and its command checks the folder that is mounted as its own."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    sent = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"}
+    source = tmp_path / "source"
+    source.mkdir()
+    for line in lines:
+        if line.startswith("COPY "):
+            *names, target = line.split()[1:]
+            assert set(names) <= sent and target.startswith("/source/")
+            for name in names:
+                if (ROOT / name).is_dir():
+                    shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+                else:
+                    shutil.copy(ROOT / name, source)
+    assert lines[-2:] == ['ENTRYPOINT ["tflint-gpu"]', 'CMD ["check"]'] and "WORKDIR /code" in lines
+    [newest] = [line.removeprefix("FROM python:") for line in lines if line.startswith("FROM")]
+    assert newest == f"{pythons_allowed()[-1]}-slim"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps"]
+    subprocess.run([*install, "--target", tmp_path / "site", source], check=True, timeout=600)
+    code = tmp_path / "code"
+    code.mkdir()
+    shutil.copy(ROOT / "examples" / "train.py", code)
+    done = subprocess.run(
+        [sys.executable, "-m", "tflint_gpu", "check"],
+        cwd=code, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "") and "TFG402" in done.stdout and "TFG202" in done.stdout
+
+
+@pytest.mark.campaign
+def test_the_image_is_built_and_checks_a_mounted_folder(tmp_path: Path) -> None:
+    """Where Docker has a daemon and its registry."""
+    if shutil.which("docker") is None or subprocess.run(["docker", "info"], capture_output=True, timeout=60).returncode:
+        pytest.skip("there is no Docker daemon")
+    built = subprocess.run(["docker", "build", "-q", str(ROOT)], capture_output=True, text=True, timeout=1200)
+    if "registry" in built.stderr or "pull" in built.stderr:
+        pytest.skip(f"the base image cannot be had: {built.stderr.strip()[-200:]}")
+    assert built.returncode == 0, built.stderr
+    shutil.copy(ROOT / "examples" / "train.py", tmp_path)
+    command = ["docker", "run", "--rm", "-v", f"{tmp_path}:/code:ro", built.stdout.strip()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (1, "") and "TFG402" in done.stdout
 
 
 def pythons_allowed() -> list[str]:
