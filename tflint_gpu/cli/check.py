@@ -245,9 +245,8 @@ class Check:
             return discovery.find(self.paths or (".",))
         if set(self.paths) - {"-"}:
             raise click.UsageError("standard input (-) and other paths exclude each other")
-        name = self.given["stdin_filename"]
         here = discovery.working_directory
-        path = Path(os.path.normpath(here / (name or "-")))
+        path = Path(os.path.normpath(here / (self.given["stdin_filename"] or "-")))
         return [discovery.describe(path, here, sys.stdin.buffer.read())]
 
     def _check(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> int:
@@ -276,6 +275,7 @@ class Check:
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
             return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
+        outcome = outcome.of_projects(files)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])

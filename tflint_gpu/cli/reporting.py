@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -14,6 +14,7 @@ import click
 from tflint_gpu.cli import FAILED, FOUND, tell
 from tflint_gpu.cli.commands import coloured_patch, is_coloured
 from tflint_gpu.reports import View, renderer
+from tflint_gpu.reports.advice import once_a_project
 from tflint_gpu.reports.display import printable, printable_lines
 from tflint_gpu.reports.summary import fix_summary, fixed_problems, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tflint_gpu.checking.engine import FileResult
     from tflint_gpu.diagnostics import Diagnostic, InternalError
     from tflint_gpu.narrowing.baselines import Entry
+    from tflint_gpu.settings.files import FileToCheck
     from tflint_gpu.text.source import SourceFile
 
 
@@ -46,6 +48,10 @@ class Outcome:
     diffs: Sequence[str] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     gone: Sequence[Entry] = ()
+
+    def of_projects(self, files: Iterable[FileToCheck]) -> Outcome:
+        """The outcome in which what holds for a project is found once in it."""
+        return replace(self, found=once_a_project(self.found, {file.name: file.root for file in files}))
 
 
 @dataclass(frozen=True, slots=True)

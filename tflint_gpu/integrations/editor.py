@@ -19,7 +19,7 @@ from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import OWN_FILE, SettingsResolver
 from tflint_gpu.settings.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
 from tflint_gpu.settings.options import Options, SettingsError, parse_options
-from tflint_gpu.targets import PINNING_FILES
+from tflint_gpu.targets import Pins
 from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 
 if TYPE_CHECKING:
@@ -277,28 +277,24 @@ class Checker:
     def _notice_changes(self, document: Document) -> None:
         """Forget all settings and targets if a file that may affect them has changed."""
         directory = document.source.path.parent
-        root = self._discovery.project_root(directory, document.folder)
-        stamp = _stamp(directory, root)
+        stamp = _stamp(directory)
         if self._stamps.get(directory, stamp) != stamp:
             self._stamps = {}
             self._start_anew()
         self._stamps[directory] = stamp
 
 
-def _stamp(directory: Path, root: Path) -> Stamp:
+def _stamp(directory: Path) -> Stamp:
     """The state of all files that settings and targets of a directory may come from."""
     found: list[tuple[Path, int, int]] = []
-    for place in (directory, *directory.parents):
-        paths = [place / name for name in (OWN_FILE, *ROOT_MARKERS)]
-        if root == place or root in place.parents:
-            paths += [path for pattern in PINNING_FILES for path in sorted(place.glob(pattern))]
-        for path in paths:
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            # Of a directory, such as `.git`, only that it is there.
-            found.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
+    settings = [place / name for place in (directory, *directory.parents) for name in (OWN_FILE, *ROOT_MARKERS)]
+    for path in (*settings, *Pins().paths(directory)):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        # Of a directory, such as `.git`, only that it is there.
+        found.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
     return tuple(found)
 
 
