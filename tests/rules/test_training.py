@@ -514,6 +514,9 @@ FORWARD = {
     "zip": "for (x, y), z in zip(dataset, dataset):\n    model(x)",
     "dictionary of datasets": "sets = {'a': dataset.batch(4), 'b': dataset.batch(8)}\nfor name, ds in sets.items():\n"
     "    it = iter(ds)\n    for _ in range(99):\n        x, y = next(it)\n        print(model(x))",
+    "dictionary of datasets that others join": "from elsewhere import more\nsets = {'a': dataset.batch(4)}\n"
+    "sets.update(more())\nfor name, ds in sets.items():\n    it = iter(ds)\n    for _ in range(99):\n"
+    "        x, y = next(it)\n        print(model(x))",
     "values of a dictionary": "sets = {'a': dataset.batch(4)}\nfor ds in sets.values():\n"
     "    for x, y in ds:\n        model(x)",
     "own iterator class": OWN_DATA + "for x, y in Stream():\n    model(x)",
