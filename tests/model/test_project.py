@@ -70,7 +70,7 @@ def test_modules_of_a_package_that_loads_them_lazily_are_reached(tmp_path: Path)
     (tmp_path / "pkg").mkdir()
     for name in ("__init__", "nets", "unused"):
         (tmp_path / "pkg" / f"{name}.py").write_text(VALUE)
-    for text in ("import pkg as p\nnet = p.nets.small()\n", "import pkg\nnet = pkg.nets.small()\n"):
+    for text in ("import pkg as p\nnet = p.nets.small()\n", "import pkg\nnet = pkg.nets.small('pkg.unused')\n"):
         source = SourceFile.decode(text.encode(), tmp_path / "train.py", "train.py")
         reached = Project(tmp_path, NEWEST).reached(source)
         assert [path.stem for path in reached] == ["__init__", "nets"]

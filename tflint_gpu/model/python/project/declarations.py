@@ -54,7 +54,7 @@ def attributes_of(data: bytes, package: str) -> frozenset[str]:
     whole, last = (re.escape(name.encode("utf-8", "replace")) for name in (package, package.rpartition(".")[2]))
     alias = re.search(rb"\b" + last + rb"[ \t]+as[ \t]+(\w+)", data)
     name = whole + b"|" + last if alias is None else re.escape(alias[1])
-    chains = re.findall(rb"(?<![\w.])(?:" + name + rb")((?:\.\w+)+)", data)
+    chains = re.findall(rb"(?<![\w.\"'])(?:" + name + rb")((?:\.\w+)+)", data)
     return frozenset(chain.decode("ascii", "replace") for chain in chains)
 
 

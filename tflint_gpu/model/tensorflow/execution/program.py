@@ -66,13 +66,10 @@ class Program(Analysis):
 
     @cached_property
     def uses_tpu(self) -> bool:
-        """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
-        substrings = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        """Whether the program is written for TPUs: it sets them up, or a file that it imports does, and has no GPUs."""
         source = self.file.source
         data = source.code.encode("utf-8", "replace")
-        return any(substring in data for substring in substrings) or self.inference.project.imports_mention(
-            source.path, data, substrings
-        )
+        return _sets_up_tpus(data) or self.inference.project.imports_mention(source.path, data, (_is_for_tpus,))
 
     @cached_property
     def first_training(self) -> FirstTraining | None:
@@ -144,3 +141,12 @@ class Program(Analysis):
         call = invocation.call if invocation.file is self.file or not own else own[-1]
         assert isinstance(call, cst.Call)
         return call
+
+
+def _sets_up_tpus(data: bytes) -> bool:
+    return any(substring in data for substring in (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system("))
+
+
+def _is_for_tpus(data: bytes) -> bool:
+    """Whether a helper sets up TPUs, and is none that gives either those or GPUs, as the program chooses."""
+    return _sets_up_tpus(data) and b"MirroredStrategy(" not in data
