@@ -55,6 +55,15 @@ def test_re_exports_are_followed(tmp_path: Path) -> None:
     assert definition(tmp_path, "train.py", "pkg.V") == "pkg/lib.py"
 
 
+def test_a_module_named_as_its_package_hides_it_from_nobody(tmp_path: Path) -> None:
+    """Protects `from net.layers import VALUE` in a package `net` that has a module `net`, too."""
+    (tmp_path / "net").mkdir()
+    for name in ("__init__", "net", "layers"):
+        (tmp_path / "net" / f"{name}.py").write_text(VALUE)
+    assert definition(tmp_path, "net/train.py", "net.layers.VALUE") == "net/layers.py"
+    assert definition(tmp_path, "net/train.py", "net.VALUE") == "net/net.py"
+
+
 def test_a_function_named_as_its_module_is_the_function(tmp_path: Path) -> None:
     """Protects `pkg.lib` where the package's `__init__` imports `lib` from the module `lib`."""
     (tmp_path / "pkg").mkdir()
