@@ -50,6 +50,8 @@ class Data:
         return ds.batch(32) if self.training else ds.batch(1)
 """
 BATCH_OF_ONE = {
+    "a generator of single sequences": "def rows():\n    while True:\n"
+    "        yield np.expand_dims([np.ones((7, 1))], axis=-1), np.ones((1, 1))\nmodel.fit(rows(), steps_per_epoch=9)",
     "the branch for validation": OF_MODE + "model.fit(make(x, False))",
     "a branch that is not known": OF_MODE + "import sys\nmodel.fit(make(x, len(sys.argv) > 1))",
     "one of two modes": OF_MODE + "for mode in (True, False):\n    model.fit(make(x, mode))",
