@@ -397,3 +397,13 @@ def test_what_a_module_does_while_it_is_imported_counts(text: str, is_found: boo
     assert (("TFG402", 5) in found(code, tmp_path)) is is_found
     later = code.replace("import core\n", "") + "import core\n"
     assert "TFG402" not in {rule for rule, _ in found(later, tmp_path)}
+
+
+def test_a_helper_for_tpus_or_gpus_is_no_program_for_tpus(tmp_path: Path) -> None:
+    """Protects what is imported for either: only a helper that knows no GPUs says that a program is for TPUs."""
+    tpus = "import tensorflow as tf\ndef pick(name):\n    if name:\n        return tf.distribute.TPUStrategy(name)\n"
+    program = "from devices import pick\n" + HEAD + "strategy = pick('')\n" + TRAIN + "model.fit(x)\n"
+    (tmp_path / "devices.py").write_text(tpus)
+    assert codes(program, tmp_path, ignore=("TFG603",)) == []
+    (tmp_path / "devices.py").write_text(tpus + "    return tf.distribute.MirroredStrategy()\n")
+    assert codes(program, tmp_path, ignore=("TFG603",)) == ["TFG401"]

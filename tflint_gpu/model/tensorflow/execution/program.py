@@ -76,13 +76,10 @@ class Program(Analysis):
 
     @cached_property
     def uses_tpu(self) -> bool:
-        """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
-        substrings = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        """Whether the program is written for TPUs: it sets them up, or a file that it imports does, and has no GPUs."""
         source = self.file.source
         data = source.code.encode("utf-8", "replace")
-        return any(substring in data for substring in substrings) or self.inference.project.imports_mention(
-            source.path, data, substrings
-        )
+        return _sets_up_tpus(data) or self.inference.project.imports_mention(source.path, data, (_is_for_tpus,))
 
     @cached_property
     def first_training(self) -> FirstTraining | None:
@@ -187,3 +184,12 @@ class Program(Analysis):
 
 def _is_made_up(origin: Origin) -> bool:
     return origin.made_by is not None and _MADE_UP.fullmatch(origin.made_by) is not None
+
+
+def _sets_up_tpus(data: bytes) -> bool:
+    return any(substring in data for substring in (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system("))
+
+
+def _is_for_tpus(data: bytes) -> bool:
+    """Whether a helper sets up TPUs, and is none that gives either those or GPUs, as the program chooses."""
+    return _sets_up_tpus(data) and b"MirroredStrategy(" not in data
