@@ -429,7 +429,9 @@ class Verify:
 
 
 def _exit_code(results: Sequence[Verification]) -> int:
+    from tflint_gpu.verify.statistics.statistics import CONFIRMED
+
     names = [result.verdict.verdict for result in results]
-    if any(name.endswith("confirmed") for name in names):
+    if any(name in CONFIRMED for name in names):
         return FOUND
     return 0 if any(name != "not run" for name in names) else NOTHING_RUN
