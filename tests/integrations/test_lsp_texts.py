@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from editor import Editor, codes
+from editor import Editor, codes, edited
 from lsprotocol import types
 
 pytestmark = pytest.mark.asyncio
@@ -101,3 +101,44 @@ async def test_a_notebook_as_one_text(editor: Editor) -> None:
     assert [one.code for one in await editor.open(name, text)] == ["TFG101", "TFG101"]
     [fix, *_] = await editor.actions(name, 8)
     assert fix.edit is not None and list(fix.edit.changes or ()) == [editor.uri(name)]
+
+
+QUARTO = "# Damped\n\nHow `np.exp` works:\n\n```{python}\n" + BLOCK + "```\n"
+MARIMO = (
+    "import marimo\n\napp = marimo.App()\n\n\n@app.cell\ndef _(Base, np):\n"
+    "    class Damped(Base):\n        def call(self, signal):\n            return np.exp(-signal)\n    return\n\n\n"
+    "@app.cell\ndef _():\n    import numpy as np\n    import tensorflow as tf\n\n    Base = tf.keras.layers.Layer\n"
+    "    return Base, np\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "text", "row"),
+    [
+        ("damped.qmd", "quarto", QUARTO.replace("np.floor", "tf.floor"), 12),
+        (
+            "damped.md",
+            "markdown",
+            f"---\njupytext: {{}}\n---\n```python\n{BLOCK.replace('np.floor', 'tf.floor')}```\n",
+            11,
+        ),
+        ("damped.py", "python", MARIMO, 10),
+    ],
+)
+async def test_documents_with_cells(editor: Editor, name: str, language: str, text: str, row: int) -> None:
+    await editor.start()
+    found = await editor.open(name, text, language=language)
+    assert codes(found) == [("TFG101", row)]
+    assert text.splitlines()[row - 1][found[0].range.start.character :].startswith("np.exp")
+    [fix, suppress, _] = await editor.actions(name, row - 1)
+    [everything] = await editor.actions(name, 0, ["source.fixAll"])
+    for action in (fix, everything):
+        assert edited(text, action.edit) == text.replace("np.exp(", "tf.exp(")
+    assert await editor.change(name, edited(text, suppress.edit)) == []
+
+
+async def test_markdown_without_a_program(editor: Editor) -> None:
+    await editor.start()
+    await editor.open("readme.md", QUARTO, language="markdown", wait=False)
+    await editor.open("plain.py", "")
+    assert {one.uri for one in editor.published} == {editor.uri("plain.py")}

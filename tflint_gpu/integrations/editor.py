@@ -31,6 +31,8 @@ KEPT_CHARACTERS = 500_000
 """So much text has its trees kept between checks; they take about 20 bytes a character, measured."""
 
 _SETTINGS_ORIGIN = "the editor's settings"
+_OF_THE_CLIENT = ("path", "trace")
+"""What VS Code's extension has in our section for itself."""
 
 Stamp = tuple[tuple[Path, int, int], ...]
 
@@ -307,7 +309,8 @@ def parse_editor_settings(*tables: Mapping[str, Any]) -> Options:
     merged: dict[str, object] = {}
     for table in tables:
         # Editors send null, or an empty table, for what the user has not set.
-        merged.update({_kebab(key): value for key, value in table.items() if value is not None and value != {}})
+        said = {key: value for key, value in table.items() if value is not None and value != {}}
+        merged.update({_kebab(key): value for key, value in said.items() if key not in _OF_THE_CLIENT})
     return parse_options(merged, _SETTINGS_ORIGIN)
 
 

@@ -139,7 +139,7 @@ class Session(LanguageServer):
         if name is None or scheme not in ("file", "untitled"):
             return None
         is_notebook = self.texts.notebook(uri) is not None
-        if not (is_notebook or name.endswith(".py") or self.texts.get_text_document(uri).language_id == "python"):
+        if not is_notebook and not self.texts.has_python(uri, name):
             return None
         if scheme == "untitled":
             name = Path(name).name or "untitled"

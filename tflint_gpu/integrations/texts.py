@@ -11,7 +11,8 @@ from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
 from tflint_gpu.integrations.editor import Document, OpenText
-from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
+from tflint_gpu.text.bytesearch import JUPYTEXT_ENDING, NOTEBOOK_ENDING, QUARTO_ENDING, is_jupytext
+from tflint_gpu.text.decoding import program_of
 from tflint_gpu.text.notebooks import Notebook, written_notebook
 from tflint_gpu.text.source import SourceFile
 
@@ -53,6 +54,17 @@ class Texts(Workspace):
         """A notebook that is open, by its own name or a cell's."""
         return self.get_notebook_document(notebook_uri=uri) or self.get_notebook_document(cell_uri=uri)
 
+    def has_python(self, uri: str, name: str) -> bool:
+        """Whether a text that is open is Python, or a document that has cells of it.
+
+        Arguments:
+            name: of the file.
+        """
+        text = self.get_text_document(uri)
+        if name.endswith(JUPYTEXT_ENDING):
+            return is_jupytext(text.source.encode("utf-8", "replace"))
+        return text.language_id == "python" or name.endswith((".py", QUARTO_ENDING))
+
     def document(self, uri: str, path: Path, name: str, folder: Path) -> Document:
         """A file that is open, as it is now.
 
@@ -73,7 +85,7 @@ class Texts(Workspace):
             texts = [OpenText(cell.document, None if text is None else text.version) for cell, text in cells]
             return Document.of(uri, tuple(texts), Notebook.decode(content.encode(), path, name), folder)
         text = self.get_text_document(uri)
-        source = SourceFile(path, name, text.source)
+        source = program_of(SourceFile(path, name, text.source))
         if path.suffix == NOTEBOOK_ENDING:  # what jupyterlab-lsp makes of a notebook: its cells as one text
             content = written_notebook([("code", "python", text.source)])
             source = Notebook.decode(content.encode(), path, name)
