@@ -31,7 +31,7 @@ def copy_checkout(place: Path) -> Path:
 def _files() -> list[str]:
     """The names of all files that belong to this repository; an sdist holds no others, but has no `.git` to say so."""
     if not (ROOT / ".git").exists():
-        left_out = {"__pycache__", ".tflint_gpu_cache", ".pytest_cache", ".hypothesis", "build", "dist"}
+        left_out = {"__pycache__", ".tflint_gpu_cache", ".pytest_cache", ".hypothesis", "build", "dist", "node_modules"}
         below = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
         return [str(path) for path in below if not left_out & {*path.parts}]
     listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")

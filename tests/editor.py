@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,14 @@ class Editor:
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [event]))
         return await self.found(name, version) if wait else []
 
+    async def replace(self, name: str, text: str, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Send a document's new text for a range of rows and characters (from 0), as most editors do; do not wait."""
+        uri = self.uri(name)
+        version = self.versions[uri] = self.versions[uri] + 1
+        event = types.TextDocumentContentChangePartial(types.Range(types.Position(*start), types.Position(*end)), text)
+        document = types.VersionedTextDocumentIdentifier(version, uri)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [event]))
+
     async def save(self, name: str) -> list[types.Diagnostic]:
         """Say that a document was saved, and wait for what is published next."""
         return await self.after(
@@ -126,6 +135,38 @@ class Editor:
         document = types.TextDocumentIdentifier(self.uri(name))
         return await self.client.text_document_hover_async(types.HoverParams(document, types.Position(line, character)))
 
+    async def open_notebook(self, name: str, cells: Sequence[str], languages: Sequence[str] = ()) -> list[str]:
+        """Open a notebook with the texts of its cells; their names, as VS Code has them."""
+        names = [f"vscode-notebook-cell:{self.root}/{name}#W{number}s" for number in range(len(cells))]
+        listed = [
+            types.TextDocumentItem(cell, language, 1, text)
+            for cell, text, language in zip_longest(names, cells, languages, fillvalue="python")
+        ]
+        kinds = (
+            types.NotebookCellKind.Markup if one.language_id == "markdown" else types.NotebookCellKind.Code
+            for one in listed
+        )
+        parts = [types.NotebookCell(kind, cell) for cell, kind in zip(names, kinds, strict=True)]
+        notebook = types.NotebookDocument(self.uri(name), "jupyter-notebook", 1, parts)
+        self.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, listed))
+        self.versions.update(dict.fromkeys(names, 1))
+        return names
+
+    def change_cells(self, name: str, change: types.NotebookDocumentCellChanges) -> None:
+        """Change a notebook's cells."""
+        document = types.VersionedNotebookDocumentIdentifier(2, self.uri(name))
+        params = types.DidChangeNotebookDocumentParams(document, types.NotebookDocumentChangeEvent(cells=change))
+        self.client.notebook_document_did_change(params)
+
+    async def change_cell(self, name: str, cell: str, text: str) -> list[types.Diagnostic]:
+        """Give a cell another text, and wait for what is found in it."""
+        version = self.versions[cell] = self.versions[cell] + 1
+        document = types.VersionedTextDocumentIdentifier(version, cell)
+        event = types.TextDocumentContentChangeWholeDocument(text)
+        content = [types.NotebookDocumentCellContentChanges(document, [event])]
+        self.change_cells(name, types.NotebookDocumentCellChanges(text_content=content))
+        return await self.found(cell, version)
+
     async def actions(self, name: str, line: int, only: list[str] | None = None) -> list[types.CodeAction]:
         """What is offered on a line."""
         place = types.Range(types.Position(line, 0), types.Position(line + 1, 0))
@@ -146,6 +187,12 @@ class Editor:
 
     def _of(self, name: str) -> list[types.PublishDiagnosticsParams]:
         return [one for one in self.published if one.uri == self.uri(name)]
+
+
+def changed(edit: types.WorkspaceEdit | None) -> dict[str, list[str]]:
+    """The new texts in an edit, by the names of what they are in."""
+    assert edit is not None and edit.changes is not None
+    return {uri: [one.new_text for one in edits] for uri, edits in edit.changes.items()}
 
 
 def edited(text: str, edit: types.WorkspaceEdit | None) -> str:

@@ -46,9 +46,12 @@ def reported(commands: Warm) -> set[Place]:
     options = ["--isolated", "--no-cache", _MEMORY, "--output-format", "json"]
     result = as_text(commands.run("tflint_gpu", "check", *options, ".", cwd=FIXTURES))
     assert result.returncode == 1, result.stderr
+    found = [(d["code"], d) for d in json.loads(result.stdout)]
+    # What holds for a project is one finding.
+    found += [(code, r) for code, d in found for r in d["related"] if r["message"] == "here, too"]
     return {
-        (Path(d["filename"]).relative_to(FIXTURES).as_posix(), d["cell"] or 0, d["location"]["row"], d["code"])
-        for d in json.loads(result.stdout)
+        (Path(at["filename"]).relative_to(FIXTURES).as_posix(), at["cell"] or 0, at["location"]["row"], code)
+        for code, at in found
     }
 
 

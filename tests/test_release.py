@@ -55,6 +55,22 @@ def test_the_release_workflow_is_one_and_keeps_no_secret() -> None:
     assert f'python: ["{oldest}", "{newest}"]' in text
 
 
+def test_three_systems_are_tested() -> None:
+    """By the published schema; what this machine cannot run, the workflow does."""
+    path = ROOT / ".github" / "workflows" / "test.yml"
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    text = path.read_text()
+    readme = (ROOT / "README.md").read_text("utf-8")
+    second = next(line for line in readme.splitlines() if ".venv/bin/pytest" in line)
+    assert f"- run: {second}\n" in text, "what the README says is what is run"
+    assert all(system in text for system in ("ubuntu-latest", "windows-latest", "macos-latest"))
+    oldest, newest = pythons_allowed()[0], pythons_allowed()[-1]
+    assert text.count(f'python: ["{oldest}", "{newest}"]') == 2
+    for word in re.findall(r"tests/\S+", text):
+        assert (ROOT / word).exists(), word
+
+
 @pytest.mark.parametrize(
     ("schema", "files"),
     [

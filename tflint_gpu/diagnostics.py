@@ -100,6 +100,7 @@ class Diagnostic:
     Arguments:
         noqa_row: the row on which a suppression comment works.
         measured: what an earlier `verify` measured of this code, in words.
+        of_project: whether a report of several files says it once for each project.
     """
 
     code: str
@@ -116,6 +117,7 @@ class Diagnostic:
     fix: Fix | None = None
     url: str | None = None
     measured: str = ""
+    of_project: bool = False
 
     @property
     def text(self) -> str:

@@ -92,6 +92,8 @@ class Rule:
         skips_graphs: is about code that runs eagerly, so programs for TensorFlow 1 are not checked.
         skips_other_backends: what it says of Keras holds on TensorFlow, so programs that choose another backend are not
             checked.
+        once_a_project: what it finds in one program holds for the others of its project, so that a report of several
+            files says it once.
         needs_gpu_memory: compares with the setting `gpu-memory`, and finds nothing without it.
         opt_in: runs only when `select` or `extend-select` names it by its full code; its file's name
             ends with `__opt_in`, so that flake8 knows it without an import.
@@ -107,6 +109,7 @@ class Rule:
     skips_tests: ClassVar[bool] = False
     skips_graphs: ClassVar[bool] = False
     skips_other_backends: ClassVar[bool] = False
+    once_a_project: ClassVar[bool] = False
     needs_gpu_memory: ClassVar[bool] = False
     opt_in: ClassVar[bool] = False
     fixable: ClassVar[Applicability | None] = None

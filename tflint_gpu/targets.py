@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -35,7 +36,6 @@ _TENSORFLOW = _Package(
 )
 _KERAS = _Package(("keras",), re.compile(rf"keras{_END_OF_NAME}", re.IGNORECASE), _KERAS_RELEASES)
 _KERAS_3_SINCE = (2, 16)
-_ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 _Reader = Callable[[str, _Package], Iterable[str]]
@@ -95,11 +95,10 @@ class Pins:
 
     def __init__(self) -> None:
         self._files: dict[Path, list[tuple[Path, _Reader]]] = {}
-        self._roots: dict[Path, bool] = {}
         self._releases: dict[tuple[Path, str], tuple[int, int] | None] = {}
 
     def target(self, setting: str | None, directory: Path) -> Target:
-        """The target for the files of a directory: the setting, else the nearest pin up to the project's root.
+        """The target for the files of a directory: the setting, else the nearest pin up to the repository's root.
 
         Arguments:
             setting: such as "2.10" or "2.10.1", already known to have that form.
@@ -122,16 +121,19 @@ class Pins:
         lines = found[0].read_text("utf-8-sig", "replace").splitlines()
         return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
 
-    def _deciding(self, directory: Path) -> list[tuple[Path, _Reader]]:
-        """The files that may pin a version, up to the project's root, those that decide first."""
-        above = [directory, *directory.parents]
-        root = next((number for number, place in enumerate(above) if self._is_root(place)), 0)
-        return [one for place in above[: root + 1] for one in self._files_in(place)]
+    def paths(self, directory: Path) -> list[Path]:
+        """The files on which the target of a directory's files rests, where no setting decides."""
+        return [path for path, _ in self._deciding(directory)]
 
-    def _is_root(self, place: Path) -> bool:
-        if place not in self._roots:
-            self._roots[place] = any((place / name).exists() for name in _ROOT_MARKERS)
-        return self._roots[place]
+    def _deciding(self, directory: Path) -> list[tuple[Path, _Reader]]:
+        """The files that may pin a version, those that decide first.
+
+        A part of a repository often has a `setup.py` of its own and its pin above, and a downloaded archive has
+        no `.git`: so that only a `.git` ends the search.
+        """
+        above = [directory, *directory.parents]
+        root = next((number for number, place in enumerate(above) if (place / ".git").exists()), len(above))
+        return [file for place in above[: root + 1] for file in self._files_in(place)]
 
     def _files_in(self, place: Path) -> list[tuple[Path, _Reader]]:
         if place not in self._files:
@@ -166,7 +168,7 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
         text = path.read_text("utf-8-sig", "replace")
         # A project without the word is the common case, and spared all parsing.
         requirements = list(read(text, package)) if package.names[0] in text.lower() else []
-    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, SyntaxError, RecursionError):
         return None  # somebody else's file, in a shape that its own tool would refuse
     found = (newest_allowed(requirement, package.releases) for requirement in requirements)
     return max(filter(None, found), default=None)
@@ -214,6 +216,11 @@ def _specifiers(requirements: Iterable[object], package: _Package) -> Iterator[s
 
 def _requirements_txt(text: str, package: _Package) -> Iterator[str]:
     return _specifiers(text.splitlines(), package)
+
+
+def _setup_py(text: str, package: _Package) -> Iterator[str]:
+    strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    return _specifiers(strings, package)
 
 
 def _pyproject(text: str, package: _Package) -> Iterator[str]:
@@ -297,6 +304,7 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     ("Pipfile.lock", _pipfile_lock),
     ("pyproject.toml", _pyproject),
     ("setup.cfg", _setup_cfg),
+    ("setup.py", _setup_py),
     ("requirements*.txt", _requirements_txt),
     ("environment*.y*ml", _environment_yml),
 )

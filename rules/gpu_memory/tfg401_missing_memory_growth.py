@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import Program, Runtime, method_name, trains_when_run
+import libcst as cst
+
+from tflint_gpu.model import FirstTraining, Program, Runtime, method_name, trains_when_run
 from tflint_gpu.rule import Change, Edit, Experiment, Finding, Fix, Note, Prediction, Rule, Workload, wrap
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ class MissingMemoryGrowth(Rule):
     a model from running out of it, so this is advice for those who share a card.
 
     A program is reported once, at the first place where it trains or predicts, and only when neither it nor any
-    file of the project that it imports sets up GPU memory or GPU visibility. Libraries and tests are not reported.
+    file of the project that it imports sets up GPU memory or GPU visibility. Libraries and tests are not reported, nor
+    modules whose `__main__` block only tries out the model that they define. A report of several files says it once for
+    each project, and names the other programs there.
 
     Measured: follows from TensorFlow's source (`GPUOptions.allow_growth` is off by default,
     tensorflow/python/eager/context.py); `tflint-gpu verify` is to measure it on the user's card.
@@ -62,6 +66,7 @@ class MissingMemoryGrowth(Rule):
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
+    once_a_project = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first place at which a program trains, when nothing sets up its GPUs."""
@@ -72,7 +77,7 @@ class MissingMemoryGrowth(Rule):
         if model.once(Runtime).sets_memory():
             return
         first = model.once(Program).first_training
-        if first is None:
+        if first is None or first.is_self_test:
             return
         yield Finding(
             model.file,
@@ -80,7 +85,7 @@ class MissingMemoryGrowth(Rule):
             "this program reserves nearly all memory of every visible GPU: no memory growth or limit is set",
             Prediction("memory", ("gpu",), basis="TensorFlow's default allocator, tensorflow/python/eager/context.py"),
             help="turn memory growth on before the first operation, if the GPU is shared; it adds no memory",
-            fix=_fix(model),
+            fix=_fix(model, first),
             notes=() if first.file is model.file else (Note(first.file, first.node, "the training"),),
         )
 
@@ -111,18 +116,32 @@ _WORKLOAD = Workload(
 )
 
 
-def _fix(model: Model) -> Fix | None:
-    """Insert the guarded loop after the imports at the top."""
+def _fix(model: Model, first: FirstTraining) -> Fix | None:
+    """Insert the guarded loop where only the program runs it: in its main block, or else after the imports.
+
+    What the module does before that block may initialise the GPUs: then the loop has to come before it.
+    """
     last = model.file.imports.last
     tensorflow = model.file.imports.spelling("tf", last.body[-1]) if last is not None else None
     if last is None or tensorflow is None:
         return None
     gpu = model.file.names.free("gpu", "physical_gpu")
     row = model.source.row(model.file.span(last)[1])
+    main = first.main
+    is_early = main is not None and model.once(Runtime).initialiser_before(model.file, main) is None
+    if main is not None and is_early and isinstance(main.body, cst.IndentedBlock) and not tensorflow.statement:
+        begin = main.body.body[0]
+        indentation = model.file.indentation(begin)
+        loop = f"{_loop(gpu, tensorflow.text, indentation)}{indentation}"
+        return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(begin, loop, "before"),))
     blank = "" if not model.source.line(row + 1).strip() else "\n"
     added = f"{tensorflow.statement}\n" if tensorflow.statement else ""
-    loop = (
-        f'{added}\nfor {gpu} in {tensorflow.text}.config.list_physical_devices("GPU"):\n'
-        f"    {tensorflow.text}.config.experimental.set_memory_growth({gpu}, True)\n{blank}"
-    )
+    loop = f"{added}\n{_loop(gpu, tensorflow.text)}{blank}"
     return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(last, loop, "below"),))
+
+
+def _loop(gpu: str, tensorflow: str, indentation: str = "") -> str:
+    return (
+        f'for {gpu} in {tensorflow}.config.list_physical_devices("GPU"):\n'
+        f"{indentation}    {tensorflow}.config.experimental.set_memory_growth({gpu}, True)\n"
+    )

@@ -29,9 +29,9 @@ class GenericRecurrent:
 
     Arguments:
         place: the argument that says so, the first where there are several, or the cell.
-        layer: "LSTM" or "GRU".
+        layer: "LSTM", "GRU" or "GRU or LSTM".
         reasons: the arguments as they are written, or as the values that they have.
-        is_cell: whether it is a plain cell in `keras.layers.RNN`.
+        is_cell: whether it is a plain cell, or are such cells, in `keras.layers.RNN`.
     """
 
     file: File
@@ -59,9 +59,9 @@ class Recurrent(Analysis):
                     yield GenericRecurrent(self.file, call, found[0][0], layer, reasons)
         for call in self.file.calls("keras.layers.RNN"):
             cell = argument(call, 0, "cell")
-            layer = self._plain_cell(cell) if cell is not None else ""
-            if cell is not None and layer:
-                yield GenericRecurrent(self.file, call, cell, layer, is_cell=True)
+            layers = self._plain_cells(cell) if cell is not None else []
+            if cell is not None and layers:
+                yield GenericRecurrent(self.file, call, cell, " or ".join(layers), is_cell=True)
 
     def _is_left_to_keras(self, call: cst.Call) -> bool:
         """Whether the program leaves it to Keras which kernel is used: `use_cudnn=False` is a choice."""
@@ -134,18 +134,28 @@ class Recurrent(Analysis):
         value = self.constants.of(origin.file, origin.node, origin.context)
         return isinstance(value, str) and value not in supported
 
-    def _plain_cell(self, cell: Expression) -> str:
-        """The layer that does what one Keras cell does, where nothing else uses the cell; else an empty string."""
-        origins = self.inference.of(self.file, cell)
-        names = {_CELLS.get(origin.made_by or "", "") for origin in origins}
-        layer = names.pop() if len(names) == 1 else ""
-        if not layer or (not isinstance(cell, cst.Call) and self._is_called(cell)):
-            return ""
+    def _plain_cells(self, cell: Expression) -> list[str]:
+        """The layers of which one or a stack does what a cell or a list of them does; none where more uses the cells.
+
+        A factory may give either, or a cell that no kernel is for.
+        """
+        origins = [cell for origin in self.inference.of(self.file, cell) for cell in self._cells(origin)]
+        made = {origin.made_by or "" for origin in origins} - {"keras.layers.SimpleRNNCell"}
+        if not made <= _CELLS.keys() or (isinstance(cell, cst.Name | cst.Attribute) and self._is_called(cell)):
+            return []
         for origin in origins:
             assert isinstance(origin.node, cst.Call)
-            if self._unsupported(origin.file, origin.node, layer):
-                return ""
-        return layer
+            if self._unsupported(origin.file, origin.node, _CELLS.get(origin.made_by or "", "")):
+                return []
+        return sorted(_CELLS[name] for name in made)
+
+    def _cells(self, origin: Origin) -> tuple[Origin, ...]:
+        """What a value is a list or stack of, or the value."""
+        if origin.made_by == "keras.layers.StackedRNNCells" and origin.call is not None and origin.call.args:
+            given = self.inference.of(origin.file, origin.call.args[0].value, origin.context)
+            return tuple(cell for cells in given for cell in self._cells(cells))
+        is_list = isinstance(origin.node, cst.List | cst.Tuple | cst.ListComp) and not origin.access_path
+        return self.inference.elements(origin) if is_list else (origin,)
 
     def _is_called(self, cell: Expression) -> bool:
         """Whether the program also runs the cell step by step."""

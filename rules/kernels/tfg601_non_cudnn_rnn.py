@@ -79,7 +79,10 @@ class NonCudnnRnn(Rule):
 
 def _text(layer: GenericRecurrent, keras: int) -> str:
     if layer.is_cell:
-        return f"`RNN` with an {layer.layer} cell never uses the cuDNN kernel on a GPU, which `{layer.layer}` does"
+        article = "a" if layer.layer.startswith("GRU") else "an"
+        layers = layer.layer.replace(" or ", "` and `")
+        does = "do" if layers != layer.layer else "does"
+        return f"`RNN` with {article} {layer.layer} cell never uses the cuDNN kernel on a GPU, which `{layers}` {does}"
     reasons = " and ".join(f"`{reason}`" for reason in layer.reasons)
     verb = "keeps" if len(layer.reasons) == 1 else "keep"
     return f"{reasons} {verb} Keras {keras} from using the cuDNN kernel for this {layer.layer} on a GPU"
@@ -87,7 +90,7 @@ def _text(layer: GenericRecurrent, keras: int) -> str:
 
 def _help(layer: GenericRecurrent) -> str:
     if layer.is_cell:
-        return f"use `{layer.layer}(...)` with the cell's arguments"
+        return f"use `{layer.layer.replace(' or ', '(...)` or `')}(...)` with the cell's arguments"
     return "leave it out if the model need not have it: the default is what the kernel computes"
 
 

@@ -175,11 +175,14 @@ class InferenceSteps(Analysis):
         return data is not None and any(chain.certain for chain in self.data.pipelines.iterated(file, data))
 
     def _is_in_model(self, file: File, loop: LoopNode) -> bool:
-        """Whether a loop is in what calling a layer or model runs."""
+        """Whether a loop is in what calling a layer or model runs; a plain object may be called to sample."""
         function = file.tree.function(loop)
-        return isinstance(function, cst.FunctionDef) and (
-            function.name.value in ("call", "__call__", "build") or self.loops.tracing.is_traced(file, function)
-        )
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        owner = file.tree.class_of(function)
+        bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else {""}
+        is_call = function.name.value in ("call", "__call__", "build") and not bases <= {"object"}
+        return is_call or self.loops.tracing.is_traced(file, function)
 
     def _is_one_model(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether all iterations call the same model: not one for each fold, nor each of several."""

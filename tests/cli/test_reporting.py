@@ -52,6 +52,14 @@ def check(tmp_path: Path, tflint: Any) -> Any:
     return run
 
 
+def write_projects(folder: Path) -> None:
+    """Five projects, of which each gets its advice."""
+    for name in "abcde":
+        (folder / name).mkdir()
+        (folder / name / "setup.py").touch()
+        (folder / name / "fit.py").write_text(ADVICE)
+
+
 def severities(done: subprocess.CompletedProcess[str]) -> set[str]:
     return {one["severity"] for one in json.loads(done.stdout)}
 
@@ -146,25 +154,23 @@ def test_a_wrong_level_is_named_with_the_right_ones(tmp_path: Path, tflint: Any)
 
 def test_equal_advice_is_one_line_at_the_end(tmp_path: Path, check: Any) -> None:
     """Protects what a user of a large project sees: what matters, undisturbed, and then that there is advice."""
-    for name in "abcde":
-        (tmp_path / f"{name}.py").write_text(ADVICE)
+    write_projects(tmp_path)
     (tmp_path / "f.py").write_text(WARNING)
     done = check("--output-format", "concise")
     first, second, last, _ = done.stdout.splitlines()
     assert first.startswith("f.py:5:13: warning: TFG308 the dataset ")
-    assert second.startswith("a.py:5:7: advice: TFG401 this program reserves ")
-    assert second.endswith(" (5 times, also b.py:5:7, c.py:5:7, ...; --show-advice lists all)")
+    assert second.startswith("a/fit.py:5:7: advice: TFG401 this program reserves ")
+    assert second.endswith(" (5 times, also b/fit.py:5:7, c/fit.py:5:7, ...; --show-advice lists all)")
     assert last == "Found 6 problems: 1 warning, 5 pieces of advice."
     full = check().stdout.split("\n\n")
     assert [part.partition(" ")[0] for part in full[:2]] == ["warning[TFG308", "advice[TFG401"]
-    assert full[1].endswith(" (5 times: a.py:5:7, b.py:5:7, c.py:5:7, ...; --show-advice lists all)")
+    assert full[1].endswith(" (5 times: a/fit.py:5:7, b/fit.py:5:7, c/fit.py:5:7, ...; --show-advice lists all)")
     assert full[2].startswith(f"{last}\n")
 
 
 def test_all_advice_can_be_listed(tmp_path: Path, check: Any) -> None:
     """Protects the way that the folded line names: as an option, as a setting, and the option against the setting."""
-    for name in "abcde":
-        (tmp_path / f"{name}.py").write_text(ADVICE)
+    write_projects(tmp_path)
     for output_format in ("concise", "full"):
         chosen = ("--output-format", output_format)
         assert check(*chosen).stdout.count("TFG401") == 1
@@ -177,12 +183,35 @@ def test_all_advice_can_be_listed(tmp_path: Path, check: Any) -> None:
 @pytest.mark.parametrize("output_format", sorted(set(OUTPUT_FORMATS) - {"full", "concise"}))
 def test_what_programs_read_has_each_piece_of_advice(output_format: str, tmp_path: Path, check: Any) -> None:
     """Protects dashboards and editors, which do their own folding."""
-    for name in "abcde":
-        (tmp_path / f"{name}.py").write_text(ADVICE)
+    write_projects(tmp_path)
     done = check("--output-format", output_format)
     assert done.returncode == 0
-    assert {name for name in "abcde" if f"{name}.py" in done.stdout} == set("abcde")
+    assert {name for name in "abcde" if f"{name}/fit.py" in done.stdout} == set("abcde")
     assert "--show-advice" not in done.stdout
+
+
+def test_what_holds_for_a_project_is_said_once(tmp_path: Path, check: Any) -> None:
+    """Protects a course of forty notebooks; each file still gets it where it is checked by itself or made known."""
+    names = ("a.py", "lab/b.py", "lab/c.py", "d.py", "e.py")
+    (tmp_path / "lab").mkdir()
+    for name in names:
+        (tmp_path / name).write_text(ADVICE)
+    (found,) = json.loads(check("--output-format", "json").stdout)
+    assert found["message"].endswith("; the same in 4 other programs")
+    places = {
+        (Path(one["filename"]).relative_to(tmp_path).as_posix(), one["location"]["row"]) for one in found["related"]
+    }
+    assert places == {(name, 5) for name in names[1:]}
+    text = check().stdout
+    assert (text.count("::: "), "lab/c.py:5" in text) == (4, False)
+    assert "::: and 1 more place; --show-advice lists all" in text
+    assert check("--show-advice").stdout.count("::: ") == 4
+    assert "another program" in check("--output-format", "concise", "lab").stdout
+    for name in names:
+        assert check(name, "--output-format", "concise").stdout.startswith(f"{name}:5:7: TFG401 this program")
+    assert check("--diff", "--unsafe-fixes").stdout.count("+++ ") == 5
+    assert "5 known problems" in check("--write-baseline", "known.json").stderr
+    assert check("--baseline", "known.json").stdout == "All checks passed!\n"
 
 
 def test_what_was_mended_is_listed(tmp_path: Path, check: Any) -> None:

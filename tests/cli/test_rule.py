@@ -33,6 +33,12 @@ def test_the_catalogue(tflint: Any) -> None:
     assert all(one["summary"] and one["explanation"] for one in objects)
 
 
+def test_the_catalogue_begins_with_a_short_list(tflint: Any) -> None:
+    """Protects who scrolls: 3,000 lines of documents say little about which rules there are."""
+    lines = tflint("rule", "--all").stdout.split("\n\n")[0].splitlines()
+    assert [line.partition(" ")[0] for line in lines] == [entry.code for entry in entries()] + list(known())
+
+
 def test_mistakes(tflint: Any) -> None:
     assert FIRST is not None
     wrong = tflint("rule", FIRST.name + "s")

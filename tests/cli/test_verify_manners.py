@@ -220,6 +220,17 @@ def test_before_it_runs_it_says_what_protects_nothing_and_how_long_it_takes(trai
     )
 
 
+def test_nothing_runs_unconfined_by_silence(train: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects who says --yes in a script: where nothing confines the code, `--sandbox none` must be said, too."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("tflint_gpu.verify.execution.landlock.version", lambda: 0)
+    monkeypatch.chdir(train.parent)
+    arguments = ["--device", "cpu", "--isolated", "--yes", "--python", sys.executable, "train.py"]
+    result = CliRunner().invoke(verify_command, arguments)
+    assert result.exit_code == 1 and not list(train.parent.glob("scratch*"))
+    assert "no Landlock" in result.output and "--sandbox none" in result.output
+
+
 def test_sandbox_help_says_what_is_missing_and_what_else_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     result = CliRunner().invoke(verify_command, ["--sandbox", "help"])

@@ -426,3 +426,11 @@ def test_the_report_shows_what_is_known_of_a_card() -> None:
         "NVIDIA H100, compute capability 9.0, 80896 of 81920 MiB free, held by processes 4711 (1024 MiB), 4712, MIG, "
         "persistence on, 3 memory errors"
     ) in text
+
+
+def test_a_machine_without_tensorflow_and_card_is_not_called_right_and_wrong() -> None:
+    """Protects from two sentences that contradict each other: what is missing, and that nothing is."""
+    missing = TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")
+    text = as_text(report_on(Facts(NO_LIBRARY, NO_CARD, PYTHON, missing)))
+    assert "TFG909" in text and "TFG924" in text
+    assert "computes nowhere" in text and "computes on the CPU." not in text and "Nothing is wrong" not in text

@@ -93,17 +93,6 @@ async def test_what_a_long_check_finds_too_late_is_dropped(editor: Editor) -> No
     assert [one.version for one in editor.published] == [2]
 
 
-async def test_a_text_that_does_not_parse_is_told_of_when_it_is_saved(editor: Editor) -> None:
-    await editor.start()
-    await editor.open("train.py", LAYER)
-    broken = LAYER.replace("np.sin(x)", "np.sin(x")
-    assert await editor.change("train.py", broken) == []
-    assert codes(await editor.save("train.py")) == [("TFG000", 7)]
-    assert await editor.change("train.py", broken + "(\n") == []
-    assert codes(await editor.change("train.py", LAYER)) == [("TFG101", 7)]
-    assert codes(await editor.open("other.py", broken)) == [("TFG000", 7)]
-
-
 async def test_the_rest_of_a_text_with_ipython_lines_is_checked(editor: Editor) -> None:
     """Protects exported notebooks in an editor; as for other texts, that it does not parse is told when it is saved."""
     await editor.start()
@@ -271,16 +260,16 @@ async def test_a_finding_in_another_open_file_is_shown_there(editor: Editor) -> 
 
 
 async def test_settings_of_the_greeting_and_their_changes(editor: Editor) -> None:
-    await editor.start(options={"tflintGpu": {"ignore": ["TFG101"], "targetTensorflow": "2.15", "select": None}})
+    await editor.start(options={"tflint-gpu": {"ignore": ["TFG101"], "targetTensorflow": "2.15", "select": None}})
     assert [one.code for one in await editor.open("train.py", LAYER + TRAINING)] == ["TFG401"]
 
     def change(settings: Any) -> None:
         editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
 
-    pushed = {"tflintGpu": {"ignore": ["TFG4"]}}
+    pushed = {"tflint-gpu": {"ignore": ["TFG4"]}}
     assert [one.code for one in await editor.after("train.py", lambda: change(pushed))] == ["TFG101"]
     assert editor.client.messages == []
-    change({"tflintGpu": {"ignor": ["TFG4"]}})
+    change({"tflint-gpu": {"ignor": ["TFG4"]}})
     await editor.until(lambda: bool(editor.client.messages))
     (message,) = editor.client.messages
     assert message.type == types.MessageType.Error
@@ -289,12 +278,12 @@ async def test_settings_of_the_greeting_and_their_changes(editor: Editor) -> Non
 
 
 async def test_settings_that_the_editor_is_asked_for(editor: Editor) -> None:
-    configuration = {"": {"tflintGpu": {"select": ["TFG4"]}}}
+    configuration = {"": {"tflint-gpu": {"select": ["TFG4"]}}}
     editor.client._configuration.update(configuration)
     await editor.start(ALL)
     await editor.open("train.py", LAYER + TRAINING)
     await editor.until(lambda: [one.code for one in editor.shown("train.py")] == ["TFG401"])
-    editor.client._configuration.update({"": {"tflintGpu": {"select": ["TFG1"]}}})
+    editor.client._configuration.update({"": {"tflint-gpu": {"select": ["TFG1"]}}})
     editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
     await editor.until(lambda: [one.code for one in editor.shown("train.py")] == ["TFG101"])
 

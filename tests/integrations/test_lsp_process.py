@@ -17,13 +17,19 @@ Server = subprocess.Popen[bytes]
 LONG = "import tensorflow as tf\n" + "".join(f"model{n}.fit(tf.sin({n}), batch_size=1)\n" for n in range(9000))
 
 
+def started(folder: Path, capabilities: dict[str, Any]) -> tuple[Server, Any]:
+    """The server as a process, greeted and not yet told to go; and its answer to the greeting."""
+    process = subprocess.Popen(COMMAND, cwd=folder, stdin=-1, stdout=-1, stderr=-1)
+    send(process, "initialize", {"processId": None, "rootUri": None, "capabilities": capabilities}, id=1)
+    answer = receive(process)
+    assert answer["id"] == 1
+    return process, answer["result"]
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """The server as a process, greeted and not yet told to go."""
-    process = subprocess.Popen(COMMAND, cwd=tmp_path, stdin=-1, stdout=-1, stderr=-1)
-    params = {"processId": None, "rootUri": None, "capabilities": {}}
-    send(process, "initialize", params, id=1)
-    assert receive(process)["id"] == 1
+    """The server as a process that is ready."""
+    process, _ = started(tmp_path, {})
     send(process, "initialized", {})
     yield process
     process.kill()
@@ -101,6 +107,16 @@ def test_nonsense_does_not_end_it(server: Server) -> None:
     assert "window/showMessage" not in {one.get("method") for one in told}, "the user is not interrupted"
     farewell(server)
     assert server.wait(PATIENCE) == 0
+
+
+def test_notebooks_are_offered_to_editors_that_send_them(tmp_path: Path) -> None:
+    server, answer = started(tmp_path, {"notebookDocument": {"synchronization": {}}})
+    assert answer["capabilities"]["notebookDocumentSync"] == {
+        "notebookSelector": [{"cells": [{"language": "python"}]}],
+        "save": True,
+    }
+    farewell(server)
+    server.communicate(timeout=PATIENCE)
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from tflint_gpu.integrations.code_actions import CodeActions, is_asked_for
-from tflint_gpu.integrations.editor import Checked, Document
+from tflint_gpu.integrations.editor import Checked, Document, OpenText
 from tflint_gpu.integrations.messages import Messages, documented
 from tflint_gpu.text.source import SourceFile
 
 SOURCE = SourceFile(Path("/p") / ODD_NAME, ODD_NAME, ODD_TEXT)
-DOCUMENT = Document.of("file:///odd", 3, SOURCE, Path("/p"))
+DOCUMENT = Document.of("file:///odd", (OpenText("file:///odd", 3),), SOURCE, Path("/p"))
 CHECKED = Checked(DOCUMENT, (odd_finding(),))
 MESSAGES = Messages(PositionCodec(), related=True, uri=Path.as_uri)
 
@@ -45,7 +45,7 @@ def test_places_that_are_related_but_cannot_be_read_are_left_out() -> None:
 
 def test_a_fix_with_several_edits_is_one_edit_of_the_document() -> None:
     actions = CodeActions(DOCUMENT, [(odd_finding(), CHECKED)], MESSAGES, versioned=True)
-    fix = actions.at(types.Range(types.Position(3, 0), types.Position(3, 0)), None)[0]
+    fix = actions.at("file:///odd", types.Range(types.Position(3, 0), types.Position(3, 0)), None)[0]
     assert fix.edit is not None and fix.edit.document_changes is not None
     (change,) = fix.edit.document_changes
     assert isinstance(change, types.TextDocumentEdit) and change.text_document.version == 3

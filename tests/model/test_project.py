@@ -55,6 +55,36 @@ def test_re_exports_are_followed(tmp_path: Path) -> None:
     assert definition(tmp_path, "train.py", "pkg.V") == "pkg/lib.py"
 
 
+def test_a_module_named_as_its_package_hides_it_from_nobody(tmp_path: Path) -> None:
+    """Protects `from net.layers import VALUE` in a package `net` that has a module `net`, too."""
+    (tmp_path / "net").mkdir()
+    for name in ("__init__", "net", "layers"):
+        (tmp_path / "net" / f"{name}.py").write_text(VALUE)
+    assert definition(tmp_path, "net/train.py", "net.layers.VALUE") == "net/layers.py"
+    assert definition(tmp_path, "net/train.py", "net.VALUE") == "net/net.py"
+
+
+def test_a_function_named_as_its_module_is_the_function(tmp_path: Path) -> None:
+    """Protects `pkg.lib` where the package's `__init__` imports `lib` from the module `lib`."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("from pkg.lib import lib\nfrom . import other\n")
+    (tmp_path / "pkg" / "lib.py").write_text(VALUE + "def lib():\n    return VALUE\n")
+    (tmp_path / "pkg" / "other.py").write_text(VALUE)
+    assert definition(tmp_path, "train.py", "pkg.lib") == "pkg/lib.py"
+    assert definition(tmp_path, "train.py", "pkg.other") is None
+
+
+def test_modules_of_a_package_that_loads_them_lazily_are_reached(tmp_path: Path) -> None:
+    """Protects what an importer has of a package whose `__init__` imports none of its modules."""
+    (tmp_path / "pkg").mkdir()
+    for name in ("__init__", "nets", "unused"):
+        (tmp_path / "pkg" / f"{name}.py").write_text(VALUE)
+    for text in ("import pkg as p\nnet = p.nets.small()\n", "import pkg\nnet = pkg.nets.small('pkg.unused')\n"):
+        source = SourceFile.decode(text.encode(), tmp_path / "train.py", "train.py")
+        reached = Project(tmp_path, NEWEST).reached(source)
+        assert [path.stem for path in reached] == ["__init__", "nets"]
+
+
 def test_nothing_outside_the_root_is_read(tmp_path: Path) -> None:
     """Protects the border of the project."""
     (tmp_path / "lib.py").write_text(VALUE)

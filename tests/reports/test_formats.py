@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tflint_gpu.diagnostics import Diagnostic, Edit, Fix, Location, Prediction, Related
 from tflint_gpu.reports import View, renderer
-from tflint_gpu.reports.display import use_colour
+from tflint_gpu.reports.display import colour_of
 from tflint_gpu.reports.summary import statistics, summary
 from tflint_gpu.severity import WORST_FIRST
 
@@ -90,16 +90,9 @@ def test_summary() -> None:
     assert list(summary([unsafe], 0, False, True))[1] == "[*] 1 fixable with the --fix option."
 
 
-def test_colour_is_for_terminals_or_who_asks() -> None:
-    class Stream:
-        def __init__(self, terminal: bool) -> None:
-            self.isatty = lambda: terminal
-
-    terminal, pipe = Stream(True), Stream(False)
-    assert use_colour(terminal, {})  # type: ignore[arg-type]
-    assert not use_colour(pipe, {})  # type: ignore[arg-type]
-    assert not use_colour(terminal, {"NO_COLOR": "1"})  # type: ignore[arg-type]
-    assert use_colour(terminal, {"NO_COLOR": ""})  # type: ignore[arg-type]
-    assert use_colour(pipe, {"FORCE_COLOR": "1", "NO_COLOR": "1"})  # type: ignore[arg-type]
+def test_the_environment_may_choose_colours() -> None:
+    assert colour_of({}) is colour_of({"NO_COLOR": ""}) is None, "the terminal decides"
+    assert colour_of({"NO_COLOR": "1"}) is colour_of({"TERM": "dumb"}) is False
+    assert colour_of({"FORCE_COLOR": "1", "NO_COLOR": "1"}) is True
     assert "\x1b[" in renderer("full")([DIAGNOSTIC], View(Path("/p"), colour=True))
     assert "\x1b[" not in renderer("full")([DIAGNOSTIC], VIEW)

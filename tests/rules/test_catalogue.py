@@ -51,6 +51,7 @@ PROMISED = {
     "TFG316": "unbatched-dataset",
     "TFG317": "noop-shuffle",
     "TFG318": "batch-scaled-buffer",
+    "TFG319": "torn-pairs",
     "TFG401": "missing-memory-growth",
     "TFG402": "gpu-config-too-late",
     "TFG403": "partial-memory-growth",

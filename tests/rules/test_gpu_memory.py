@@ -87,6 +87,24 @@ SILENT = {
     + TRAIN
     + "model.fit(x)\n",
 }
+OWN_MODEL = "def net(n):\n    i = tf.keras.Input((n,))\n    return tf.keras.Model(i, tf.keras.layers.Dense(1)(i))\n"
+MAIN = HEAD + "import numpy as np\n" + OWN_MODEL + "if __name__ == '__main__':\n    model = net(3)\n"
+SELF_TESTS = {
+    "predicts a picture": MAIN + "    print(model.predict(np.expand_dims(read('cat.png'), 0)))\n",
+    "predicts made-up numbers": MAIN + "    for n in range(3):\n        model.predict(np.random.rand(4, 3))\n",
+    "trains on made-up numbers": MAIN
+    + "    model.compile(loss='mse')\n    x = tf.random.normal((4, 3))\n    model.fit(x, np.zeros((4, 1)), epochs=2)\n",
+    "a model class": HEAD
+    + "class Net(tf.keras.Model):\n    def call(self, x):\n        return x\n"
+    + "if __name__ == '__main__':\n    Net().predict(load())\n",
+}
+MAIN_PROGRAMS = {
+    "trains on data": MAIN + "    model.compile(loss='mse')\n    model.fit(*load())\n",
+    "predicts with trained weights": MAIN + "    model.load_weights('w.h5')\n    model.predict(read('cat.png'))\n",
+    "predicts many pictures": MAIN + "    for path in paths:\n        model.predict(read(path))\n",
+    "predicts with a stored model": HEAD
+    + "if __name__ == '__main__':\n    tf.keras.models.load_model('m').predict(read('cat.png'))\n",
+}
 LATE = {
     "constant": HEAD
     + "c = tf.constant(1)\nfor g in tf.config.list_physical_devices('GPU'):\n    "
@@ -192,6 +210,28 @@ def test_program_without_growth_is_found_once(code: str, tmp_path: Path) -> None
 def test_set_up_programs_and_libraries_are_not_found(code: str, tmp_path: Path) -> None:
     """Protects precision of TFG401."""
     assert "TFG401" not in codes(code, tmp_path, ignore=())
+
+
+@_table(SELF_TESTS)
+def test_a_module_that_tries_itself_out_is_no_program(code: str, tmp_path: Path) -> None:
+    """Protects architectures that others import: their main block shows that they compute something."""
+    assert "TFG401" not in codes(code, tmp_path, ignore=())
+
+
+@_table(MAIN_PROGRAMS)
+def test_a_main_block_that_works_is_a_program(code: str, tmp_path: Path) -> None:
+    assert codes(code, tmp_path, ignore=("TFG603", "TFG206")) == ["TFG401"]
+
+
+def test_growth_is_set_by_the_program_and_not_for_who_imports_it(tmp_path: Path) -> None:
+    """Protects who imports a function of a program: there it would be too late, and raise."""
+    code = MAIN_PROGRAMS["trains on data"]
+    loop = '    for gpu in tf.config.list_physical_devices("GPU"):\n        ' + GROW + "(gpu, True)\n"
+    assert fixed(code, tmp_path, "TFG401") == code.replace("'__main__':\n", "'__main__':\n" + loop)
+    early = code.replace("def net", "SCALE = tf.constant(2.0)\ndef net")
+    result = fixed(early, tmp_path, "TFG401")
+    assert result.index("list_physical_devices") < result.index("SCALE")
+    assert codes(result, tmp_path, ignore=("TFG603",)) == []
 
 
 def test_setup_in_another_file_counts(tmp_path: Path) -> None:
@@ -357,3 +397,13 @@ def test_what_a_module_does_while_it_is_imported_counts(text: str, is_found: boo
     assert (("TFG402", 5) in found(code, tmp_path)) is is_found
     later = code.replace("import core\n", "") + "import core\n"
     assert "TFG402" not in {rule for rule, _ in found(later, tmp_path)}
+
+
+def test_a_helper_for_tpus_or_gpus_is_no_program_for_tpus(tmp_path: Path) -> None:
+    """Protects what is imported for either: only a helper that knows no GPUs says that a program is for TPUs."""
+    tpus = "import tensorflow as tf\ndef pick(name):\n    if name:\n        return tf.distribute.TPUStrategy(name)\n"
+    program = "from devices import pick\n" + HEAD + "strategy = pick('')\n" + TRAIN + "model.fit(x)\n"
+    (tmp_path / "devices.py").write_text(tpus)
+    assert codes(program, tmp_path, ignore=("TFG603",)) == []
+    (tmp_path / "devices.py").write_text(tpus + "    return tf.distribute.MirroredStrategy()\n")
+    assert codes(program, tmp_path, ignore=("TFG603",)) == ["TFG401"]

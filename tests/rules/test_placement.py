@@ -14,6 +14,10 @@ WITH = "with tf.device({}):\n    y = tf.square(2.0)\n"
 GPUS = HEAD + "gpus = tf.config.list_physical_devices('GPU')\n"
 
 UNGUARDED = {
+    "what is left without a TPU and with one GPU or none": "import tensorflow as tf\nKEPT_STRATEGY = None\ndef pick(use_tpu):\n"
+    "    if KEPT_STRATEGY is not None:\n        return KEPT_STRATEGY\n    gpus = tf.config.list_physical_devices('GPU')\n"
+    "    if use_tpu:\n        return tf.distribute.TPUStrategy(connect())\n    elif len(gpus) > 1:\n"
+    "        return tf.distribute.MirroredStrategy()\n    return tf.distribute.OneDeviceStrategy('/gpu:0')\n",
     "literal": HEAD + WITH.format("'/GPU:0'"),
     "short": HEAD + WITH.format("'gpu:1'"),
     "long": HEAD + WITH.format("'/device:GPU:0'"),

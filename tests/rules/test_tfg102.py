@@ -51,6 +51,9 @@ FROZEN = {
     "parameter that is not given": "@tf.function\ndef step(x, noise=None):\n    if noise is None:\n"
     "        noise = np.random.normal()\n    return x + noise",
     "shuffled list": STEP + "    order = [0, 1, 2]\n    random.shuffle(order)\n    return tf.gather(x, order)",
+    "after an early exit for what is switched off": "class Net(keras.layers.Layer):\n    def call(self, x):\n"
+    "        if self.rate == 0.0 or not self.kinds or self.kinds is None:\n            return x\n"
+    "        return x * random.choice(self.kinds)",
     "own base class": "class Base(keras.Model):\n    pass\nclass Net(Base):\n    def call(self, x):\n"
     "        return x * np.random.binomial(1, 0.5)",
 }
@@ -85,6 +88,9 @@ NOT_FROZEN = {
     + "        rng = np.random.RandomState(42)\n        return x @ rng.normal(size=(4, 4))",
     "once": CALL
     + "        if self.table is None:\n            self.table = np.random.normal(size=4)\n        return x + self.table",
+    "once, after an early exit": CALL
+    + "        if self.table is not None or 'x' in self.tables:\n            return x + self.table\n"
+    "        self.table = np.random.rand(4)\n        return x",
     "once, by hasattr": CALL + "        if not hasattr(self, 'table'):\n            self.table = np.random.rand(4)\n"
     "        return x + self.table",
     "seed of an operation": STEP + "    return tf.random.normal([4], seed=np.random.randint(99))",
@@ -135,6 +141,23 @@ def test_a_helper_in_another_file_is_found_there(tmp_path: Path) -> None:
     (tmp_path / "noise.py").write_text("import numpy as np\n\ndef noise(n):\n    return np.random.normal(size=n)\n")
     code = "import tensorflow as tf\nfrom noise import noise\n@tf.function\ndef step(x):\n    return x + noise(4)\n"
     assert found(code, tmp_path) == {("TFG102 noise.py", 4)}
+
+
+def test_an_object_of_another_file_is_followed(tmp_path: Path) -> None:
+    """Protects methods that a step, which a strategy runs in a `tf.function`, calls on an object that it is given."""
+    (tmp_path / "warping.py").write_text(
+        "import random\nimport tensorflow as tf\n\nclass Warp:\n    def __init__(self, kinds, chance):\n"
+        "        self.kinds, self.chance = kinds, tf.constant(chance)\n    def over(self, x):\n"
+        "        if self.chance == 0.0 or not self.kinds or random.random() < self.chance:\n            return x\n"
+        "        return self.by(x, random.choice(self.kinds))\n"
+    )
+    code = (
+        "import tensorflow as tf\nimport warping\ndef train(strategy, warp, data):\n    @tf.function\n"
+        "    def step(iterator):\n        def inner(x):\n            return warp.over(x)\n"
+        "        strategy.run(inner, args=(next(iterator),))\n    step(iter(data))\nwarp = None\nif flag:\n"
+        "    warp = warping.Warp(['a', 'b'], 0.5)\ntrain(tf.distribute.get_strategy(), warp, data)\n"
+    )
+    assert found(code, tmp_path) == {("TFG102 warping.py", 8), ("TFG102 warping.py", 10)}
 
 
 def test_a_notebook_is_read(tmp_path: Path) -> None:

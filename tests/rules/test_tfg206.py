@@ -39,6 +39,9 @@ FOUND = {
     "forwarded by an object": "class Loud:\n    def __init__(self, net):\n        self.net = net\n"
     "    def __getattr__(self, part):\n        return getattr(self.net, part)\nloud = Loud(model)\n"
     "for row in x:\n    print(loud.predict(row[None]))",
+    "a network, or a function of a SavedModel": "def load(kind):\n    if kind == 'keras':\n        net = model\n    else:\n"
+    "        net = tf.saved_model.load('d').signatures['serving_default']\n    return net\nnet = load(input())\n"
+    "for row in x:\n    y = net.predict(row[None]) if native else net(row[None])",
     "slice": "for i in range(640):\n    y = model.predict(x[i:i + 1])",
     "new axis": "for row in x:\n    y = model.predict(row[None], verbose=0)",
     "new axis of NumPy": "for row in x:\n    y = model.predict(row[np.newaxis, ...])",

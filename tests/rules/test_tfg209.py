@@ -28,7 +28,30 @@ def step(x, y):
 LOOP = "for x, y in dataset:\n    loss = step(x, y)\n"
 EPOCHS = "for epoch in range(100):\n    for x, y in dataset:\n        loss = step(x, y)\n"
 
+EAGER = """
+def eager(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) - y)
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    {}
+
+"""
 FOUND = {
+    "by the step itself": (
+        EAGER.format("return loss.numpy()") + "for x, y in dataset:\n    print(eager(x, y))",
+        "loss.numpy()",
+    ),
+    "by the step itself, for a variable": (
+        EAGER.format("rate = tf.exp(-loss)\n    optimizer.learning_rate.assign(rate.numpy())")
+        + "for x, y in dataset:\n    eager(x, y)",
+        "rate.numpy()",
+    ),
+    "by the step of two loops": (
+        EAGER.format("return loss.numpy()")
+        + "for x, y in dataset:\n    eager(x, y)\nfor x, y in dataset:\n    eager(x, y)",
+        None,
+    ),
     "numpy": (LOOP + "    losses.append(loss.numpy())", "loss.numpy()"),
     "of the call": ("for x, y in dataset:\n    total = step(x, y).numpy()", "step(x, y).numpy()"),
     "float": (LOOP + "    total += float(loss)", "float(loss)"),
@@ -88,6 +111,10 @@ FOUND = {
     ),
 }
 SILENT = {
+    "by the step itself, for a test": EAGER.format("return loss.numpy()")
+    + "for x, y in dataset:\n    if eager(x, y) < 0.1:\n        break",
+    "by the step itself, sometimes": EAGER.format("if verbose:\n        print(loss.numpy())")
+    + "for x, y in dataset:\n    eager(x, y)",
     # the look-alikes of the rule
     "every n steps": "for i, (x, y) in enumerate(dataset):\n    loss = step(x, y)\n    if i % 100 == 0:\n        print(loss.numpy())",
     "a verbose flag": LOOP + "    if verbose:\n        print(loss.numpy())",

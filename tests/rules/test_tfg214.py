@@ -34,6 +34,13 @@ EAGER = {  # the row of the call, below HEAD
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",
         3,
     ),
+    "steps of diffusion in an object that is called": (
+        "class Sampler:\n    def __init__(self, net, steps=1000):\n        self.net, self.steps = net, steps\n"
+        "    def __call__(self, n):\n        x = np.random.normal(size=(n, 8))\n        for t in range(self.steps)[::-1]:\n"
+        "            noise = self.net([x, np.stack([t] * n)])\n            x = x - 0.01 * noise\n        return x\n"
+        "Sampler(model)(4)\n",
+        7,
+    ),
     "steps of diffusion, unknown many": (
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in reversed(range(steps)):\n    x = x - 0.01 * model(x)\n",
         3,
@@ -96,6 +103,10 @@ EAGER = {  # the row of the call, below HEAD
     ),
 }
 QUIET = {
+    "parts of a module that is called": (
+        "class Net(tf.Module):\n    def __init__(self, net):\n        self.net = net\n    def __call__(self, x):\n"
+        "        for t in range(1000):\n            x = x - self.net([x, np.stack([t])])\n        return x\nNet(model)(1)\n"
+    ),
     "the scales of a picture": (
         "def resample(image, size):\n    return cv2.resize(image, size)\nimage = cv2.imread('a.png')\nfor scale in scales:\n"
         "    height = int(np.ceil(480 * scale))\n    width = int(np.ceil(640 * scale))\n"

@@ -57,6 +57,11 @@ ELEMENT_WISE = {
     "    def prep(x, y):\n        x = tf.cast(x, tf.float32) / 255.\n        x = (x - mean) / std\n        return x, y\n"
     "    return source.map(prep).batch(32)\nmodel.fit(make())",
     "a value a channel, by NumPy": "MEAN = np.array([0.1, 0.2, 0.3]).reshape(1, 1, 3)\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
+    "a number a channel of an image": "def prep(x, y):\n    x = tf.image.convert_image_dtype(x, tf.float32)\n    if DEPTH > 3:\n"
+    "        mean = tf.constant([0.49, 0.48, 0.45], dtype=tf.float32)\n        std = [0.2, 0.2, 0.2]\n        x = (x - mean) / std\n"
+    "    return x, tf.cast(y, tf.float32)\nmodel.fit(source.map(prep).batch(32))",
+    "an image on one way only": "def prep(x):\n    if DEPTH > n:\n        x = tf.image.adjust_hue(x, 0.1)\n    return x / 255\n"
+    "model.fit(rows.map(prep).batch(32))",
     "threshold": "model.fit(rows.map(lambda x: tf.where(x > 127, 1.0, 0.0)).batch(32))",
     "np.float32": "model.fit(rows.map(lambda x: tf.cast(x, 'float32') / np.float32(255)).batch(32))",
     "a mode known outside": "def prep(x):\n    if DEPTH > 3:\n        x = x / 255\n    return x / 1.0\n"
@@ -86,6 +91,8 @@ ELEMENT_WISE = {
     "beside a glance": "ds = rows.map(lambda x: x / 255)\nfor x in ds.take(3):\n    print(x)\nmodel.fit(ds.batch(32))",
 }
 SILENT = {
+    "numbers that may be a row": "MEAN = tf.constant([0.1, 0.2, 0.3])\nmodel.fit(rows.map(lambda x: x - MEAN).batch(32))",
+    "numbers that an element is combined with": "model.fit(rows.map(lambda x: x * [1.0, 2.0]).batch(32))",
     "records of any shape": "def prep(text):\n    row = tf.io.parse_example(text, {'x': tf.io.VarLenFeature(tf.float32)})\n"
     "    return row['x']\nmodel.fit(tf.data.TFRecordDataset(paths).map(prep).batch(32))",
     "single records": "def prep(text):\n    row = tf.io.parse_single_example(text, {'x': tf.io.FixedLenFeature([4], tf.float32)})\n"

@@ -39,6 +39,12 @@ GENERIC = {
     "        self.rnn = layers.GRU(4, activation='relu')",
     "cell": "layer = layers.RNN(layers.LSTMCell(4))",
     "cell with a name": "cell = layers.GRUCell(4)\nlayer = layers.RNN(cell, return_sequences=True)",
+    "a list of cells": "layer = layers.RNN([layers.GRUCell(4) for _ in range(depth)])",
+    "stacked cells": "layer = layers.RNN(layers.StackedRNNCells([layers.LSTMCell(4), layers.LSTMCell(8)]))",
+    "cells of a factory": "def pick(kind):\n    if kind == 'a':\n        return layers.LSTMCell\n    elif kind == 'b':\n"
+    "        return layers.GRUCell\n    return layers.SimpleRNNCell\nclass Coder:\n    def __init__(self, kind):\n"
+    "        self.kind = kind\n    def make(self, n):\n        cells = [pick(self.kind)(units=n) for _ in range(n)]\n"
+    "        return layers.RNN(cells)",
     "cell with dropout": "layer = layers.RNN(layers.LSTMCell(4, dropout=0.1))",
 }
 NOT_GENERIC = {
@@ -59,6 +65,9 @@ NOT_GENERIC = {
     "reset_after of LSTM's own": "layer = layers.LSTM(4, **{'units2': 4})",
     "simple RNN, which has no kernel": "layer = layers.SimpleRNN(4, activation='relu')",
     "ConvLSTM, which has no kernel": "layer = layers.ConvLSTM2D(4, 3, activation='relu')",
+    "cells of which no layer replaces some": "layer = layers.RNN([layers.LSTMCell(4), layers.LSTMCell(4, unroll=True, activation='relu')])",
+    "own cells among others": "class Cell(layers.Layer):\n    pass\nlayer = layers.RNN([layers.LSTMCell(4), Cell()])",
+    "simple cells": "layer = layers.RNN([layers.SimpleRNNCell(4)])",
     "own cell": "class Cell(layers.Layer):\n    pass\nlayer = layers.RNN(Cell())",
     "cell that no layer replaces": "layer = layers.RNN(layers.LSTMCell(4, activation='relu'))",
     "cell run step by step": "cell = layers.LSTMCell(4)\nlayer = layers.RNN(cell)\nfor x in xs:\n    y, s = cell(x, s)",

@@ -50,6 +50,8 @@ class Data:
         return ds.batch(32) if self.training else ds.batch(1)
 """
 BATCH_OF_ONE = {
+    "a generator of single sequences": "def rows():\n    while True:\n"
+    "        yield np.expand_dims([np.ones((7, 1))], axis=-1), np.ones((1, 1))\nmodel.fit(rows(), steps_per_epoch=9)",
     "the branch for validation": OF_MODE + "model.fit(make(x, False))",
     "a branch that is not known": OF_MODE + "import sys\nmodel.fit(make(x, len(sys.argv) > 1))",
     "one of two modes": OF_MODE + "for mode in (True, False):\n    model.fit(make(x, mode))",
@@ -514,6 +516,9 @@ FORWARD = {
     "zip": "for (x, y), z in zip(dataset, dataset):\n    model(x)",
     "dictionary of datasets": "sets = {'a': dataset.batch(4), 'b': dataset.batch(8)}\nfor name, ds in sets.items():\n"
     "    it = iter(ds)\n    for _ in range(99):\n        x, y = next(it)\n        print(model(x))",
+    "dictionary of datasets that others join": "from elsewhere import more\nsets = {'a': dataset.batch(4)}\n"
+    "sets.update(more())\nfor name, ds in sets.items():\n    it = iter(ds)\n    for _ in range(99):\n"
+    "        x, y = next(it)\n        print(model(x))",
     "values of a dictionary": "sets = {'a': dataset.batch(4)}\nfor ds in sets.values():\n"
     "    for x, y in ds:\n        model(x)",
     "own iterator class": OWN_DATA + "for x, y in Stream():\n    model(x)",

@@ -257,6 +257,7 @@ def test_the_page_stands_alone(project: Path) -> None:
     assert text.count("<svg") == 4 and "Fake &lt;H100&gt;" in text and "<b>" not in text
     assert "#1122" not in text, "a stand-in colour"
     assert "train.py:12 in train" in text and "GPU utilisation" in text
+    assert "`" not in text and "<code>check</code>" in text, "what is code looks like code"
     without = renderer("html")(report(project, card=False), View(project))
     assert without.count("<svg") == 2 and "No GPU was watched" in without
 

@@ -30,6 +30,7 @@ FILES = {
     "requirements-gpu.txt": "tensorflow-gpu>=2.4,<2.13\n",
     "pyproject.toml": '[project]\ndependencies = ["tensorflow-cpu (==2.12.1)"]\n',
     "setup.cfg": "[options]\ninstall_requires =\n  numpy\n  tensorflow ~= 2.12.0\n",
+    "setup.py": "from setuptools import setup\n\nsetup(extras_require={'gpu': ['tensorflow-gpu==2.12.0']})\n",
     "uv.lock": '[[package]]\nname = "tensorflow"\nversion = "2.12.1"\n',
     "poetry.lock": '[[package]]\nname = "tensorflow"\nversion = "2.12.0"\n',
     "Pipfile.lock": '{"default": {"tensorflow": {"version": "==2.12.0"}}}',
@@ -40,7 +41,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_pins_of_a_project(name: str, tmp_path: Path, write_files: Write) -> None:
-    write_files({name: FILES[name], "setup.py": "", "src/deep/x.py": ""})
+    write_files({name: FILES[name], "src/deep/x.py": ""})
     target = find_target(None, tmp_path / "src" / "deep")
     assert (target.tensorflow, target.keras, target.source, target.pinned) == ((2, 12), 2, name, True)
 
@@ -69,10 +70,12 @@ def test_shapes_of_pyproject(text: str, tmp_path: Path, write_files: Write) -> N
         ("Pipfile.lock", '["tensorflow"]'),
         ("uv.lock", '[[package]]\nname = "tensorflow"\n'),
         ("setup.cfg", "tensorflow==2.4"),
+        ("setup.py", "# 'tensorflow==2.4'\nsetup(description='TensorFlow < 2 layers', install_requires=['keras<3'])\n"),
+        ("setup.py", "print 'tensorflow==2.4'\n"),
     ],
 )
 def test_what_is_no_pin_means_the_newest(name: str, text: str, tmp_path: Path, write_files: Write) -> None:
-    write_files({name: text, "setup.py": ""})
+    write_files({name: text, ".git/HEAD": ""})
     target = find_target(None, tmp_path)
     assert (target.tensorflow, target.keras, target.source, target.pinned) == (NEWEST, 3, "newest", False)
 
@@ -92,7 +95,8 @@ def test_a_release_of_keras_3(text: str, release: tuple[int, int] | None, tmp_pa
     assert find_target(None, tmp_path).keras_release == release
 
 
-def test_the_nearest_pin_holds_and_none_above_the_root(tmp_path: Path, write_files: Write) -> None:
+def test_the_nearest_pin_holds_and_none_above_the_repository(tmp_path: Path, write_files: Write) -> None:
+    """Protects what has its own `setup.py` or no `.git`: the pin may be above all the same."""
     write_files(
         {
             "requirements.txt": "tensorflow==2.4\n",
@@ -100,10 +104,14 @@ def test_the_nearest_pin_holds_and_none_above_the_root(tmp_path: Path, write_fil
             "p/requirements.txt": "tensorflow==2.5\n",
             "p/a/requirements.txt": "tensorflow==2.6\n",
             "q/setup.py": "",
+            "q/lib/pyproject.toml": "",
+            "r/.git/HEAD": "",
         }
     )
-    found = {name: find_target(None, tmp_path / name).tensorflow for name in ("p", "p/a", "p/b", "q")}
-    assert found == {"p": (2, 5), "p/a": (2, 6), "p/b": (2, 5), "q": NEWEST}
+    names = ("p", "p/a", "p/b", "q", "q/lib/deep", "r", "r/src")
+    targets = {name: find_target(None, tmp_path / name).tensorflow for name in names}
+    expected = {"p": (2, 5), "p/a": (2, 6), "p/b": (2, 5), "q": (2, 4), "q/lib/deep": (2, 4)}
+    assert targets == expected | {"r": NEWEST, "r/src": NEWEST}
 
 
 def test_the_setting_wins(tmp_path: Path, write_files: Write) -> None:

@@ -20,6 +20,7 @@ from verified import cases_of, verified
 from tflint_gpu.diagnostics import Prediction
 from tflint_gpu.verify.execution.results import read_result
 from tflint_gpu.verify.experiments.verification import Case, Setup, blocker
+from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TIMED = ("slowdown", "no-effect")
@@ -109,7 +110,7 @@ def test_a_program_gets_a_verdict(path: Path, code: str | None, tmp_path: Path, 
     assert after.fault is None, "the repair runs"
     assert (before.crash is not None) == (case.prediction.kind == "crash")
     if not once and case.diagnostic.code in CERTAIN:
-        assert result.verdict.verdict.endswith("confirmed"), result.verdict.reason
+        assert result.verdict.verdict in CONFIRMED, result.verdict.reason
 
 
 def _both_run(case: Case, folder: Path, forks: ForkedPrograms) -> bool:

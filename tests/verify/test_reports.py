@@ -168,6 +168,17 @@ def test_the_page_has_what_an_engineer_asks_for() -> None:
         assert plot in text, plot
 
 
+def test_the_page_begins_with_the_verdict_and_shows_code_as_code() -> None:
+    """Protects who opens the page: the answer first, conditions last, no backtick that was meant as markup."""
+    result = slow()
+    diagnostic = replace(result.case.diagnostic, message="`model(x)` runs <eagerly>")
+    text = rendered("html", replace(result, case=replace(result.case, diagnostic=diagnostic)))
+    body = text[text.index("<body>") :]
+    assert "<code>model(x)</code> runs &lt;eagerly&gt;" in body
+    assert "`" not in re.sub(r"(?s)<pre.*?</pre>", "", body)
+    assert body.index("<h1>") < body.index('class="verdict') < body.index("TFG202") < body.index("<h2>Conditions")
+
+
 def test_a_page_without_a_card_has_no_empty_rows_or_plots() -> None:
     text = rendered("html", slow())
     assert "SM clock" not in text and "Power over time" not in text and "NVML" not in text and "<td></td>" not in text
@@ -269,9 +280,10 @@ def _head_of(text: str) -> str:
     return next(line for line in text.splitlines() if line.startswith("| finding"))
 
 
-def test_without_the_plotting_library_the_remedy_is_told() -> None:
+@pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
+def test_without_a_library_of_the_page_the_remedy_is_told(library: str) -> None:
     code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
+        f"import sys; sys.modules['{library}'] = None\n"
         "from tflint_gpu.drawing.plots import MissingLibrary\nfrom tflint_gpu.verify.reports import renderer\n"
         "try:\n    renderer('html')\nexcept MissingLibrary as error:\n    print(error)\n"
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tflint_gpu.verify.execution import landlock
 from tflint_gpu.verify.execution.sandbox import (
     Sandbox,
     SandboxUnavailable,
@@ -19,7 +21,17 @@ from tflint_gpu.verify.execution.sandbox import (
 from tflint_gpu.verify.execution.worker import Place, run_program
 
 BWRAP = Sandbox("bwrap", "", "/usr/bin/bwrap")
-AVAILABLE = choose_sandbox("auto")
+
+
+def sandboxes() -> list[Any]:
+    """Those that confine, each skipped where the system does not have it."""
+    params = []
+    for kind in ("bwrap", "landlock"):
+        try:
+            params.append(pytest.param(choose_sandbox(kind), id=kind))
+        except SandboxUnavailable as error:
+            params.append(pytest.param(None, id=kind, marks=pytest.mark.skip(reason=str(error))))
+    return params
 
 
 def test_the_command_line(tmp_path: Path) -> None:
@@ -71,6 +83,7 @@ def test_the_device_that_cuda_needs_is_made_before_the_sandbox_is(
 def test_who_is_asked_is_told_what_protects_the_home_folder() -> None:
     assert str(Path.home()) in protection_of(choose_sandbox("none"))
     assert "home" not in protection_of(Sandbox("bwrap", "programs run in bubblewrap", "/usr/bin/bwrap"))
+    assert "home" not in protection_of(Sandbox("landlock", "programs run under Landlock"))
 
 
 def test_variables_that_are_handed_on_win(tmp_path: Path) -> None:
@@ -136,38 +149,49 @@ def test_no_sandbox_wanted() -> None:
 def test_a_bubblewrap_that_does_not_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, reason: str
 ) -> None:
-    """Protects that "auto" tries before it relies, says why it falls back, and that "bwrap" never falls back."""
+    """Protects that "auto" tries before it relies, and that neither "auto" nor "bwrap" runs code unconfined by silence."""
     if script is not None:
         fake = tmp_path / "bwrap"
         fake.write_text(f"#!/bin/sh\n{script}\n")
         fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(landlock, "version", lambda: 3)
     chosen = choose_sandbox("auto")
-    assert chosen.kind == "none"
-    assert chosen.note.startswith("programs run without a sandbox: ")
-    assert reason in chosen.note
+    assert (chosen.kind, chosen.executable) == ("landlock", None)
+    assert reason in chosen.note and "the network is open" in chosen.note, "what it does not block is said"
     with pytest.raises(SandboxUnavailable, match=r"bubblewrap"):
         choose_sandbox("bwrap")
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    for wanted in ("auto", "landlock"):
+        with pytest.raises(SandboxUnavailable, match="no Landlock"):
+            choose_sandbox(wanted)  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif(AVAILABLE.kind == "none", reason=AVAILABLE.note)
-def test_what_the_sandbox_forbids(tmp_path: Path) -> None:
-    """Protects the user's files and network from the user's code, with the real bubblewrap."""
+@pytest.mark.parametrize("sandbox", sandboxes())
+def test_what_the_sandbox_forbids(tmp_path: Path, sandbox: Sandbox) -> None:
+    """Protects the user's files and network from the user's code, with the real bubblewrap and the real Landlock."""
     program = tmp_path / "program.py"
     outside = tmp_path / "outside"
+    kept = tmp_path / "kept"
+    kept.write_text("whole")
     with socket.create_server(("127.0.0.1", 0)) as server:
         program.write_text(f"""
-import ctypes, json, os, socket
+import ctypes, json, multiprocessing, os, socket, subprocess, sys
 notes = {{}}
 def attempt(name, action):
     try:
         action()
         notes[name] = "done"
-    except OSError as error:
+    except (OSError, subprocess.CalledProcessError):
         notes[name] = "refused"
 attempt("network", lambda: socket.create_connection(("127.0.0.1", {server.getsockname()[1]}), timeout=5))
 attempt("outside", lambda: open({str(outside)!r}, "w"))
+attempt("emptied", lambda: os.truncate({str(kept)!r}, 0))
+attempt("removed", lambda: os.remove({str(kept)!r}))
+attempt("child", lambda: subprocess.run([sys.executable, "-c", "open({str(outside)!r}, 'w')"], check=True, stderr=-3))
 attempt("inside", lambda: open("inside", "w"))
+attempt("nothing", lambda: open("/dev/null", "w"))
+attempt("semaphore", multiprocessing.Lock)
 attempt("temporary", lambda: open("/tmp/tflint-gpu-test-of-the-sandbox", "w"))
 def remount():
     if ctypes.CDLL(None).mount(None, b"/", None, 32 | 4096, None):  # MS_REMOUNT | MS_BIND: writable again
@@ -177,14 +201,20 @@ notes["processes"] = sum(name.isdigit() for name in os.listdir("/proc"))
 with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
     json.dump({{"steps": [], "notes": notes}}, file)
 """)
-        outcome = run_program(program, place=Place(sandbox=AVAILABLE))
+        outcome = run_program(program, place=Place(sandbox=sandbox))
     assert outcome.result is not None, outcome
-    assert outcome.result.notes == {
-        "network": "refused", "outside": "refused", "inside": "done", "temporary": "done", "remount": "refused",
-        "processes": 2,
+    notes = dict(outcome.result.notes)
+    processes = notes.pop("processes")
+    own = sandbox.kind == "bwrap"
+    assert notes == {
+        "network": "refused" if own or landlock.version() >= landlock.NETWORK_SINCE else "done",
+        "outside": "refused", "emptied": "refused" if own or landlock.version() >= 3 else "done",
+        "removed": "refused", "child": "refused", "inside": "done", "nothing": "done",
+        "semaphore": "done", "temporary": "done" if own else "refused", "remount": "refused",
     }  # fmt: skip
+    assert not own or processes == 2
     assert not Path("/tmp/tflint-gpu-test-of-the-sandbox").exists()
-    assert not outside.exists()
+    assert not outside.exists() and kept.exists()
 
 
 def test_what_is_missing_is_said() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.verify.execution.rounds import Round, run_rounds
-from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, choose_sandbox
+from tflint_gpu.verify.execution.sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from tflint_gpu.verify.execution.worker import Outcome, Place, run_program
 
 WATCHES_MEMORY = Path("/proc/self/statm").exists()
@@ -55,15 +55,20 @@ def alive(token: str) -> bool:
 
 
 def sandboxes() -> list[object]:
-    shut_in = choose_sandbox("auto")
-    works = pytest.mark.skipif(shut_in.kind == "none", reason=shut_in.note)
-    return [pytest.param(choose_sandbox("none"), id="none"), pytest.param(shut_in, id="bwrap", marks=works)]
+    """No sandbox, and those that confine where the system has them."""
+    params: list[object] = [pytest.param(choose_sandbox("none"), id="none")]
+    for kind in ("bwrap", "landlock"):
+        try:
+            params.append(pytest.param(choose_sandbox(kind), id=kind))
+        except SandboxUnavailable as error:
+            params.append(pytest.param(None, id=kind, marks=pytest.mark.skip(reason=str(error))))
+    return params
 
 
-both_sandboxes = pytest.mark.parametrize("sandbox", sandboxes())
+each_sandbox = pytest.mark.parametrize("sandbox", sandboxes())
 
 
-@both_sandboxes
+@each_sandbox
 def test_a_program_that_finishes(write: Write, sandbox: Sandbox) -> None:
     """Protects the protocol: what a program writes is what the outcome has, and the caller learns its number."""
     program = write("""
@@ -104,7 +109,7 @@ def test_what_a_program_sees(write: Write, monkeypatch: pytest.MonkeyPatch) -> N
     assert not Path(notes["folder"]).exists()
 
 
-@both_sandboxes
+@each_sandbox
 def test_a_program_that_hangs(write: Write, token: str, sandbox: Sandbox) -> None:
     """Protects against waiting for ever, also where the program ignores polite signals; what it said is kept."""
     program = write(
@@ -131,7 +136,7 @@ def test_a_program_that_uses_too_much_processor_time(write: Write) -> None:
     assert outcome.text == "it used more than 1 s of processor time"
 
 
-@both_sandboxes
+@each_sandbox
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
 def test_a_program_that_is_killed(write: Write, sandbox: Sandbox, name: str) -> None:
     """Protects that a crash in native code, which Python cannot tell of, is a result with its signal."""
@@ -143,7 +148,7 @@ def test_a_program_that_is_killed(write: Write, sandbox: Sandbox, name: str) -> 
 
 @pytest.mark.skipif(not WATCHES_MEMORY, reason="no /proc")
 @pytest.mark.parametrize("where", ["in the program", "in its child"])
-@both_sandboxes
+@each_sandbox
 def test_a_program_that_eats_memory(write: Write, token: str, sandbox: Sandbox, where: str) -> None:
     """Protects the machine: a program whose processes hold more than the limit is stopped."""
     eat = f"import time; kept = []  # {token}\nwhile True: kept.append(b'x' * (4 << 20)); time.sleep(0.01)"
@@ -190,7 +195,7 @@ def test_a_program_that_writes_too_large_a_file(write: Write) -> None:
     assert (outcome.status, outcome.exception) == ("raised", "OSError")
 
 
-@both_sandboxes
+@each_sandbox
 @pytest.mark.parametrize(
     "leave",
     [
@@ -236,7 +241,7 @@ def test_user_code_that_needs_a_missing_module(write: Write) -> None:
     assert outcome.text == "No module named 'a_module_that_nobody_has'"
 
 
-@both_sandboxes
+@each_sandbox
 def test_a_program_that_raises(write: Write, sandbox: Sandbox) -> None:
     """Protects the verdict on a predicted crash: the last exception's qualified type and whole message."""
     outcome = run_program(
@@ -345,7 +350,7 @@ def test_a_program_that_hangs_within_the_budget(write: Write) -> None:
     assert [(r.before.status, r.budget_spent) for r in rounds] == [("timed out", False)]
 
 
-@both_sandboxes
+@each_sandbox
 def test_ctrl_c_in_the_middle_of_the_rounds(write: Write, tmp_path: Path, token: str, sandbox: Sandbox) -> None:
     """Protects the user who stops verify: no process and no folder is left, and the whole rounds are kept."""
     fast = write("finish()", "fast.py")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.catalogue import rule_names, with_package
 from tflint_gpu.checking.collector import collector_held_off
-from tflint_gpu.checking.placement import placed
+from tflint_gpu.checking.placement import noted, placed
 from tflint_gpu.checking.prefilter import rules_that_apply, rules_that_may_fire
 from tflint_gpu.checking.projects import Projects
 from tflint_gpu.dependencies import Dependencies, State, digest_of, stamp_of
@@ -282,11 +282,6 @@ class Engine:
         source = finding.file.source
         start, end = finding.file.span(finding.node)
         location = source.locate(start)
-        related = []
-        for note in finding.notes:
-            first, last = note.file.span(note.node)
-            where = note.file.source
-            related.append(Related(self._name(where), where.locate(first), where.locate(last), note.message))
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -298,7 +293,8 @@ class Engine:
             severity=finding.severity or rule.severity,
             prediction=finding.prediction,
             help=finding.help,
-            related=tuple(related),
+            related=tuple(noted(note, self._name) for note in finding.notes),
+            of_project=rule.once_a_project,
             fix=None if finding.fix is None else placed(finding.fix, finding.file),
         )
 

@@ -1,10 +1,11 @@
-"""Fixes with offsets in a file's text, where rules speak of nodes."""
+"""Fixes and notes with offsets in a file's text, where rules speak of nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tflint_gpu.diagnostics import Edit, Fix
+from tflint_gpu.diagnostics import Edit, Fix, Related
 from tflint_gpu.text.source import SourceFile
 
 if TYPE_CHECKING:
@@ -26,6 +27,17 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
     if edits and not source.is_writable(min(edit.start for edit in edits), max(edit.end for edit in edits)):
         return None
     return Fix(fix.message, fix.applicability, tuple(sorted(edits, key=lambda edit: (edit.start, edit.end))))
+
+
+def noted(note: finding.Note, name: Callable[[SourceFile], str]) -> Related:
+    """A note with a place instead of a node.
+
+    Arguments:
+        name: how reports call a file.
+    """
+    source = note.file.source
+    start, end = map(source.locate, note.file.span(note.node))
+    return Related(name(source), start, end, note.message)
 
 
 def placed_edit(source: SourceFile, span: tuple[int, int], text: str, where: str) -> Edit:

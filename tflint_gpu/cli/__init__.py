@@ -18,7 +18,7 @@ import click
 
 from tflint_gpu import __version__
 from tflint_gpu.plugins import WrongPlugin
-from tflint_gpu.reports.display import printable_lines
+from tflint_gpu.reports.display import colour_of, printable_lines
 from tflint_gpu.settings.files import NoSuchPath
 from tflint_gpu.settings.options import SettingsError, nearest
 from tflint_gpu.text.replacement import no_file_half_replaced
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _never_fail_to_print(stream)
     _end_as_on_ctrl_c()
     try:
-        code = _commands.main(arguments, prog_name="tflint-gpu", standalone_mode=False)
+        code = _commands.main(arguments, prog_name="tflint-gpu", standalone_mode=False, color=colour_of(os.environ))
         sys.stdout.flush()
     except click.ClickException as error:
         shown = io.StringIO()

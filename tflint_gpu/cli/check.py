@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import tell
+from tflint_gpu.cli.commands import GroupedCommand
 from tflint_gpu.settings.config import Settings, SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck, is_excluded
 from tflint_gpu.settings.options import OUTPUT_FORMATS, Options, SettingsError, layered, parse_options
@@ -68,7 +69,19 @@ config_option = click.option(
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+_GROUPS = {
+    "Rules": "select ignore extend_select extend_ignore per_file_ignores target_tensorflow gpu_memory",
+    "Fixes": "fix unsafe_fixes diff fix_only show_fixes",
+    "Report": "output_format output_file show_advice statistics verified measured fail_on exit_zero"
+    " exit_non_zero_on_fix",
+    "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
+    "Files and settings": "stdin_filename config isolated exclude extend_exclude respect_gitignore force_exclude"
+    " show_files show_settings",
+    "How to check": "jobs executor no_cache cache_dir watch progress",
+}
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
 @list_option("--select", "Rules to run: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to run.")
@@ -232,9 +245,8 @@ class Check:
             return discovery.find(self.paths or (".",))
         if set(self.paths) - {"-"}:
             raise click.UsageError("standard input (-) and other paths exclude each other")
-        name = self.given["stdin_filename"]
         here = discovery.working_directory
-        path = Path(os.path.normpath(here / (name or "-")))
+        path = Path(os.path.normpath(here / (self.given["stdin_filename"] or "-")))
         return [discovery.describe(path, here, sys.stdin.buffer.read())]
 
     def _check(self, resolver: SettingsResolver, settings: Settings, files: list[FileToCheck]) -> int:
@@ -263,6 +275,7 @@ class Check:
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
             return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
+        outcome = outcome.of_projects(files)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])

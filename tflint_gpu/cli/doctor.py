@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
 
 import click
 
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured
 from tflint_gpu.settings.options import SettingsError
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("program", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--output-format", type=click.Choice(("full", "json", "markdown")), default="full", show_default=True)
 @click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that runs your programs.")
@@ -26,7 +26,6 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     from tflint_gpu.doctor.examination import examine
     from tflint_gpu.doctor.machine_report import report_on
     from tflint_gpu.doctor.program import read_settings
-    from tflint_gpu.reports.display import use_colour
 
     interpreter = shutil.which(python)
     if interpreter is None:
@@ -37,6 +36,6 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     elif output_format == "markdown":
         text = reports.as_markdown(found)
     else:
-        text = reports.as_text(found, use_colour(sys.stdout, os.environ))
+        text = reports.as_text(found, is_coloured())
     click.echo(text, nl=False)
     return found.exit_code

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from tflint_gpu.reports.display import printable, styled, use_colour
+from tflint_gpu.cli.commands import coloured_patch, is_coloured
+from tflint_gpu.reports.display import printable, printable_lines, styled
 from tflint_gpu.reports.summary import plural
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tflint_gpu.settings.files import FileToCheck
     from tflint_gpu.verify.repairs.patches import Patch
     from tflint_gpu.verify.reports import Report
-
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def show_repairs(
@@ -70,13 +68,10 @@ def _show(patch: Patch, number: int, total: int, report: Report) -> None:
     from tflint_gpu.verify.reports import commits, figures
 
     result = patch.repair.verification
-    colour = use_colour(sys.stdout, os.environ)
+    colour = is_coloured()
     title = f"Repair {number} of {total}: {figures.finding(result)}, {figures.verdict(result)}"
     click.echo(styled(printable(title), "bold", colour) + "\n")
     for line in commits.message(patch.repair, report).splitlines():
         click.echo(f"    {printable(line)}".rstrip())
     click.echo()
-    for line in patch.difference.splitlines():
-        style = _STYLES.get(line[:1])
-        click.echo(styled(printable(line), style, colour) if style else printable(line))
-    click.echo()
+    click.echo(coloured_patch(printable_lines(patch.difference.rstrip("\n")), colour) + "\n")

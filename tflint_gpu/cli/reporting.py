@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from tflint_gpu.cli import FAILED, FOUND, tell
+from tflint_gpu.cli.commands import coloured_patch, is_coloured
 from tflint_gpu.reports import View, renderer
-from tflint_gpu.reports.display import printable, printable_lines, use_colour
+from tflint_gpu.reports.advice import once_a_project
+from tflint_gpu.reports.display import printable, printable_lines
 from tflint_gpu.reports.summary import fix_summary, fixed_problems, plural, statistics, summary
 from tflint_gpu.settings.config import Settings
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tflint_gpu.checking.engine import FileResult
     from tflint_gpu.diagnostics import Diagnostic, InternalError
     from tflint_gpu.narrowing.baselines import Entry
+    from tflint_gpu.settings.files import FileToCheck
     from tflint_gpu.text.source import SourceFile
 
 
@@ -46,6 +48,10 @@ class Outcome:
     diffs: Sequence[str] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     gone: Sequence[Entry] = ()
+
+    def of_projects(self, files: Iterable[FileToCheck]) -> Outcome:
+        """The outcome in which what holds for a project is found once in it."""
+        return replace(self, found=once_a_project(self.found, {file.name: file.root for file in files}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def report(outcome: Outcome, fails: bool, options: ReportOptions, here: Path, st
     Arguments:
         fails: whether one of the findings is as bad as `fail-on` has it.
     """
-    view = View(here, use_colour(stream, os.environ), options.unsafe_fixes, outcome.sources, options.show_advice)
+    view = View(here, is_coloured(stream), options.unsafe_fixes, outcome.sources, options.show_advice)
     found, fixed = outcome.found, outcome.fixed
     is_for_people = options.output_format in ("full", "concise")
     lines = list(fixed_problems(fixed, view)) if options.show_fixes and is_for_people else []
@@ -142,7 +148,8 @@ def add_noqa(outcome: Outcome, options: ReportOptions, here: Path) -> int:
 def show_diffs(outcome: Outcome, options: ReportOptions) -> int:
     """Print what fixes would change and return the exit code."""
     text = "".join(outcome.diffs)
-    sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)  # a patch keeps every character
+    shown = printable_lines(text) if sys.stdout.isatty() else text  # a patch keeps every character
+    sys.stdout.write(coloured_patch(shown, is_coloured()))
     _tell_errors(outcome.errors, options.verbose)
     if not options.quiet:
         tell(fix_summary(len(outcome.fixed), dry=True))

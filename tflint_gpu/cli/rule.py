@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from tflint_gpu.cli import tell
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured
 from tflint_gpu.doctor.diagnosis import Diagnosis, known
 from tflint_gpu.plugins import WrongPlugin
+from tflint_gpu.reports.display import styled
 from tflint_gpu.reports.documentation import as_markdown
+from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
 from tflint_gpu.settings.options import SettingsError
 
+_SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules.")
 @click.option("--search", metavar="WORDS", help="The rules whose documentation has all of these words.")
@@ -33,13 +39,15 @@ def command(code: str | None, every: bool, search: str | None, output_format: st
         if not objects:
             raise SettingsError(f"no rule's documentation has `{search}`; `tflint-gpu rule --all` shows every rule")
         if output_format == "text":
-            click.echo("\n".join(f"{one['code']} {one['name']}: {one['summary']}" for one in objects))
+            click.echo("\n".join(_as_line(one) for one in objects))
             return 0
     if output_format == "json":
         click.echo(json.dumps(objects if code is None else objects[0], indent=2))
     elif output_format == "markdown":
         click.echo(_as_catalogue(objects), nl=False)
     else:
+        if every:
+            click.echo("\n".join(_as_line(one) for one in objects) + "\n")
         click.echo("\n\n".join(_as_text(one) for one in objects))
     return 0
 
@@ -108,6 +116,11 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
     }
 
 
+def _as_line(one: dict[str, Any]) -> str:
+    head = styled(f"{one['code']} {one['name']}", SEVERITY_STYLES.get(one["severity"], "cyan"), is_coloured())
+    return f"{head}: {one['summary']}"
+
+
 def _as_text(one: dict[str, Any]) -> str:
     title = f"{one['code']} {one['name']}"
     traits = [one["severity"], f"theme {one['theme'].replace('_', ' ')}"]
@@ -117,7 +130,9 @@ def _as_text(one: dict[str, Any]) -> str:
         traits.append("runs only when selected by its full code")
     if one["needs_gpu_memory"]:
         traits.append("runs only where `gpu-memory` is set")
-    return f"{title}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{one['explanation']}"
+    shown = styled(title, "bold", is_coloured())
+    explanation = _SECTION.sub(lambda lead: styled(lead[0], "bold", is_coloured()), one["explanation"])
+    return f"{shown}\n{'=' * len(title)}\n{'; '.join(traits)}\n\n{explanation}"
 
 
 def _as_catalogue(objects: list[dict[str, Any]]) -> str:

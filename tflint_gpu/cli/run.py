@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.option_values import seconds
 from tflint_gpu.cli.verify import RUN_REPORT
 from tflint_gpu.settings.config import SettingsResolver
@@ -32,12 +32,21 @@ Found = TypeVar("Found")
 _FILES = {"json": RUN_REPORT, "html": "tflint-gpu-run.html"}
 
 
+_GROUPS = {
+    "Program": "is_module python",
+    "Report": "output_format output report_every",
+    "Rules and settings": "select ignore extend_select target_tensorflow config isolated",
+}
+
+
 @click.command(
+    cls=GroupedCommand,
+    groups=_GROUPS,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "allow_interspersed_args": False,
         "ignore_unknown_options": False,
-    }
+    },
 )
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -81,8 +90,7 @@ class Run:
 
     def run(self) -> int:
         """Run the program, report, and end as it did."""
-        if sys.platform == "win32":
-            raise click.ClickException("run needs POSIX signals; on Windows use WSL, as TensorFlow's GPU builds do")
+        refuse_windows("run")
         from tflint_gpu.drawing.plots import MissingLibrary
         from tflint_gpu.run import NOTHING, Program, Recording, end_as, renderer, run
 
@@ -150,11 +158,10 @@ class Run:
     def _write(self, known: Recording, *, quietly: bool = False, **extra: Any) -> None:
         """Write the report, with what it says besides the account."""
         from tflint_gpu.reports import View
-        from tflint_gpu.reports.display import use_colour
         from tflint_gpu.run import renderer
 
         file = self._file
-        view = View(self.here, colour=file is None and use_colour(sys.stderr, os.environ))
+        view = View(self.here, colour=file is None and is_coloured(sys.stderr))
         words = ["-m", self.program] if self.given["is_module"] else [self.program]
         command = shlex.join(["tflint-gpu", "run", *sys.argv[2:]])
         report = known.report(shlex.join([*words, *self.arguments]), view, command=command, **extra)

@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 
 from tflint_gpu.cli import FAILED
+from tflint_gpu.cli.commands import GroupedCommand
+from tflint_gpu.integrations import NEEDED
 
-_NEEDED = ("pygls", "lsprotocol")
 
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured.")
 def command(verified: str | None) -> int:
     """Serve an editor over standard input and output, by the Language Server Protocol.
 
     An editor starts this; there is nothing to see on a terminal. It needs the extra `lsp`.
     """
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         click.echo(
             f"error: the language server needs {' and '.join(missing)}: run `pip install 'tflint-gpu[lsp]'` "

@@ -17,6 +17,7 @@ import click
 
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
 from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
+from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
@@ -55,7 +56,16 @@ _NOT_REPEATED = (
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+_GROUPS = {
+    "What to verify": "select ignore extend_select at order measured synthetic target_tensorflow gpu_memory",
+    "How to measure": "device budget runs time_limit memory_limit seed python variables executor",
+    "Safety": "sandbox yes",
+    "Report and repairs": "output_format output keep diff fix",
+    "Settings": "config isolated",
+}
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
 @list_option("--select", "Rules to verify: codes, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to verify.")
@@ -91,8 +101,8 @@ _NOT_REPEATED = (
 @click.option(
     "--sandbox",
     default="auto",
-    type=click.Choice(["auto", "bwrap", "none", "help"]),
-    help="Use bubblewrap or not; help: how to install it, and what it blocks.",
+    type=click.Choice(["auto", "bwrap", "landlock", "none", "help"]),
+    help="What confines the programs: bubblewrap or else Landlock (auto), or nothing; help: what each blocks.",
 )
 @click.option(
     "--env",
@@ -140,6 +150,7 @@ class Verify:
 
     def run(self) -> int:
         """Do what the options say and return the exit code."""
+        refuse_windows("verify")
         from tflint_gpu.drawing.plots import MissingLibrary
         from tflint_gpu.verify.reports import renderer
 
@@ -262,15 +273,19 @@ class Verify:
         return choice
 
     def _setup(self, choice: Choice) -> Setup:
-        from tflint_gpu.verify.execution.sandbox import Limits, SandboxUnavailable, choose_sandbox
+        from tflint_gpu.verify.execution.sandbox import NO_SANDBOX, Limits, SandboxUnavailable, choose_sandbox
         from tflint_gpu.verify.experiments.verification import Setup
 
         seed = self.given["seed"]
         variables = {**self.given["variables"], **({} if seed is None else {"TFLINT_GPU_SEED": str(seed)})}
         try:
-            sandbox = replace(choose_sandbox(self.given["sandbox"]), variables=variables)
+            chosen = choose_sandbox(self.given["sandbox"])
         except SandboxUnavailable as error:
-            raise click.ClickException(f"--sandbox bwrap: {error}") from error
+            if not self.given["synthetic"] or self.given["sandbox"] != "auto":
+                remedy = "`--sandbox help` says how to get one, `--sandbox none` runs the code unconfined"
+                raise click.ClickException(f"--sandbox {self.given['sandbox']}: {error}; {remedy}") from error
+            chosen = NO_SANDBOX  # nothing of the checked code runs
+        sandbox = replace(chosen, variables=variables)
         return Setup(
             gpu=choice.gpu,
             others=choice.others,
@@ -384,10 +399,9 @@ class Verify:
 
     def _write(self, report: Report, render: Render) -> None:
         from tflint_gpu.reports import View
-        from tflint_gpu.reports.display import use_colour
 
         output: Path | None = self.given["output"]
-        view = View(self.here, colour=output is None and use_colour(sys.stdout, os.environ))
+        view = View(self.here, colour=output is None and is_coloured())
         text = render(report, view)
         if output is None:
             click.echo(text, nl=False)
@@ -415,7 +429,9 @@ class Verify:
 
 
 def _exit_code(results: Sequence[Verification]) -> int:
+    from tflint_gpu.verify.statistics.statistics import CONFIRMED
+
     names = [result.verdict.verdict for result in results]
-    if any(name.endswith("confirmed") for name in names):
+    if any(name in CONFIRMED for name in names):
         return FOUND
     return 0 if any(name != "not run" for name in names) else NOTHING_RUN

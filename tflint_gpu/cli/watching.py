@@ -16,9 +16,10 @@ import click
 from tflint_gpu.checking.cache import DIRECTORY
 from tflint_gpu.cli import tell
 from tflint_gpu.settings.config import OWN_FILE
-from tflint_gpu.settings.files import ENDINGS, ROOT_MARKERS, NoSuchPath
+from tflint_gpu.settings.files import ROOT_MARKERS, NoSuchPath
 from tflint_gpu.settings.options import SettingsError
 from tflint_gpu.targets import PINNING_FILES
+from tflint_gpu.text.bytesearch import ENDINGS
 
 _EXCLUDING = ("fix_only", "diff", "write_baseline", "add_noqa", "output_file", "show_files", "show_settings")
 _SETTINGS = (OWN_FILE, ".gitignore", *ROOT_MARKERS, *PINNING_FILES)

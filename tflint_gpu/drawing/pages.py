@@ -1,58 +1,40 @@
-"""HTML pages that need no network: the frame of a page, and the parts that several have."""
+"""HTML pages that need no network, made of templates that escape whatever they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from html import escape
+import re
 from pathlib import Path
 
-from tflint_gpu.reports.display import printable
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-# Not even a text that found a way past the escapes may load or run anything.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+from tflint_gpu.reports.display import printable, printable_lines
 
-
-def style_sheet() -> str:
-    """The CSS that all pages have."""
-    return Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+_HERE = Path(__file__).parent
+_CODE = re.compile(r"`([^`]+)`")
 
 
-def page(title: str, css: str, body: Iterable[str]) -> str:
-    """A whole page.
+def rendered(folder: Path, **values: object) -> str:
+    """The page that `page.html` of a folder makes of values.
 
-    Arguments:
-        title: as text.
-        css: the style sheet.
-        body: HTML, in pieces that each become a line.
+    Texts are escaped, and nothing in them steers a terminal. The filter `line` puts a text on one line, `prose` makes
+    code of what it has between backticks, `code` keeps its lines; `Markup` goes in as it is.
     """
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{as_text(title)}</title>",
-        f"<style>\n{css}</style>\n</head>\n<body>",
-        *body,
-        "</body>\n</html>",
-    ]
-    return "\n".join(parts) + "\n"
+    environment = Environment(
+        loader=FileSystemLoader([folder, _HERE]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(line=_line, prose=_prose, code=printable_lines)
+    return environment.get_template("page.html").render(values)
 
 
-def head(title: str, remarks: Iterable[str], facts: Mapping[str, str]) -> Iterator[str]:
-    """The heading, what is to be known first, and a list of facts by name; those without a text are left out."""
-    yield f"<h1>{as_text(title)}</h1>"
-    yield from (f'<p class="remark">{as_text(remark)}</p>' for remark in remarks)
-    rows = "".join(f"<dt>{as_text(name)}</dt><dd>{as_text(what)}</dd>" for name, what in facts.items() if what)
-    yield f"<dl>{rows}</dl>"
+def _line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
-def drawings(drawn: Mapping[str, str]) -> str:
-    """Plots as SVG below their captions, side by side; empty if there are none."""
-    shown = [
-        f"<figure><figcaption>{as_text(caption)}</figcaption>\n{svg}</figure>" for caption, svg in drawn.items() if svg
-    ]
-    return f'<div class="plots">{"".join(shown)}</div>' if shown else ""
-
-
-def as_text(text: str) -> str:
-    """A text in HTML, on one line."""
-    return escape(printable(" ".join(text.split())))
+def _prose(text: str) -> Markup:
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(_line(text)))))

@@ -30,14 +30,15 @@ class MissingLibrary(Exception):
     """A format needs a library that is not installed; the text says how to install it."""
 
 
-def require_matplotlib() -> None:
-    """Ask for it before hours of measuring.
+def require_libraries() -> None:
+    """Ask for what a page needs before hours of measuring.
 
     Raises:
-        MissingLibrary: it is not installed.
+        MissingLibrary: a library is not installed.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingLibrary('the HTML report needs matplotlib: pip install "tflint-gpu[report]"')
+    missing = [name for name in ("matplotlib", "jinja2") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingLibrary(f'the HTML report needs {" and ".join(missing)}: pip install "tflint-gpu[report]"')
 
 
 def svg(draw: Callable[[Axes], None], name: str, colours: Mapping[str, str]) -> str:

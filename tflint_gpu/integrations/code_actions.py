@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from tflint_gpu.checking.fixes import wanted
-from tflint_gpu.diagnostics import Diagnostic
-from tflint_gpu.integrations.editor import Checked, Document
-from tflint_gpu.integrations.messages import NAME, Messages, touches
+from tflint_gpu.diagnostics import Diagnostic, Edit
+from tflint_gpu.integrations.editor import Checked, Document, OpenText
+from tflint_gpu.integrations.messages import NAME, Messages, difference, touches
 from tflint_gpu.rule import UNREADABLE_FILE, UNUSED_SUPPRESSION
 from tflint_gpu.text.scripts import readable
 from tflint_gpu.text.source import SourceFile
 from tflint_gpu.text.suppressions import suppression
 
 FIX_ALL = "source.fixAll.tflintGpu"
-KINDS = (types.CodeActionKind.QuickFix.value, FIX_ALL)
+FIX_NOTEBOOK = f"notebook.{FIX_ALL}"
+"""What VS Code asks for when it saves a notebook."""
+KINDS = (types.CodeActionKind.QuickFix.value, FIX_ALL, FIX_NOTEBOOK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +38,30 @@ class CodeActions:
     messages: Messages
     versioned: bool
 
-    def at(self, place: types.Range, only: Sequence[str] | None) -> list[types.CodeAction]:
+    def at(self, uri: str, place: types.Range, only: Sequence[str] | None) -> list[types.CodeAction]:
         """The actions for a range.
 
         Arguments:
+            uri: of the text that it lies in.
             place: where the editor asks.
             only: the kinds it wants; all if None.
         """
         actions: list[types.CodeAction] = []
         if is_asked_for(types.CodeActionKind.QuickFix.value, only):
-            seen = [(one, self.messages.diagnostic(one, self._source, checked)) for one, checked in self.found]
+            inside = [pair for pair in self.found if self.document.text_at(pair[0].location).uri == uri]
+            seen = [(one, self.messages.diagnostic(one, self._source, checked)) for one, checked in inside]
             here = [(one, shown) for one, shown in seen if touches(shown.range, place)]
             actions += [action for one, shown in here for action in self._fix(one, shown)]
             actions += [action for one, shown in here for action in self._silence(one, shown)]
-        if is_asked_for(FIX_ALL, only) and any(wanted(one, unsafe=False) for one, _ in self.found):
+        if any(wanted(one, unsafe=False) for one, _ in self.found):
             title = f"{NAME}: Fix all that can be fixed safely"
-            actions.append(types.CodeAction(title, kind=FIX_ALL, data={"uri": self.document.uri}))
+            kinds = [kind for kind in (FIX_ALL, FIX_NOTEBOOK) if is_asked_for(kind, only)][:1]
+            actions += [types.CodeAction(title, kind=kind, data={"uri": self.document.uri}) for kind in kinds]
         return actions
 
-    def replacing(self, text: str) -> types.WorkspaceEdit:
-        """The edit that turns the document into another text."""
-        return self._workspace_edit(self.messages.difference(self._source, text))
+    def replacing(self, source: SourceFile) -> types.WorkspaceEdit:
+        """The edit that makes the document what it is in another state."""
+        return self._workspace_edit(difference(self._source, source))
 
     @property
     def _source(self) -> SourceFile:
@@ -73,7 +78,7 @@ class CodeActions:
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[shown],
             is_preferred=safe or None,
-            edit=self._workspace_edit(self.messages.edits(self._source, fix.edits)),
+            edit=self._workspace_edit(fix.edits),
         )
 
     def _silence(self, diagnostic: Diagnostic, shown: types.Diagnostic) -> Iterator[types.CodeAction]:
@@ -85,15 +90,24 @@ class CodeActions:
                 f"{NAME} ({diagnostic.code}): Suppress here (# noqa: {diagnostic.code})",
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=[shown],
-                edit=self._workspace_edit(self.messages.edits(self._source, [edit])),
+                edit=self._workspace_edit([edit]),
             )
 
-    def _workspace_edit(self, edits: Iterable[types.TextEdit]) -> types.WorkspaceEdit:
-        document = self.document
+    def _workspace_edit(self, edits: Iterable[Edit]) -> types.WorkspaceEdit:
+        by_text: dict[OpenText, list[Edit]] = {}
+        for edit in edits:
+            by_text.setdefault(self.document.text_at(edit.location), []).append(edit)
+        changes = [(text, self.messages.edits(self._source, listed)) for text, listed in by_text.items()]
         if not self.versioned:
-            return types.WorkspaceEdit(changes={document.uri: list(edits)})
-        identifier = types.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, list(edits))])
+            return types.WorkspaceEdit(changes={text.uri: written for text, written in changes})
+        return types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(
+                    types.OptionalVersionedTextDocumentIdentifier(uri=text.uri, version=text.version), [*written]
+                )
+                for text, written in changes
+            ]
+        )
 
 
 def is_asked_for(kind: str, only: Sequence[str] | None) -> bool:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from tflint_gpu.checking.engine import Engine
 from tflint_gpu.checking.fixes import fix_source
 from tflint_gpu.checking.unused_suppressions import UnusedSuppressions
-from tflint_gpu.diagnostics import Diagnostic, InternalError
+from tflint_gpu.diagnostics import Diagnostic, InternalError, Location
+from tflint_gpu.integrations.kept_findings import moved
 from tflint_gpu.model import Sources
 from tflint_gpu.narrowing.measurements import Measurement, with_measurements
 from tflint_gpu.reports import View
+from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.config import OWN_FILE, SettingsResolver
 from tflint_gpu.settings.files import ROOT_MARKERS, Discovery, is_excluded, shown_name
 from tflint_gpu.settings.options import Options, SettingsError, parse_options
-from tflint_gpu.targets import PINNING_FILES
+from tflint_gpu.targets import Pins
 from tflint_gpu.text.source import SourceFile, UnreadableSource, encoded
 
 if TYPE_CHECKING:
@@ -29,32 +31,51 @@ KEPT_CHARACTERS = 500_000
 """So much text has its trees kept between checks; they take about 20 bytes a character, measured."""
 
 _SETTINGS_ORIGIN = "the editor's settings"
+_OF_THE_CLIENT = ("path", "trace")
+"""What VS Code's extension has in our section for itself."""
 
 Stamp = tuple[tuple[Path, int, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Document:
-    """A text in an editor, as it is at one moment.
+@dataclass(frozen=True, slots=True)
+class OpenText:
+    """A text as an editor counts it: a file, or a cell of a notebook.
 
     Arguments:
         uri: how the editor calls it.
         version: which the editor counts.
-        source: the text; its path need not exist.
-        content: the text as the file's bytes would be.
-        folder: the workspace folder that it lies in, or where it lies.
     """
 
     uri: str
     version: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A file in an editor, as it is at one moment.
+
+    Arguments:
+        uri: how the editor calls it.
+        texts: the file itself, or all cells of a notebook in their order.
+        source: what they say; its path need not exist.
+        content: what the file's bytes would be.
+        folder: the workspace folder that it lies in, or where it lies.
+    """
+
+    uri: str
+    texts: tuple[OpenText, ...]
     source: SourceFile
     content: bytes
     folder: Path
 
     @classmethod
-    def of(cls, uri: str, version: int | None, source: SourceFile, folder: Path) -> Document:
+    def of(cls, uri: str, texts: tuple[OpenText, ...], source: SourceFile, folder: Path) -> Document:
         """A document with its bytes."""
-        return cls(uri, version, source, encoded(source.text), folder)
+        return cls(uri, texts, source, encoded(source.stored), folder)
+
+    def text_at(self, location: Location) -> OpenText:
+        """The text that a location lies in."""
+        return self.texts[max(location.cell, 1) - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +89,7 @@ class Checked:
         dependencies: the other files that were read.
         errors: rules that failed.
         problem: what is wrong with the settings; empty if nothing.
+        readable: the last check of the document in which more of it could be read; None if none could read more.
     """
 
     document: Document
@@ -76,6 +98,7 @@ class Checked:
     dependencies: frozenset[Path] = frozenset()
     errors: tuple[InternalError, ...] = ()
     problem: str = ""
+    readable: Checked | None = None
 
     @property
     def own(self) -> list[Diagnostic]:
@@ -86,8 +109,26 @@ class Checked:
         """The diagnostics that lie in a text, and were found with just this text."""
         name = source.name
         known = self.document.source if name == self.document.source.name else self.others.get(name)
-        if known is not None and known.text == source.text:
+        if known is not None and known.equals(source):
             yield from (one for one in self.diagnostics if one.filename == name)
+
+    @property
+    def unread(self) -> int:
+        """How many parts of the document could not be read."""
+        return sum(1 + len(one.related) for one in self.own if one.code == UNREADABLE_FILE)
+
+    def after(self, former: Checked | None) -> Checked:
+        """This check, which knows what the former ones found where this one could not read."""
+        while former is not None and former.unread >= self.unread:
+            former = former.readable
+        return replace(self, readable=None if former is None else replace(former, readable=None))
+
+    def kept(self) -> list[Diagnostic]:
+        """What was found before somebody began to write what cannot be read yet, where that is now."""
+        if self.readable is None:
+            return []
+        found = [one for one in self.readable.own if one.code != UNREADABLE_FILE]
+        return moved(found, self.readable.document.source, self.document.source)
 
 
 class BufferedSources(Sources):
@@ -171,7 +212,7 @@ class Checker:
             checked = self._check(document, buffers, engine, Discovery(resolver, self.root), at_rest)
             return replace(checked, problem=str(error))
 
-    def fixed_text(self, checked: Checked, buffers: Mapping[Path, bytes]) -> str:
+    def fixed(self, checked: Checked, buffers: Mapping[Path, bytes]) -> SourceFile:
         """The text of a document after all its safe fixes. Needs a large stack.
 
         Raises:
@@ -180,10 +221,10 @@ class Checker:
         document = checked.document
 
         def recheck(source: SourceFile) -> list[Diagnostic]:
-            fixed = Document.of(document.uri, document.version, source, document.folder)
+            fixed = Document.of(document.uri, document.texts, source, document.folder)
             return self.check(fixed, {**buffers, source.path: fixed.content}).own
 
-        return fix_source(document.source, checked.own, recheck).source.text
+        return fix_source(document.source, checked.own, recheck).source
 
     def _check(
         self,
@@ -238,28 +279,24 @@ class Checker:
     def _notice_changes(self, document: Document) -> None:
         """Forget all settings and targets if a file that may affect them has changed."""
         directory = document.source.path.parent
-        root = self._discovery.project_root(directory, document.folder)
-        stamp = _stamp(directory, root)
+        stamp = _stamp(directory)
         if self._stamps.get(directory, stamp) != stamp:
             self._stamps = {}
             self._start_anew()
         self._stamps[directory] = stamp
 
 
-def _stamp(directory: Path, root: Path) -> Stamp:
+def _stamp(directory: Path) -> Stamp:
     """The state of all files that settings and targets of a directory may come from."""
     found: list[tuple[Path, int, int]] = []
-    for place in (directory, *directory.parents):
-        paths = [place / name for name in (OWN_FILE, *ROOT_MARKERS)]
-        if root == place or root in place.parents:
-            paths += [path for pattern in PINNING_FILES for path in sorted(place.glob(pattern))]
-        for path in paths:
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            # Of a directory, such as `.git`, only that it is there.
-            found.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
+    settings = [place / name for place in (directory, *directory.parents) for name in (OWN_FILE, *ROOT_MARKERS)]
+    for path in (*settings, *Pins().paths(directory)):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        # Of a directory, such as `.git`, only that it is there.
+        found.append((path, status.st_mtime_ns, status.st_size) if path.suffix else (path, 0, 0))
     return tuple(found)
 
 
@@ -271,8 +308,9 @@ def parse_editor_settings(*tables: Mapping[str, Any]) -> Options:
     """
     merged: dict[str, object] = {}
     for table in tables:
-        # Editors send null for what the user has not set.
-        merged.update({_kebab(key): value for key, value in table.items() if value is not None})
+        # Editors send null, or an empty table, for what the user has not set.
+        said = {key: value for key, value in table.items() if value is not None and value != {}}
+        merged.update({_kebab(key): value for key, value in said.items() if key not in _OF_THE_CLIENT})
     return parse_options(merged, _SETTINGS_ORIGIN)
 
 

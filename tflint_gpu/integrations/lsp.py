@@ -12,7 +12,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from tflint_gpu.integrations.code_actions import FIX_ALL, KINDS
+from tflint_gpu.integrations.code_actions import FIX_ALL, FIX_NOTEBOOK, KINDS
 from tflint_gpu.integrations.messages import documented, touches
 from tflint_gpu.integrations.session import SECTION, Session
 from tflint_gpu.narrowing.measurements import Measurement
@@ -23,6 +23,7 @@ _WATCHED = (
 )  # fmt: skip
 _CAN_ANSWER_SETTINGS = "workspace.configuration"
 _CAN_REGISTER = "workspace.did_change_watched_files.dynamic_registration"
+_CAN_REGISTER_SETTINGS = "workspace.did_change_configuration.dynamic_registration"
 _CAN_RESOLVE = "text_document.code_action.resolve_support"
 _HOVER_FORMATS = "text_document.hover.content_format"
 
@@ -66,12 +67,19 @@ def _initialize(ls: Session, params: types.InitializeParams) -> None:
 async def _initialized(ls: Session, _: types.InitializedParams) -> None:
     await ls.configure({})
     capabilities = ls.client_capabilities
+    registered: dict[str, Any] = {}
     if get_capability(capabilities, _CAN_REGISTER):
         watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
-        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-        registration = types.Registration(id=method, method=method, register_options=options)
-        ls.client_register_capability(types.RegistrationParams([registration]))
+        registered[types.WORKSPACE_DID_CHANGE_WATCHED_FILES] = options
+    if get_capability(capabilities, _CAN_REGISTER_SETTINGS):
+        section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        registered[types.WORKSPACE_DID_CHANGE_CONFIGURATION] = section
+    if registered:
+        listed = [
+            types.Registration(id=method, method=method, register_options=registered[method]) for method in registered
+        ]
+        ls.client_register_capability(types.RegistrationParams(listed))
     if get_capability(capabilities, _CAN_ANSWER_SETTINGS):
         await ls.fetch_settings()
 
@@ -92,18 +100,34 @@ def _did_close(ls: Session, params: types.DidCloseTextDocumentParams) -> None:
     ls.remove(params.text_document.uri)
 
 
+def _did_open_notebook(ls: Session, params: types.DidOpenNotebookDocumentParams) -> None:
+    ls.put(params.notebook_document.uri, unsaved=False)
+
+
+def _did_change_notebook(ls: Session, params: types.DidChangeNotebookDocumentParams) -> None:
+    ls.put(params.notebook_document.uri, unsaved=True)
+
+
+def _did_save_notebook(ls: Session, params: types.DidSaveNotebookDocumentParams) -> None:
+    ls.note_saved(params.notebook_document.uri)
+
+
+def _did_close_notebook(ls: Session, params: types.DidCloseNotebookDocumentParams) -> None:
+    ls.remove(params.notebook_document.uri)
+
+
 def _did_change_watched_files(ls: Session, params: types.DidChangeWatchedFilesParams) -> None:
     ls.note_changes(params.changes)
 
 
 async def _did_change_configuration(ls: Session, params: types.DidChangeConfigurationParams) -> None:
     """Some editors send the settings, others only say that there are new ones."""
-    if get_capability(ls.client_capabilities, _CAN_ANSWER_SETTINGS):
-        await ls.fetch_settings()
-        return
     settings: Any = params.settings
     table = settings.get(SECTION) if isinstance(settings, dict) else None
-    await ls.configure(table if isinstance(table, dict) else {})
+    if not isinstance(table, dict) and get_capability(ls.client_capabilities, _CAN_ANSWER_SETTINGS):
+        await ls.fetch_settings()
+    else:
+        await ls.configure(table if isinstance(table, dict) else {})
 
 
 async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
@@ -113,7 +137,8 @@ async def _hover(ls: Session, params: types.HoverParams) -> types.Hover | None:
     cursor = types.Range(params.position, params.position)
     places = [
         (one, ls.messages.range(checked.document.source, one.location, one.end_location))
-        for one, _ in ls.found(checked)
+        for one, _ in ls.shown(checked)
+        if checked.document.text_at(one.location).uri == params.text_document.uri
     ]
     here = [(one, place) for one, place in places if touches(place, cursor)]
     if not here:
@@ -129,7 +154,7 @@ async def _code_action(ls: Session, params: types.CodeActionParams) -> list[type
     checked = await ls.checked(params.text_document.uri)
     if checked is None:
         return []
-    actions = ls.actions(checked).at(params.range, params.context.only)
+    actions = ls.actions(checked).at(params.text_document.uri, params.range, params.context.only)
     resolvable = get_capability(ls.client_capabilities, _CAN_RESOLVE)
     if resolvable is None or "edit" not in resolvable.properties:
         actions = [action if action.edit is not None else await _resolve(ls, action) for action in actions]
@@ -139,7 +164,7 @@ async def _code_action(ls: Session, params: types.CodeActionParams) -> list[type
 
 async def _resolve(ls: Session, action: types.CodeAction) -> types.CodeAction:
     """Only now what all fixes make of a text is computed: it takes several checks."""
-    if action.kind == FIX_ALL and isinstance(action.data, dict):
+    if action.kind in (FIX_ALL, FIX_NOTEBOOK) and isinstance(action.data, dict):
         action.edit = await ls.fix_all_edit(str(action.data.get("uri")))
     return action
 
@@ -159,6 +184,10 @@ _HANDLERS: dict[str, Any] = {
     types.TEXT_DOCUMENT_DID_CHANGE: _did_change,
     types.TEXT_DOCUMENT_DID_SAVE: _did_save,
     types.TEXT_DOCUMENT_DID_CLOSE: _did_close,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: _did_open_notebook,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: _did_change_notebook,
+    types.NOTEBOOK_DOCUMENT_DID_SAVE: _did_save_notebook,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: _did_close_notebook,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _did_change_watched_files,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _did_change_configuration,
     types.TEXT_DOCUMENT_HOVER: _hover,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,8 @@ class Messages:
         if source is None:
             return None
         place = self.range(source, related.location, related.end_location)
-        uri = checked.document.uri if source is own else self.uri(source.path)
+        text = checked.document.text_at(related.location)
+        uri = text.uri if source is own else self.uri(source.path)
         return types.DiagnosticRelatedInformation(types.Location(uri, place), related.message)
 
     def range(self, source: SourceFile, start: Location, end: Location) -> types.Range:
@@ -70,11 +71,11 @@ class Messages:
         return types.Range(self._position(source, start), self._position(source, end))
 
     def _position(self, source: SourceFile, place: Location) -> types.Position:
-        before = source.line(place.row)[: place.column - 1]
+        before = source.shown_line(place)[: place.column - 1]
         return types.Position(place.row - 1, self.codec.client_num_units(before))
 
     def edits(self, source: SourceFile, edits: Iterable[Edit]) -> list[types.TextEdit]:
-        """Edits of a fix, with the line endings of the text."""
+        """Edits of one text, with the line endings of the file."""
         newline = newline_of(source.text)
         return [
             types.TextEdit(
@@ -83,20 +84,22 @@ class Messages:
             for edit in edits
         ]
 
-    def difference(self, source: SourceFile, text: str) -> list[types.TextEdit]:
-        """The edits, whole lines each, that make another text of a source."""
-        old, new = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
-        starts = [0]
+
+def difference(before: SourceFile, after: SourceFile) -> Iterator[Edit]:
+    """The edits, whole lines each, that make another text of the same pieces out of a source."""
+    for (first, last), (new_first, new_last) in zip(before.spans, after.spans, strict=True):
+        old, new = (
+            before.text[first:last].splitlines(keepends=True),
+            after.text[new_first:new_last].splitlines(keepends=True),
+        )
+        starts = [first]
         for line in old:
             starts.append(starts[-1] + len(line))
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-        return [
-            types.TextEdit(
-                self.range(source, source.locate(starts[first]), source.locate(starts[last])), "".join(new[start:end])
-            )
-            for tag, first, last, start, end in matcher.get_opcodes()
-            if tag != "equal"
-        ]
+        for tag, top, bottom, new_top, new_bottom in matcher.get_opcodes():
+            if tag != "equal":
+                begin, end = starts[top], starts[bottom]
+                yield Edit(begin, end, before.locate(begin), before.locate(end), "".join(new[new_top:new_bottom]))
 
 
 def documented(diagnostics: Iterable[Diagnostic]) -> str:

@@ -10,7 +10,6 @@ The cell runs in the notebook's own process; a thread of it samples the stacks. 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -27,6 +26,7 @@ from tflint_gpu.drawing.plots import MissingLibrary
 from tflint_gpu.gpu.nvml import Nvml
 from tflint_gpu.reports import View
 from tflint_gpu.run import Decoder, Place, Recording, ThisProcess, checkable, inspect, renderer
+from tflint_gpu.text.notebooks import written_notebook
 from tflint_gpu.text.replacement import replace_file
 from tflint_gpu.text.source import SourceFile
 
@@ -142,7 +142,8 @@ class CellRunner:
         view = View(self.here, sources=sources)
         resolver = SettingsResolver(Options(), None, False, self.here)
         discovery = Discovery(resolver, self.here)
-        notebook = discovery.describe(self.here / _NOTEBOOK, self.here, _document(inputs))
+        document = written_notebook(("code", "python", text) for text in inputs[1:])  # numbered as they ran
+        notebook = discovery.describe(self.here / _NOTEBOOK, self.here, document.encode())
         names = checkable(known.ledger.entries)
         files = discovery.find(names) if names else []
         inspection = inspect(Engine(resolver, self.here), [notebook, *files], self._name_of)
@@ -180,13 +181,6 @@ def _rows(text: str) -> int:
 def _rows_above(text: str) -> int:
     """Empty rows at the start, which IPython takes away."""
     return len(text) - len(text.lstrip("\n"))
-
-
-def _document(inputs: list[str]) -> bytes:
-    """The cells that were run as a notebook, in which a cell has the number under which it ran."""
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in inputs[1:]]
-    document = {"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(document).encode()
 
 
 def _in_cell(one: Diagnostic) -> Diagnostic:

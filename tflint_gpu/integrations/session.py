@@ -21,17 +21,23 @@ from tflint_gpu.checking.fixes import FixError
 from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.integrations.background import in_background
 from tflint_gpu.integrations.code_actions import CodeActions
-from tflint_gpu.integrations.editor import Checked, Checker, Document, parse_editor_settings
+from tflint_gpu.integrations.editor import Checked, Checker, Document, OpenText, parse_editor_settings
 from tflint_gpu.integrations.messages import NAME, Messages
+from tflint_gpu.integrations.texts import Texts
 from tflint_gpu.narrowing.measurements import Measurement
 from tflint_gpu.rule import UNREADABLE_FILE
 from tflint_gpu.settings.options import SettingsError
-from tflint_gpu.text.source import SourceFile
+from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING
 
 Result = TypeVar("Result")
 
-SECTION = "tflintGpu"
+SECTION = "tflint-gpu"
 """What the editor calls our part of its settings."""
+_VIRTUAL_FOLDER = ".virtual_documents"
+"""Where jupyterlab-lsp says that notebooks are."""
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells(cells=[types.NotebookCellLanguage("python")])], save=True
+)
 _TYPING_PAUSE = 0.02
 _RIPPLE_PAUSE = 0.4
 _SWEEP_PAUSE = 2.0
@@ -45,8 +51,7 @@ class Session(LanguageServer):
     """
 
     def __init__(self, measured: Mapping[str, Measurement]) -> None:
-        # With whole texts: in parts of texts pygls counts lines by more characters than the protocol has.
-        super().__init__(NAME, __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        super().__init__(NAME, __version__, notebook_document_sync=_NOTEBOOKS)
         self.given: Mapping[str, Any] = {}
         self.was_shut_down = self.was_ended = self.is_checking = False
         self._checker = Checker(Path.cwd(), measured)
@@ -63,6 +68,7 @@ class Session(LanguageServer):
 
     def settle_in(self, given: object) -> None:
         """Take up the workspace, and the settings that the editor gave with its greeting."""
+        self.protocol._workspace = Texts.of(self.workspace)
         folders = self._folders()
         root = self.workspace.root_path
         self._checker = Checker(folders[0] if folders else Path(root) if root else Path.cwd())
@@ -71,15 +77,23 @@ class Session(LanguageServer):
 
     # Documents
 
+    @property
+    def texts(self) -> Texts:
+        """What the editor has open."""
+        workspace = self.workspace
+        assert isinstance(workspace, Texts)
+        return workspace
+
     def put(self, uri: str, *, unsaved: bool) -> None:
         """A document was opened, or has a new text."""
-        known = self.workspace.get_text_document(uri)
-        place = self._place(uri, known.language_id)
+        place = self._place(uri)
         if place is None:
             return
         path, folder = place
-        source = SourceFile(path, self._checker.name(path), known.source)
-        self._documents[uri] = Document.of(uri, known.version, source, folder)
+        former = self._documents.get(uri)
+        self._documents[uri] = document = self.texts.document(uri, path, self._checker.name(path), folder)
+        if former is not None:
+            self._clear({text.uri for text in former.texts} - {text.uri for text in document.texts})
         (self._unsaved.add if unsaved else self._unsaved.discard)(uri)
         self.schedule([uri], _TYPING_PAUSE if unsaved else 0)
         self.schedule(self._resting_on(path) - {uri}, _RIPPLE_PAUSE)
@@ -98,9 +112,13 @@ class Session(LanguageServer):
         gone = self._results.pop(uri, None)
         self._problems.pop(uri, None)
         self._schedules.pop(uri, None)
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        self._clear(text.uri for text in document.texts)
         self._publish_others(uri, gone, None)
         self.schedule(self._resting_on(document.source.path), _RIPPLE_PAUSE)
+
+    def _clear(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def note_changes(self, changes: Iterable[types.FileEvent]) -> None:
         """Files changed on the disk: check what may rest on them."""
@@ -113,16 +131,21 @@ class Session(LanguageServer):
                 affected |= set(self._documents)
         self.schedule(affected, _TYPING_PAUSE)
 
-    def _place(self, uri: str, language: str | None) -> tuple[Path, Path] | None:
+    def _place(self, uri: str) -> tuple[Path, Path] | None:
         """The path of a Python document and the folder that it belongs to; None for what is not checked."""
         scheme, _, rest = uri.partition(":")
         # pygls would take what follows a semicolon for a parameter.
         name = to_fs_path(uri.replace(";", "%3B")) if scheme == "file" else rest
-        if name is None or scheme not in ("file", "untitled") or not (language == "python" or name.endswith(".py")):
+        if name is None or scheme not in ("file", "untitled"):
+            return None
+        is_notebook = self.texts.notebook(uri) is not None
+        if not is_notebook and not self.texts.has_python(uri, name):
             return None
         if scheme == "untitled":
-            return self._checker.root / (Path(name).name or "untitled"), self._checker.root
-        path = Path(os.path.normpath(name))
+            name = Path(name).name or "untitled"
+            ending = NOTEBOOK_ENDING if is_notebook and not name.endswith(NOTEBOOK_ENDING) else ""
+            return self._checker.root / f"{name}{ending}", self._checker.root
+        path = Path(*(part for part in Path(os.path.normpath(name)).parts if part != _VIRTUAL_FOLDER))
         around = [folder for folder in (*self._folders(), self._checker.root) if folder in path.parents]
         return path, max(around, key=lambda folder: len(folder.parts), default=path.parent)
 
@@ -189,7 +212,13 @@ class Session(LanguageServer):
             await self._checked(uri)
 
     async def checked(self, uri: str) -> Checked | None:
-        """What is found in the newest text of a document; None if it is not open, or has changed meanwhile."""
+        """What is found in the newest text of a document; None if it is not open, or has changed meanwhile.
+
+        Arguments:
+            uri: of the document, or of a cell in it.
+        """
+        notebook = self.texts.notebook(uri)
+        uri = uri if notebook is None else notebook.uri
         # A request may be cancelled; a check under way must go on to its end before the next one starts.
         return await asyncio.shield(self.start(self._checked(uri)))
 
@@ -203,6 +232,7 @@ class Session(LanguageServer):
             self._outdated.discard(uri)
             at_rest = uri not in self._unsaved
             checked = await self._with_buffers(lambda buffers: self._checker.check(document, buffers, at_rest))
+            checked = checked.after(known)
         if self._documents.get(uri) is not document:
             return None
         self._results[uri] = checked
@@ -214,19 +244,19 @@ class Session(LanguageServer):
 
     async def fix_all_edit(self, uri: str) -> types.WorkspaceEdit | None:
         """The edit that makes all safe fixes in a document; None if it changes meanwhile, or they do not fit."""
-        return await asyncio.shield(self.start(self._mended(uri)))
+        return await asyncio.shield(self.start(self._fixed(uri)))
 
-    async def _mended(self, uri: str) -> types.WorkspaceEdit | None:
+    async def _fixed(self, uri: str) -> types.WorkspaceEdit | None:
         checked = await self._checked(uri)
         if checked is None:
             return None
         try:
             async with self._one_at_a_time:
-                text = await self._with_buffers(lambda buffers: self._checker.fixed_text(checked, buffers))
+                source = await self._with_buffers(lambda buffers: self._checker.fixed(checked, buffers))
         except FixError as error:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"{NAME}: {error}"))
             return None
-        return self.actions(checked).replacing(text)
+        return self.actions(checked).replacing(source)
 
     async def _with_buffers(self, work: Callable[[Mapping[Path, bytes]], Result]) -> Result:
         """Do something in the background with the texts of all open documents."""
@@ -265,21 +295,25 @@ class Session(LanguageServer):
                 found.setdefault(one.sort_key, (one, result))
         return sorted(found.values(), key=lambda pair: pair[0].sort_key)
 
+    def shown(self, checked: Checked) -> list[tuple[Diagnostic, Checked]]:
+        """What the editor shows: what was found, and what was before the text became one that cannot be read."""
+        kept = [(one, checked) for one in checked.kept()]
+        # While somebody types, a text often does not parse: that is for others to say.
+        is_told = checked.document.uri not in self._unsaved
+        return [pair for pair in self.found(checked) if is_told or pair[0].code != UNREADABLE_FILE] + kept
+
     def _uri(self, path: Path) -> str:
         known = (uri for uri, document in self._documents.items() if document.source.path == path)
         return next(known, None) or path.as_uri()
 
     def _publish(self, document: Document, checked: Checked) -> None:
         messages = self.messages
-        listed = [
-            messages.diagnostic(one, document.source, result)
-            for one, result in self.found(checked)
-            # While somebody types, a text often does not parse: that is for others to say.
-            if one.code != UNREADABLE_FILE or document.uri not in self._unsaved
-        ]
-        self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(document.uri, listed, version=document.version)
-        )
+        listed: dict[OpenText, list[types.Diagnostic]] = {text: [] for text in document.texts}
+        for one, result in self.shown(checked):
+            listed[document.text_at(one.location)].append(messages.diagnostic(one, document.source, result))
+        for text, diagnostics in listed.items():
+            params = types.PublishDiagnosticsParams(text.uri, diagnostics, version=text.version)
+            self.text_document_publish_diagnostics(params)
 
     def _publish_others(self, uri: str, before: Checked | None, after: Checked | None) -> None:
         """Publish again the open documents in which another one's check found something, or no longer does."""

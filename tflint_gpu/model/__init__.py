@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
-    from tflint_gpu.model.tensorflow.execution.program import Program
+    from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
     from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
     from tflint_gpu.model.tensorflow.execution.traceability import Traceability
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
@@ -185,7 +185,7 @@ _NAMES = {
     "tensorflow.execution.function_objects": "FunctionObjects",
     "tensorflow.execution.host_reads": "HostReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
-    "tensorflow.execution.program": "Program",
+    "tensorflow.execution.program": "FirstTraining Program",
     "tensorflow.execution.repetitions": "Repetitions",
     "tensorflow.execution.traceability": "Traceability",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",

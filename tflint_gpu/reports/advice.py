@@ -1,11 +1,13 @@
-"""Advice in reports for people: after what is worse, and reported once where it is the same many times."""
+"""What reports say once: advice that is the same many times, for people; what holds for a whole project, for all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu.diagnostics import Related
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.locations import place
 
@@ -45,6 +47,35 @@ class Fold:
         """The first places, without those that the line tells already, and dots if there are more."""
         shown = [place(one.filename, one.location) for one in self.members[listed:_PLACES]]
         return ", ".join(shown + ["..."] * (len(self.members) > _PLACES))
+
+
+def once_a_project(diagnostics: Sequence[Diagnostic], roots: Mapping[str, Path]) -> list[Diagnostic]:
+    """Diagnostics of which those that hold for a project are one for each, at the first place; the others are related.
+
+    A measurement belongs to one place, so what was measured stays as it is.
+
+    Arguments:
+        roots: of the projects, by the names of the files that are checked.
+    """
+    told: dict[tuple[str, Path | None], list[Diagnostic]] = {}
+    kept: list[list[Diagnostic]] = []
+    for diagnostic in diagnostics:
+        key = diagnostic.code, roots.get(diagnostic.filename)
+        if not diagnostic.of_project or diagnostic.measured:
+            kept.append([diagnostic])
+        elif key in told:
+            told[key].append(diagnostic)
+        else:
+            kept.append(told.setdefault(key, [diagnostic]))
+    return [_of_all(*group) for group in kept]
+
+
+def _of_all(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
+    if not others:
+        return first
+    places = (Related(one.filename, one.location, one.end_location, "here, too") for one in others)
+    programs = "another program" if len(others) == 1 else f"{len(others)} other programs"
+    return replace(first, message=f"{first.message}; the same in {programs}", related=(*first.related, *places))
 
 
 def fold(diagnostics: Sequence[Diagnostic], view: View) -> tuple[list[Diagnostic], list[Fold]]:

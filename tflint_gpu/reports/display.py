@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TextIO
 
 _TAB = "    "
 _WIDEST = 140
@@ -17,13 +16,11 @@ _NO_BRACKET = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}"
 _STYLES = {"bold": "1", "red": "1;31", "blue": "1;34", "cyan": "1;36", "green": "1;32", "yellow": "1;33"}
 
 
-def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether to colour what goes to a stream: FORCE_COLOR, then NO_COLOR, then whether it is a terminal."""
+def colour_of(environment: Mapping[str, str]) -> bool | None:
+    """Whether the environment asks for colours: FORCE_COLOR, then NO_COLOR; None where the terminal decides."""
     if environment.get("FORCE_COLOR"):
         return True
-    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
+    return False if environment.get("NO_COLOR") or environment.get("TERM") == "dumb" else None
 
 
 def styled(text: str, style: str, colour: bool) -> str:

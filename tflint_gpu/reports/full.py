@@ -9,12 +9,14 @@ from tflint_gpu.reports.advice import fold
 from tflint_gpu.reports.display import Marked, printable, styled
 from tflint_gpu.reports.locations import place
 from tflint_gpu.reports.severities import SEVERITY_STYLES
+from tflint_gpu.reports.summary import plural
 
 if TYPE_CHECKING:
-    from tflint_gpu.diagnostics import Diagnostic, Location, Prediction
+    from tflint_gpu.diagnostics import Diagnostic, Location, Prediction, Related
     from tflint_gpu.reports import View
     from tflint_gpu.reports.advice import Fold
 
+_PLACES = 3
 _KINDS = {
     "crash": "crash",
     "slowdown": "slowdown",
@@ -52,7 +54,8 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
     rows = [diagnostic.location.row, *(related.location.row for related in diagnostic.related)]
     margin = len(str(max(rows)))
     yield from _excerpt(diagnostic.filename, diagnostic.location, diagnostic.end_location, "", "-->", margin, view)
-    for related in diagnostic.related:
+    shown = diagnostic.related if view.show_advice else _first_places(diagnostic)
+    for related in shown:
         yield from _excerpt(
             related.filename,
             related.location,
@@ -62,6 +65,9 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
             margin,
             view,
         )
+    if left := len(diagnostic.related) - len(shown):
+        others = f"and {plural(left, 'more place')}; --show-advice lists all"
+        yield f"{' ' * margin}{styled(':::', 'blue', view.colour)} {others}"
     indent = " " * margin + styled(" = ", "blue", view.colour)
     if diagnostic.prediction is not None:
         yield f"{indent}{styled('predicted', 'bold', view.colour)}: {predicted(diagnostic.prediction)}"
@@ -71,6 +77,11 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
         first, *more = diagnostic.help.splitlines()
         yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(first)}"
         yield from (f"{' ' * margin}   {_continued(line)}" for line in more)
+
+
+def _first_places(diagnostic: Diagnostic) -> Sequence[Related]:
+    """The related places; of a finding for a whole project only the first ones."""
+    return diagnostic.related[:_PLACES] if diagnostic.of_project else diagnostic.related
 
 
 def _continued(line: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tflint_gpu.diagnostics import Diagnostic
 from tflint_gpu.severity import WORST_FIRST
+
+if TYPE_CHECKING:
+    from tflint_gpu.diagnostics import Diagnostic
 
 SEVERITY_STYLES = {"error": "red", "warning": "yellow", "advice": "cyan"}
 

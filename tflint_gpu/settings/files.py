@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.settings.config import Settings, SettingsResolver
-from tflint_gpu.text.bytesearch import NOTEBOOK_ENDING, imported, mentions_tensorflow
+from tflint_gpu.text.bytesearch import (
+    ENDINGS,
+    JUPYTEXT_ENDING,
+    NOTEBOOK_ENDING,
+    imported,
+    is_jupytext,
+    mentions_tensorflow,
+)
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-ENDINGS = (".py", NOTEBOOK_ENDING)
 ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -54,6 +60,8 @@ class FileToCheck:
         Arguments:
             asked: gets the paths of other files on which the answer rests.
         """
+        if self.path.suffix == JUPYTEXT_ENDING and not is_jupytext(data):
+            return False
         if mentions_tensorflow(data):
             return True
         if b"__main__" in data and any(map(mentions_tensorflow, imported(data, self.path, self.root, asked))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 _Match: TypeAlias = Callable[[str], object]
+_ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,17 @@ class FilePatterns:
     @cached_property
     def _expressions(self) -> tuple[_Match, _Match]:
         """What matches the last part of a path, and what a whole path, that one of the patterns means."""
+        texts = [(one, with_slashes(one.text)) for one in self.patterns]
         places = (
-            one.text if one.text.startswith("/") else f"{_escaped(one.base)}/{one.text}".replace("//", "/")
-            for one in self.patterns
+            text if _ABSOLUTE.match(text) else f"{_escaped(one.base)}/{text}".replace("//", "/") for one, text in texts
         )
-        names = _any_of(_translated(one.text) for one in self.patterns)
+        names = _any_of(_translated(text) for _, text in texts)
         return names.fullmatch, _any_of(_translated(text.rstrip("/")) for text in places).fullmatch
+
+
+def with_slashes(pattern: str, separator: str = os.sep) -> str:
+    """A pattern as it is matched: on Windows, where users write backslashes, with slashes."""
+    return pattern.replace(separator, "/") if separator == "\\" else pattern
 
 
 def _any_of(expressions: Iterable[str]) -> re.Pattern[str]:

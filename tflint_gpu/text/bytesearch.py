@@ -13,6 +13,11 @@ from typing import TypeAlias
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)", re.MULTILINE)
 NOTEBOOK_ENDING = ".ipynb"
+QUARTO_ENDING = ".qmd"
+JUPYTEXT_ENDING = ".md"
+ENDINGS = (".py", NOTEBOOK_ENDING, QUARTO_ENDING, JUPYTEXT_ENDING)
+"""Of the files that are checked."""
+_JUPYTEXT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---).*\n)*?[ \t]*jupytext[ \t]*:")
 OPT_IN_ENDING = "__opt_in"
 """How the names of the modules end that define a rule which runs only when it is asked for."""
 
@@ -22,6 +27,11 @@ def mentions_tensorflow(data: bytes) -> bool:
     if b"tensorflow" in data or b"keras" in data:
         return True
     return b"import " not in data and b".fit(" in data  # a snippet, as it is pasted into a question
+
+
+def is_jupytext(data: bytes) -> bool:
+    """Whether a Markdown file is a notebook: its header says that Jupytext wrote it."""
+    return _JUPYTEXT.match(data) is not None
 
 
 RequiredSubstring: TypeAlias = bytes | Callable[[bytes], object]

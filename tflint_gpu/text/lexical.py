@@ -38,6 +38,13 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
             yield token.span()
 
 
+def string_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the string literals of a text start and end, without their prefixes, in their order."""
+    for token in _STRING_OR_COMMENT.finditer(text):
+        if token.lastindex is not None:
+            yield token.span()
+
+
 def end_of_logical_line(text: str, start: int) -> int:
     """The offset after the newline that ends the logical line which starts at `start`, or the end of the text."""
     depth = 0

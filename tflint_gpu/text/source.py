@@ -131,6 +131,16 @@ class SourceFile:
         return {self.name: self.text}
 
     @property
+    def stored(self) -> str:
+        """The text of the file as it lies on the disk."""
+        return self.text
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The stretches of the text that are each one piece of the file."""
+        return [(0, len(self.text))]
+
+    @property
     def code(self) -> str:
         """What parsers get: the text, or something as long in which only Python is left."""
         return self.text

@@ -111,7 +111,9 @@ class Suppressions:
                 continue
             if not any("-" not in written.text or written.text in names for written in _written(match)):
                 comment = text[match.start() : end].strip()
-                yield f"{self._source.row(start)}: `{comment}` names no rule, so it suppresses nothing"
+                place = self._source.locate(start)
+                row = f"cell {place.cell}:{place.row}" if place.cell else place.row
+                yield f"{row}: `{comment}` names no rule, so it suppresses nothing"
 
     def _is_off(self, diagnostic: Diagnostic) -> bool:
         row = self._source.row_of(diagnostic.location)

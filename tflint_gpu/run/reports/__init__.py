@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-from tflint_gpu.drawing.plots import require_matplotlib
+from tflint_gpu.drawing.plots import require_libraries
 from tflint_gpu.reports import View
 from tflint_gpu.run.result import Report
 
@@ -19,9 +19,9 @@ def renderer(output_format: str) -> Render:
     """The function of a format, which is imported now.
 
     Raises:
-        MissingLibrary: the format draws plots, and matplotlib is not installed.
+        MissingLibrary: the format needs a library that is not installed.
     """
     if output_format == "html":
-        require_matplotlib()
+        require_libraries()
     render: Render = importlib.import_module(f"{__name__}.{output_format}").render
     return render

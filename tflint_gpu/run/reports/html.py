@@ -1,12 +1,14 @@
-"""`html`: one page that needs no network: the verdict, the timeline, and tables of lines, phases and findings."""
+"""`html`: one page that needs no network: the verdict, the findings, the timeline, and tables of lines and phases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 from tflint_gpu import __version__
-from tflint_gpu.drawing.pages import as_text, drawings, head, page, style_sheet
+from tflint_gpu.drawing.pages import rendered
 from tflint_gpu.reports import View
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.run.reports import plots, words
@@ -15,17 +17,30 @@ from tflint_gpu.run.result import Report
 _MOST_LINES, _MOST_DRAWN = 25, 5
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a table; `name` and `text` may have code between backticks."""
+
+    share: str
+    time: str
+    name: str
+    text: str
+    help: str = ""
+
+
 def render(report: Report, view: View) -> str:
     """The page, also for a program that ended at once."""
-    own = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    body = [
-        *head(words.verdict(report), words.remarks(report), _facts(report)),
-        *_timeline(report, view),
-        *_findings(report),
-        *_lines(report, view),
-        *_phases(report),
-    ]
-    return page(f"tflint-gpu run: {report.program}", f"{style_sheet()}\n{own}", body)
+    return rendered(
+        Path(__file__).parent,
+        title=f"tflint-gpu run: {report.program}",
+        verdict=words.verdict(report),
+        remarks=words.remarks(report),
+        facts=_facts(report),
+        findings=_findings(report),
+        timeline=_timeline(report, view),
+        lines=_lines(report, view),
+        phases=_phases(report),
+    )
 
 
 def _facts(report: Report) -> dict[str, str]:
@@ -39,7 +54,7 @@ def _facts(report: Report) -> dict[str, str]:
     }
 
 
-def _timeline(report: Report, view: View) -> Iterator[str]:
+def _timeline(report: Report, view: View) -> dict[str, Markup]:
     here = view.working_directory
     drawn = {
         "GPU utilisation": plots.utilisation(report),
@@ -49,38 +64,35 @@ def _timeline(report: Report, view: View) -> Iterator[str]:
             report, words.most_expensive(report)[:_MOST_DRAWN], lambda line: words.place(line.place, here)
         ),
     }
-    if shown := drawings(drawn):
-        yield f"<section>\n<h2>Timeline</h2>\n{shown}\n</section>"
+    return {caption: Markup(svg) for caption, svg in drawn.items() if svg}
 
 
-def _findings(report: Report) -> Iterator[str]:
+def _findings(report: Report) -> list[_Row]:
     rows = []
     for cost in report.costs:
-        one = cost.diagnostic
-        share = words.percent(report.share(cost.idle))
-        place = f"{placed(one.filename, one.location)} {one.code} {one.name}"
-        text = as_text(one.message) + (f'<br><span class="faint">help: {as_text(one.help)}</span>' if one.help else "")
-        rows.append((f"{share}{words.share_of(cost)}", words.seconds(cost.idle), place, text))
-    yield from _table("What check finds there", ("a fix saves at most", "of the run", "finding", ""), rows, 3)
+        diagnostic = cost.diagnostic
+        share = words.percent(report.share(cost.idle)) + words.share_of(cost)
+        name = f"{placed(diagnostic.filename, diagnostic.location)} {diagnostic.code} {diagnostic.name}"
+        rows.append(_Row(share, words.seconds(cost.idle), name, diagnostic.message, diagnostic.help or ""))
+    return rows
 
 
-def _lines(report: Report, view: View) -> Iterator[str]:
+def _lines(report: Report, view: View) -> list[_Row]:
     here = view.working_directory
-    rows = [
-        (
+    return [
+        _Row(
             words.percent(report.share(line.spent.idle)),
             words.seconds(line.spent.idle),
             words.place(line.place, here),
-            as_text(" ".join([words.way(report, line, here), words.codes(report, line, here)])),
+            f"{words.way(report, line, here)} {words.codes(report, line, here)}",
         )
         for line in words.most_expensive(report)[:_MOST_LINES]
     ]
-    yield from _table("Lines, the most expensive first", ("idle", "of the run", "line", "what"), rows, 3)
 
 
-def _phases(report: Report) -> Iterator[str]:
-    rows = [
-        (
+def _phases(report: Report) -> list[_Row]:
+    return [
+        _Row(
             words.percent(report.share(spent.seconds)),
             words.seconds(spent.seconds),
             words.phase(name),
@@ -88,23 +100,3 @@ def _phases(report: Report) -> Iterator[str]:
         )
         for name, spent in report.ledger.phases().items()
     ]
-    yield from _table("Phases of the main thread", ("share", "of the run", "phase", "of it idle"), rows, 4)
-
-
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], plain: int) -> Iterator[str]:
-    """A table whose first cells, `plain` of them, are text, and the rest HTML."""
-    if not rows:
-        return
-    yield f'<section>\n<h2>{as_text(title)}</h2>\n<div class="wide"><table>'
-    yield "<thead><tr>" + "".join(f"<th>{as_text(name)}</th>" for name in head) + "</tr></thead>\n<tbody>"
-    for row in rows:
-        cells = [as_text(cell) if number < plain else cell for number, cell in enumerate(row)]
-        yield (
-            "<tr>"
-            + "".join(
-                f'<td class="number">{cell}</td>' if number < 2 else f"<td>{cell}</td>"
-                for number, cell in enumerate(cells)
-            )
-            + "</tr>"
-        )
-    yield "</tbody>\n</table></div>\n</section>"

@@ -84,7 +84,7 @@ def _shares(report: Report, parts: Sequence[tuple[str, Callable[[Bin], float]]],
             seconds,
             *([*row, row[-1]] for row in heights),
             colors=COLOURS[: len(parts)],
-            labels=[name for name, _ in parts],
+            labels=[name.replace("`", "") for name, _ in parts],  # a drawing knows no code
             step="post",
             linewidth=0,
         )

@@ -1,8 +1,8 @@
-"""What a program that verify runs may see, use and reach: its environment, its limits, and bubblewrap where that works.
+"""What a program that verify runs may see, use and reach: its environment, its limits, and what confines it.
 
-On macOS there is no bubblewrap, no watch over memory (no `/proc`), and a program outlives a verify that is killed
-by SIGKILL: `missing_mechanisms` says so. Nowhere is there a limit on the number of processes (the system counts a
-user's, not a program's) or on the sum of all files, only on each.
+That is bubblewrap where it works, else Landlock. On macOS there is neither, nor a watch over memory (no `/proc`), and
+a program outlives a verify that is killed by SIGKILL: `missing_mechanisms` says so. Nowhere is the number of processes
+limited (the system counts those of a user), nor the sum of all files, only each.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tflint_gpu.verify.execution import landlock
+
 RESULT_VARIABLE = "TFLINT_GPU_RESULT"
 """The environment variable that tells a program where to write its result."""
 
@@ -29,6 +31,7 @@ DROPPED_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS", "KERAS_BACKEND", "OMP_NUM_THRE
 
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd", "dxg")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm")
 _SOCKETS_OF_SERVICES = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 _TRIAL_SECONDS = 20
 _ENTRY = r"(?:\d+|GPU-[\w-]+|MIG-[\w/-]+)"
@@ -64,8 +67,11 @@ os.execv(sys.argv[rest + 1], sys.argv[rest + 1:])
 """
 
 
+Kind = Literal["bwrap", "landlock", "none"]
+
+
 class SandboxUnavailable(Exception):
-    """Bubblewrap was demanded and does not work here; the text says why."""
+    """What was demanded, or anything that confines a program, does not work here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +100,14 @@ class Sandbox:
     """How programs are shut in.
 
     Arguments:
-        kind: "bwrap" (no network, a read-only file system but for the scratch folder) or "none".
+        kind: "bwrap" (no network, a read-only file system but for the scratch folder, a /tmp of its own), "landlock"
+            (no TCP, a read-only file system but for the scratch folder) or "none".
         note: a sentence for the user: what is used and why.
         executable: path of bubblewrap.
         variables: what the programs' environment has besides.
     """
 
-    kind: Literal["bwrap", "none"]
+    kind: Kind
     note: str
     executable: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -114,6 +121,10 @@ class Sandbox:
             device: "cpu" or "gpu:N"; with a GPU the device files of the cards can be reached, and the
                 driver's cache of compiled kernels, if there is one, can be written.
         """
+        if self.kind == "landlock":
+            devices = _card_files() if device != "cpu" else []
+            writable = [str(scratch), *_DEVICES, *devices, *filter(None, [_kernel_cache()])]
+            return [command[0], "-I", "-S", landlock.__file__, *writable, "--", *command]
         if self.executable is None:
             return list(command)
         arguments = [self.executable, "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
@@ -125,12 +136,17 @@ class Sandbox:
             arguments += ["--ro-bind", "/dev/null", path]
         if device != "cpu":
             _make_memory_device()
-            for path in sorted(str(path) for pattern in _GPU_DEVICES for path in Path("/dev").glob(pattern)):
+            for path in _card_files():
                 arguments += ["--dev-bind", path, path]
             if cache := _kernel_cache():
                 arguments += ["--bind", cache, cache]
         arguments += ["--bind", str(scratch), str(scratch), "--chdir", str(scratch)]
         return [*arguments, "--", *command]
+
+
+def _card_files() -> list[str]:
+    """The device files of the cards."""
+    return sorted(str(path) for pattern in _GPU_DEVICES for path in Path("/dev").glob(pattern))
 
 
 NO_SANDBOX = Sandbox("none", "programs run without a sandbox")
@@ -154,21 +170,27 @@ def _make_memory_device() -> None:
             )
 
 
-def choose_sandbox(wanted: Literal["auto", "bwrap", "none"]) -> Sandbox:
-    """Return the sandbox to use: with "auto" bubblewrap if a trial run with it succeeds, else none, saying why.
+def choose_sandbox(wanted: Literal["auto", "bwrap", "landlock", "none"]) -> Sandbox:
+    """Return the sandbox to use: with "auto" bubblewrap if a trial run with it succeeds, else Landlock, saying why.
 
     Raises:
-        SandboxUnavailable: if "bwrap" is wanted and cannot be had.
+        SandboxUnavailable: what is wanted cannot be had; with "auto" neither.
     """
     if wanted == "none":
         return NO_SANDBOX
     executable = shutil.which("bwrap")
     reason = _reason_against(executable) if executable else "bubblewrap (bwrap) is not installed"
-    if reason is None:
+    if wanted != "landlock" and reason is None:
         return Sandbox("bwrap", "programs run in bubblewrap: no network, read-only file system", executable)
     if wanted == "bwrap":
         raise SandboxUnavailable(reason)
-    return Sandbox("none", f"programs run without a sandbox: {reason}")
+    known = landlock.version()
+    if not known:
+        without = "this system has no Landlock"
+        raise SandboxUnavailable(without if wanted == "landlock" else f"{reason}, and {without}")
+    network = "no TCP (UDP is open)" if known >= landlock.NETWORK_SINCE else "the network is open"
+    why = f"; {reason}" if wanted == "auto" else ""
+    return Sandbox("landlock", f"programs run under Landlock: read-only file system, {network}{why}")
 
 
 @functools.cache
@@ -251,7 +273,7 @@ def visible_devices(device: str) -> str:
 
 def protection_of(sandbox: Sandbox) -> str:
     """A sentence for who is asked whether code may run: what keeps it from the user's files and the network."""
-    if sandbox.kind == "bwrap":
+    if sandbox.kind != "none":
         return sandbox.note
     home = Path.home()
     return f"{sandbox.note}, so nothing keeps it from your home folder ({home}) or the network (`--sandbox help`)"
@@ -261,12 +283,17 @@ def sandbox_help() -> str:
     """How a sandbox is had, and what to do without one."""
     executable = shutil.which("bwrap")
     reason = _reason_against(executable) if executable else "bubblewrap (bwrap) is not installed"
-    return _HELP.format(state="It works here." if reason is None else f"Here: {reason}.")
+    return _HELP.format(
+        state="It works here." if reason is None else f"Here: {reason}.",
+        landlock="This kernel has it." if landlock.version() else "This kernel does not have it.",
+    )
 
 
 _HELP = """\
 verify runs code of the checked files. In bubblewrap it has no network, a read-only file system but for its own
 scratch folder and /tmp, and no rights. {state}
+Where bubblewrap does not work, Landlock of the Linux kernel (5.13 on) confines it: a read-only file system but for the
+scratch folder, and from 6.7 on no TCP; it needs nothing to be installed. {landlock}
 
 To get it:
   Debian, Ubuntu      apt install bubblewrap
@@ -278,7 +305,7 @@ To get it:
 Without it:
   --synthetic         runs the rules' own workloads, and nothing of the checked code
   a container, a virtual machine or a user of its own, in which there is nothing to protect
-  --sandbox none      says that you know
+  --sandbox none      says that you know: without it verify runs nothing that neither of them confines
 """
 
 
@@ -289,7 +316,7 @@ def missing_mechanisms() -> tuple[str, ...]:
         missing.append("memory is not limited: this system has no /proc to watch it")
         missing.append("a process that leaves its process group is not found again: this system has no /proc")
     if sys.platform != "linux":
-        missing.append("no bubblewrap: programs reach the network and the user's files")
+        missing.append("no bubblewrap and no Landlock: programs reach the network and the user's files")
         missing.append("programs go on if tflint-gpu itself is killed by SIGKILL")
     return tuple(missing)
 

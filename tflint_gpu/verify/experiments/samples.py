@@ -12,7 +12,7 @@ from tflint_gpu.verify.experiments.verification import Sample
 from tflint_gpu.verify.slicing.extract import MADE_UP, Pair
 from tflint_gpu.verify.statistics import outcomes
 from tflint_gpu.verify.statistics.outputs import Outputs
-from tflint_gpu.verify.statistics.statistics import Verdict
+from tflint_gpu.verify.statistics.statistics import CONFIRMED, Verdict
 
 EMPTY = "EmptyData"
 # What the programs note as `raised_in` (`tflint_measure.examine`).
@@ -108,7 +108,7 @@ def with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected:
     """
     flagged = [item.before for item in rounds if not _raised(item.before, expected)]
     faults = [run.fault for run in (*flagged, *(item.after for item in rounds)) if run.fault is not None]
-    if faults and not verdict.verdict.endswith("confirmed"):
+    if faults and verdict.verdict not in CONFIRMED:
         return Verdict("not run", f"with what was made up a program did not run to its end: {faults[0]}")
     if verdict.verdict == "wrong result confirmed" and any(item.before.wrong is None for item in rounds):
         return Verdict("not run", f"with what was made up the results differ, which may be due to it: {verdict.reason}")

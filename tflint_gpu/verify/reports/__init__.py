@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflint_gpu.drawing.plots import require_matplotlib
+from tflint_gpu.drawing.plots import require_libraries
 from tflint_gpu.gpu.cards import Gpu
 from tflint_gpu.reports import View
 from tflint_gpu.verify.execution.host import Host
@@ -75,9 +75,9 @@ def renderer(output_format: str) -> Render:
         output_format: one of `FORMATS`.
 
     Raises:
-        MissingLibrary: the format draws plots, and matplotlib is not installed.
+        MissingLibrary: the format needs a library that is not installed.
     """
     if output_format == "html":
-        require_matplotlib()
+        require_libraries()
     render: Render = importlib.import_module(f"{__name__}.{output_format}").render
     return render

@@ -22,8 +22,10 @@ wrong too.
 wrong-device: confirmed when in every round nothing of the flagged code ran where it asked to and the repair ran
 where it asked, if it asked; refuted when the flagged code ran there in every round.
 
-Everything else is `inconclusive`. Whether a measured factor lies in the predicted range is said in the reason and
-does not decide: the range was measured on another machine.
+A slowdown or an amount that is there is `weaker than predicted` or `stronger than predicted` where its interval lies
+wholly below or above the factors of the prediction, which were measured on other machines. Both count as confirmed.
+
+Everything else is `inconclusive`.
 """
 
 from __future__ import annotations
@@ -47,10 +49,26 @@ from tflint_gpu.verify.statistics.ratios import (
 )
 
 VerdictName = Literal[
-    "confirmed", "refuted", "inconclusive", "crash confirmed", "wrong result confirmed", "memory confirmed", "not run"
+    "confirmed",
+    "stronger than predicted",
+    "weaker than predicted",
+    "crash confirmed",
+    "wrong result confirmed",
+    "memory confirmed",
+    "refuted",
+    "inconclusive",
+    "not run",
 ]
 
-CONFIRMED: tuple[VerdictName, ...] = ("confirmed", "crash confirmed", "wrong result confirmed", "memory confirmed")
+CONFIRMED: tuple[VerdictName, ...] = (
+    "confirmed",
+    "stronger than predicted",
+    "weaker than predicted",
+    "crash confirmed",
+    "wrong result confirmed",
+    "memory confirmed",
+)
+"""The verdicts that say that what was predicted is there."""
 MINIMUM_ROUNDS = 3
 MINIMUM_REPEATS = 2
 SMALLEST_SLOWDOWN = 1.05
@@ -107,7 +125,7 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
 
 def _judge_slowdown(prediction: Prediction, interval: Interval) -> tuple[VerdictName, str]:
     if interval.low > SMALLEST_SLOWDOWN:
-        return "confirmed", _against_range(interval, prediction)
+        return _by_range("confirmed", interval, prediction), _against_range(interval, prediction)
     if interval.high < SMALLEST_SLOWDOWN:
         return "refuted", ", which is no slowdown"
     return "inconclusive", f": {SMALLEST_SLOWDOWN:.3g} lies in between"
@@ -131,7 +149,7 @@ def _judge_memory(prediction: Prediction, rounds: Sequence[Round], exceptions: C
     text = f"the flagged code holds {before:.0f} MiB, the repair {after:.0f} MiB: {interval} times as much"
     if interval.low > SAME:
         reason = f"{text}{_against_range(interval, prediction)}{_remarks(rounds)}"
-        return _with_interval("memory confirmed", reason, interval)
+        return _with_interval(_by_range("memory confirmed", interval, prediction), reason, interval)
     if interval.high < SAME:
         return _with_interval("refuted", f"{text}, which is no more{_remarks(rounds)}", interval)
     return _with_interval("inconclusive", f"{text}, too close to {SAME:.3g}{_remarks(rounds)}", interval)
@@ -272,6 +290,13 @@ def _difference(rounds: Sequence[Round]) -> str:
     """Where the two variants compute something else, for what is meant to compute the same."""
     found = next((text for item in rounds if (text := _outputs_differ(item.before, item.after))), None)
     return "" if found is None else f"; {found}"
+
+
+def _by_range(name: VerdictName, interval: Interval, prediction: Prediction) -> VerdictName:
+    """What to call a prediction that holds, by whether the interval reaches the factors that were predicted."""
+    if prediction.low is not None and interval.high < prediction.low:
+        return "weaker than predicted"
+    return "stronger than predicted" if prediction.high is not None and interval.low > prediction.high else name
 
 
 def _against_range(interval: Interval, prediction: Prediction) -> str:

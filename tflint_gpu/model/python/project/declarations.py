@@ -49,6 +49,15 @@ def imported_names(data: bytes) -> Iterator[str]:
         yield base
 
 
+def attributes_of(data: bytes, package: str) -> frozenset[str]:
+    """What a file reads of a package that it imports as a whole: ".models.resnet" of `pkg.models.resnet(depth=20)`."""
+    whole, last = (re.escape(name.encode("utf-8", "replace")) for name in (package, package.rpartition(".")[2]))
+    alias = re.search(rb"\b" + last + rb"[ \t]+as[ \t]+(\w+)", data)
+    name = whole + b"|" + last if alias is None else re.escape(alias[1])
+    chains = re.findall(rb"(?<![\w.\"'])(?:" + name + rb")((?:\.\w+)+)", data)
+    return frozenset(chain.decode("ascii", "replace") for chain in chains)
+
+
 def names_given(data: bytes) -> frozenset[str]:
     """The names that a file gives to functions, classes, attributes and variables, and its aliases of imports."""
     names = {defined or assigned for defined, assigned in _GIVEN.findall(b"\n" + data)}

@@ -68,14 +68,22 @@ class ModuleFiles:
             for _ in range(len(dotted) - len(name) - 1):
                 folder = os.path.dirname(folder)
             return self._descend(folder, name, looked_for) if self._is_inside(folder) else None
-        top = dotted.partition(".")[0]
+        top, *inner = dotted.split(".")
+        nearest: Located | None = None
         while self._is_inside(folder):
-            is_here = self._module_file(folder, top, looked_for) is not None
-            if is_here or self._is_folder(os.path.join(folder, top), looked_for):
-                return self._descend(folder, dotted, looked_for)
+            module = self._module_file(folder, top, looked_for)
+            package = os.path.join(folder, top)
+            if module is not None or self._is_folder(package, looked_for):
+                if nearest is None or self._module_file(package, inner[0], looked_for) is not None:
+                    nearest = self._descend(folder, dotted, looked_for)
+                # `yolo/yolo.py` next to the asking file is not the package `yolo` that `yolo.layers.Block` is in
+                if not inner or nearest is None or nearest != (Path(package + ".py"), ".".join(inner)):
+                    return nearest
             if folder == self._root:
                 break
             folder = os.path.dirname(folder)
+        if nearest is not None:
+            return nearest
         source_folder = os.path.join(self._root, "src")
         if self._is_folder(os.path.join(source_folder, top), looked_for):
             return self._descend(source_folder, dotted, looked_for)

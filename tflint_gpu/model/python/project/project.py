@@ -13,8 +13,9 @@ from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
-from tflint_gpu.model.python.project.declarations import STARRED, imported_names, libraries_handed_on, names_given
+from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.text.bytesearch import Mentioned, RequiredSubstring
@@ -70,6 +71,7 @@ class Project:
         self.sources = sources or Sources()
         self._keeps_all = keeps_all
         self._places = ModuleFiles(root)
+        self._imports = ImportGraph(self._places, self._read)
         self._files: dict[Path, File | None] = {}
         self._kept_characters = 0
         self._most_kept = _KEPT_CHARACTERS
@@ -84,10 +86,7 @@ class Project:
         self._data: dict[Path, bytes | None] = {}
         self._stamps: dict[Path, Stamp | None] = {}
         self._told: set[str] = set()
-        self._imports: dict[Path, tuple[Path, ...]] = {}
-        self._reached: dict[Path, tuple[Path, ...]] = {}
         self._given: dict[Path, frozenset[str]] = {}
-        self._importers: dict[Path, dict[Path, list[Path]]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._summaries: dict[Path, tuple[str, FileSummary | None]] = {}
         self._summarised_characters = 0
@@ -180,6 +179,9 @@ class Project:
             if located is None:
                 return None
             path, rest = located
+            package = path.with_name("__init__.py")
+            if not rest and package not in (path, file.source.path) and self._mentioned(package)[path.stem.encode()]:
+                path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
             if not rest or not (constants or self._may_matter(path)):
                 return None
             other = self.file_at(path)
@@ -215,7 +217,7 @@ class Project:
 
     def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
-        return any(self._mentioned(imported).any_of(required) for imported in self._imported_paths(path, data))
+        return any(self._mentioned(imported).any_of(required) for imported in self.imports_of(path, data))
 
     def mentions_nearby(self, path: Path, data: bytes, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
         """Whether a file of the project that a file imports, in a few steps, has one of some required substrings.
@@ -225,7 +227,7 @@ class Project:
         """
         if self.imports_mention(path, data, required):
             return True
-        imported = self._imported_paths(path, data) if steps > 1 else ()
+        imported = self.imports_of(path, data) if steps > 1 else ()
         return any(self._mentions_after(imported_path, required, steps - 1) for imported_path in imported)
 
     def _mentions_after(self, path: Path, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
@@ -253,7 +255,7 @@ class Project:
             path: of the file.
             data: its code, if that is not what the file's bytes are.
         """
-        return self._imported_paths(path, self._read(path) or b"" if data is None else data)
+        return self._imports.imported_paths(path, data)
 
     def program_mentions(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether a file, or one of the project's files that its imports reach, has one of some byte strings."""
@@ -279,16 +281,7 @@ class Project:
 
     def reached(self, source: SourceFile) -> tuple[Path, ...]:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
-        known = self._reached.get(source.path)
-        if known is None:
-            seen: dict[Path, None] = {source.path: None}
-            queue = list(self._imported_paths(source.path, source.text.encode("utf-8", "replace")))
-            for path in queue:  # grows meanwhile
-                if path not in seen:
-                    seen[path] = None
-                    queue.extend(self._imported_paths(path, self._read(path) or b""))
-            known = self._reached[source.path] = tuple(seen)[1:]
-        return known
+        return self._imports.reached(source)
 
     def names_given(self, file: File) -> frozenset[str]:
         """The names of functions, classes, attributes and variables of modules in a file and those that it reaches."""
@@ -310,21 +303,11 @@ class Project:
             importing: only those that import this file.
         """
         substring = word.encode("utf-8", "replace")
-        for path in self.reached(source) if importing is None else self._reached_importing(source, importing):
+        for path in self.reached(source) if importing is None else self._imports.reached_importing(source, importing):
             if self._mentioned(path)[substring] and self._may_matter(path):
                 file = self.file_at(path)
                 if file is not None:
                     yield file
-
-    def _reached_importing(self, source: SourceFile, home: Path) -> Sequence[Path]:
-        """The files that a file's imports reach and that import another one."""
-        known = self._importers.get(source.path)
-        if known is None:
-            known = self._importers[source.path] = {}
-            for path in self.reached(source):
-                for imported in self._imported_paths(path, self._read(path) or b""):
-                    known.setdefault(imported, []).append(path)
-        return known.get(home, ())
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""
@@ -341,26 +324,6 @@ class Project:
         if known is None:
             known = self._mentions[path] = Mentioned(self._read(path) or b"")
         return known
-
-    def _imported_paths(self, path: Path, data: bytes) -> tuple[Path, ...]:
-        """The files that a file's imports name; through a package's `__init__`, the file that defines the name."""
-        if path not in self._imports:
-            paths: dict[Path, None] = {}
-            for dotted in imported_names(data):
-                located = self._places.locate(path, dotted)
-                if located is not None:
-                    paths[located[0]] = None
-                    if located[0].name == "__init__.py" and located[1]:
-                        paths.update(dict.fromkeys(self._re_exported(located[0], located[1])))
-            self._imports[path] = tuple(paths)
-        return self._imports[path]
-
-    def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
-        for dotted in imported_names(self._read(package) or b""):
-            if dotted.endswith(f".{name}"):
-                located = self._places.locate(package, dotted)
-                if located is not None:
-                    yield located[0]
 
     def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
         key = (file.source.name, dotted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -12,7 +13,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, method_name
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
@@ -21,6 +22,7 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
 _READS = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int")
+_Region: TypeAlias = cst.For | cst.While | cst.FunctionDef
 _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
 
 
@@ -49,13 +51,13 @@ class HostReads(Analysis):
     @cached_property
     def in_steps(self) -> list[StepReads]:
         """The loops whose every iteration is one step and reads something that the host does not need for the next."""
-        found = []
+        found: list[StepReads] = []
         for loop in self.file.tree.loops:
             assert isinstance(loop, cst.For | cst.While)
             steps = self.steps_of(loop)
             if steps and not self.data.is_at_most(self.file, loop, FEW):
-                reads = tuple(self._reads(loop, steps))
-                if reads:
+                reads = tuple(self._reads_within(loop, steps)) or tuple(self._reads(loop, steps))
+                if reads and not any(reads == known.reads for known in found):
                     found.append(StepReads(loop, reads))
         return found
 
@@ -67,10 +69,13 @@ class HostReads(Analysis):
         ends = frozenset(node for node in self._expressions(loop) if _is_read(self.file, node))
         return IterationFlow(self.file, loop, steps - ends, ends)
 
-    def steps_of(self, loop: LoopNode) -> frozenset[Node]:
-        """The calls that make the step which every iteration of a loop runs; none where one runs several, or none."""
+    def steps_of(self, loop: LoopNode | cst.FunctionDef) -> frozenset[Node]:
+        """The calls that make the step which every iteration of a loop runs; none where one runs several, or none.
+
+        Of a function: the step which every run of it is.
+        """
         file, training = self.file, self.training
-        function = file.tree.function(loop)
+        function = self._function_of(loop)
         if not training.takes_gradients(file, loop) or (function and self.tracing.is_traced(file, function)):
             return frozenset()
         inner = [one for one in file.tree.all_loops if one is not loop]
@@ -101,14 +106,26 @@ class HostReads(Analysis):
     def _run_by(self, call: cst.Call) -> Iterator[Function]:
         return self.training.functions_run(self.file, call)
 
-    def _reads(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
+    def _function_of(self, region: LoopNode | cst.FunctionDef) -> FunctionNode | None:
+        return region if isinstance(region, cst.FunctionDef) else self.file.tree.function(region)
+
+    def _reads_within(self, loop: cst.For | cst.While, steps: frozenset[Node]) -> Iterator[Expression]:
+        """What the step of every iteration reads itself, where it is an eager function and its result is not needed."""
+        if self._decides(loop, steps, steps):
+            return
+        calls = sorted((call for call in steps if isinstance(call, cst.Call)), key=self.file.tree.order.__getitem__)
+        for function in dict.fromkeys(function for call in calls for function in self._run_by(call)):
+            if function.file is self.file and isinstance(function.node, cst.FunctionDef):
+                yield from self._reads(function.node, self.steps_of(function.node))
+
+    def _reads(self, loop: _Region, steps: frozenset[Node]) -> Iterator[Expression]:
         """What an iteration always reads, unless some of it decides what happens next."""
         file = self.file
         candidates = [node for node in self._expressions(loop) if _is_read(file, node)]
         steps -= frozenset(candidates)  # a tape's block may print, too
         results = IterationFlow(file, loop, steps, frozenset(candidates))
         reads = [(node, value) for node in candidates for value in _read_by(node) if self.is_result(value, results)]
-        needed = frozenset(node for node, value in reads if not _is_counter(value))
+        needed = frozenset(n for n, value in reads if not (_is_counter(value) or self._is_assigned(n)))
         if self._decides(loop, steps, needed) or any(
             isinstance(node, cst.Comparison) and not _asks_for_none(node) and self._compares(node, results)
             for node in self._tested(loop)
@@ -118,10 +135,16 @@ class HostReads(Analysis):
             if not is_conditional(file, node, loop):
                 yield value if isinstance(node, cst.FormattedStringExpression) else _shown(node, value)
 
-    def _expressions(self, loop: cst.For | cst.While) -> Iterator[Node]:
+    def _is_assigned(self, read: Node) -> bool:
+        """`rate.assign(x.numpy())`: a variable takes the tensor as well."""
+        arg = self.file.tree.parents.get(read)
+        call = self.file.tree.parents.get(arg) if isinstance(arg, cst.Arg) else None
+        return isinstance(call, cst.Call) and method_name(call) == "assign"
+
+    def _expressions(self, loop: _Region) -> Iterator[Node]:
         """The calls, `%` operations and parts of f-strings in a loop's body, inner functions apart."""
         tree = self.file.tree
-        function = tree.function(loop)
+        function = self._function_of(loop)
         reading = (*tree.calls, *tree.nodes(cst.BinaryOperation), *tree.nodes(cst.FormattedStringExpression))
         inside = [node for node in reading if tree.within(node, loop.body) and tree.function(node) is function]
         yield from sorted(inside, key=tree.order.__getitem__)
@@ -154,20 +177,20 @@ class HostReads(Analysis):
             dotted_name(call.func.value) == metric for call in updates if isinstance(call.func, cst.Attribute)
         )
 
-    def _decides(self, loop: cst.For | cst.While, steps: frozenset[Node], reads: frozenset[Node]) -> bool:
+    def _decides(self, loop: _Region, steps: frozenset[Node], reads: frozenset[Node]) -> bool:
         """Whether what is read goes into a test, or into the next step: then the host has to wait for it."""
         file = self.file
         flow = IterationFlow(file, loop, reads)
         given = [arg.value for step in steps if isinstance(step, cst.Call) for arg in step.args]
         return any(flow.holds(expr) for expr in (*self._tests(loop), *given))
 
-    def _tests(self, loop: cst.For | cst.While) -> list[Expression]:
+    def _tests(self, loop: _Region) -> list[Expression]:
         tree = self.file.tree
         tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.IfExp)]
         tests += [one.test for one in tree.nodes(cst.While)] + [one.test for one in tree.nodes(cst.Assert)]
         return [test for test in tests if tree.within(test, loop)]
 
-    def _tested(self, loop: cst.For | cst.While) -> Iterator[Node]:
+    def _tested(self, loop: _Region) -> Iterator[Node]:
         for test in self._tests(loop):
             yield from walk(test)
 

@@ -9,9 +9,11 @@ from functools import cached_property
 import libcst as cst
 
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.syntax import Node, method_name
+from tflint_gpu.model.python.syntax.syntax import Node, asks_for_main, method_name
+from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.api.keras_methods import FORWARD_METHODS, RUNNING_METHODS
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
@@ -21,6 +23,8 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 # These get a function, and do not run it.
 _KEEPING = frozenset(["functools.wraps", "functools.update_wrapper", "functools.partial"])
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
+_RESTORING = frozenset(["load_weights", "load_model", "restore", "load"])
+_MADE_UP = re.compile(r"(?:tf|numpy)\.(?:random\.\w+|ones|zeros|ones_like|zeros_like)|numpy\.random\.\w+\.\w+")
 _UPDATING = ("apply_gradients", "minimize")
 TRAINING_WORDS = frozenset([*RUNNING_METHODS, *_UPDATING, *(name.rpartition(".")[2] for name in TAPES)])
 """The last parts of the names of what trains or predicts."""
@@ -33,11 +37,17 @@ class FirstTraining:
     Arguments:
         place: in the program's own file.
         file, node: where the training itself is.
+        entry: what the program's top level does to get there.
+        main: the block for the file that is run, if `entry` is there: `if __name__ == "__main__":`.
+        is_self_test: whether it only tries out, on one batch, what the file defines for others.
     """
 
     place: Node
     file: File
     node: Node
+    entry: cst.Call
+    main: cst.If | None
+    is_self_test: bool
 
 
 class Program(Analysis):
@@ -66,13 +76,10 @@ class Program(Analysis):
 
     @cached_property
     def uses_tpu(self) -> bool:
-        """Whether the program is written for TPUs: it, or a file that it imports, sets them up."""
-        substrings = (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system(")
+        """Whether the program is written for TPUs: it sets them up, or a file that it imports does, and has no GPUs."""
         source = self.file.source
         data = source.code.encode("utf-8", "replace")
-        return any(substring in data for substring in substrings) or self.inference.project.imports_mention(
-            source.path, data, substrings
-        )
+        return _sets_up_tpus(data) or self.inference.project.imports_mention(source.path, data, (_is_for_tpus,))
 
     @cached_property
     def first_training(self) -> FirstTraining | None:
@@ -82,7 +89,7 @@ class Program(Analysis):
         """
         direct = self._trains_at_top_level()
         if direct is not None:
-            return FirstTraining(direct, self.file, direct)
+            return direct
         found = self._first_of(frozenset())
         if found is None and self.inference.project.program_mentions(self.file.source, (b"functools",)):
             found = self._first_of(_KEEPING)
@@ -96,20 +103,49 @@ class Program(Analysis):
             node = self._trains(file, call)
             if node is None or self._runs_elsewhere(file, call):
                 continue
-            found = FirstTraining(node if file is self.file else self._own_call(invocation).func, file, node)
+            place = node if file is self.file else self._own_call(invocation).func
+            found = self._first(place, file, node, call, invocation.entry)
             if method_name(call) not in FORWARD_METHODS:
                 return found
             weaker = weaker or found
         return weaker
 
-    def _trains_at_top_level(self) -> Node | None:
+    def _first(self, place: Node, file: File, node: Node, call: cst.Call, entry: cst.Call) -> FirstTraining:
+        above = self.file.tree.ancestors(entry)
+        main = next((block for block in above if isinstance(block, cst.If) and asks_for_main(block.test)), None)
+        is_self_test = main is not None and file is self.file and self._tries_out(call, main)
+        return FirstTraining(place, file, node, entry, main, is_self_test)
+
+    def _tries_out(self, call: cst.Call, main: cst.If) -> bool:
+        """Whether the block runs what the file makes for others: predicts once, or trains on made-up numbers."""
+        file, method = self.file, method_name(call)
+        model = self.kinds.receiver(file, call, *RUNNING_METHODS)
+        if model is None or not file.tree.within(call, main):
+            return False
+        is_once = method in FORWARD_METHODS and not any(loops_around(file, call))
+        data = call.args[:1] if method in FORWARD_METHODS else call.args[:2]
+        is_made_up = bool(data) and all(self.inference.must_be(file, arg.value, _is_made_up) for arg in data)
+        restored = any(
+            method_name(other) in _RESTORING and file.tree.within(other, main) for other in file.calls_in.get(None, ())
+        )
+        return (is_once or is_made_up) and not restored and self.inference.must_be(file, model, self._is_own)
+
+    def _is_own(self, origin: Origin) -> bool:
+        """Whether a model is of a class of the file, or made by a function of it."""
+        cls = self.inference.instance_class(origin)
+        if cls is not None:
+            return cls.file is self.file
+        is_loaded = (origin.made_by or "").rpartition(".")[2] in _RESTORING
+        return origin.file is self.file and self.file.tree.function(origin.node) is not None and not is_loaded
+
+    def _trains_at_top_level(self) -> FirstTraining | None:
         """The first training among the module's own statements: the place that a user would point at."""
         tree = self.file.tree
         calls = (*self.file.method_calls("fit", "train_on_batch", *_UPDATING), *self.file.calls(*TAPES))
         for call in sorted((c for c in calls if tree.function(c) is None), key=tree.order.__getitem__):
             node = self._trains(self.file, call)
             if node is not None and not self._runs_elsewhere(self.file, call):
-                return node
+                return self._first(node, self.file, node, call, call)
         return None
 
     def _runs_elsewhere(self, file: File, call: cst.Call) -> bool:
@@ -144,3 +180,16 @@ class Program(Analysis):
         call = invocation.call if invocation.file is self.file or not own else own[-1]
         assert isinstance(call, cst.Call)
         return call
+
+
+def _is_made_up(origin: Origin) -> bool:
+    return origin.made_by is not None and _MADE_UP.fullmatch(origin.made_by) is not None
+
+
+def _sets_up_tpus(data: bytes) -> bool:
+    return any(substring in data for substring in (b"TPUStrategy(", b"TPUClusterResolver(", b"initialize_tpu_system("))
+
+
+def _is_for_tpus(data: bytes) -> bool:
+    """Whether a helper sets up TPUs, and is none that gives either those or GPUs, as the program chooses."""
+    return _sets_up_tpus(data) and b"MirroredStrategy(" not in data

@@ -259,7 +259,7 @@ class LoopData(Analysis):
             return False
         call = origin.call
         if call is None:
-            return not isinstance(node, cst.SimpleString | cst.Integer | cst.Dict)
+            return bool(origin.access_path) or not isinstance(node, cst.SimpleString | cst.Integer | cst.Dict)
         name = origin.made_by or ""
         if method_name(call) == "keys":
             return False

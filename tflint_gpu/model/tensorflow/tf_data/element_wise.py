@@ -42,6 +42,7 @@ COMBINING = frozenset(
     ).split()
 )
 NUMBERS = frozenset(["constant", "convert_to_tensor", "float32", "float64", "float16", "int32", "int64", "uint8"])
+_ARRAYS = NUMBERS | {"array", "asarray"}
 _PIXELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb", "one_hot"])  # they change the last axis only
 _CHANNELS = frozenset(["image.rgb_to_grayscale", "image.grayscale_to_rgb"])
 _SHAPED = {"tf.reshape": 1, "numpy.reshape": 1, "tf.constant": 2}
@@ -62,15 +63,19 @@ class _Value:
         parts: the parameters of which it is made.
         shape: the parameter whose shape it has, and what was done to that shape; None for a number and a structure.
         is_structure: a tuple or dictionary.
+        is_image: of which some function of `tf.image` has made sure that its last axis is that of the channels.
+        is_vector: one number for each channel.
     """
 
     parts: frozenset[Node] = frozenset()
     shape: tuple[object, ...] | None = None
     is_structure: bool = False
+    is_image: bool = False
+    is_vector: bool = False
 
     @property
     def is_number(self) -> bool:
-        return self.shape is None and not self.is_structure
+        return self.shape is None and not self.is_structure and not self.is_vector
 
 
 class ElementWise:
@@ -123,7 +128,12 @@ class ElementWise:
     def _agreed(self, values: Iterable[_Value | None]) -> _Value | None:
         """What all ways agree on."""
         known = list(values)
-        return known[0] if known and all(value == known[0] for value in known) else None
+        if not known or any(value is None for value in known):
+            return None
+        plain = {replace(value, is_image=False) for value in known if value is not None}
+        return (
+            replace(plain.pop(), is_image=all(v is not None and v.is_image for v in known)) if len(plain) == 1 else None
+        )
 
     def _origin(self, origin: Origin) -> _Value | None:
         file, node, context = origin.file, origin.node, origin.context
@@ -155,8 +165,7 @@ class ElementWise:
         given = self.given.get(node)
         value = given.value if given is not None else node.default
         file, context = (given.file, given.context) if given is not None else (origin.file, None)
-        is_number = value is not None and _is_number(self.constants.of(file, value, context))
-        return _Value() if is_number else None
+        return _Value() if value is not None and _is_number(self.constants.of(file, value, context)) else None
 
     def _number(self, origin: Origin) -> _Value | None:
         """A number that is known before the function is called, and so has no shape."""
@@ -166,7 +175,12 @@ class ElementWise:
             return _Value()
         if _is_number(self.constants.of(origin.file, origin.node, origin.context)) or self._is_for_channels(origin):
             return _Value()
-        return None
+        return _Value(is_vector=True) if self._is_vector(origin.file, origin.node, origin.context) else None
+
+    def _is_vector(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """`[0.485, 0.456, 0.406]`."""
+        numbers = [e.value for e in expr.elements] if isinstance(expr, cst.List | cst.Tuple) else []
+        return len(numbers) > 1 and all(_is_number(self.constants.of(file, number, context)) for number in numbers)
 
     def _is_for_channels(self, origin: Origin) -> bool:
         """A tensor or array from outside with a number a channel, of shape (1, 1, 3): an image has these axes."""
@@ -259,16 +273,16 @@ class ElementWise:
     ) -> _Value | None:
         """A call that works on its first argument, whose others set how."""
         if short in UNARY or _preprocesses(name) or self._rescales(file, call, context):
-            return first if first is not None and not first.is_structure else None
-        if short in NUMBERS or (name.startswith("numpy.") and name.removeprefix("numpy.") in NUMBERS):
-            is_scalar = first is not None and first.is_number and argument(call, 2, "shape") is None
-            return first if is_scalar else None
+            is_image = first is not None and (first.is_image or short.startswith("image."))
+            return replace(first, is_image=is_image) if first is not None and not first.is_structure else None
+        if short in NUMBERS or (name.startswith("numpy.") and name.removeprefix("numpy.") in _ARRAYS):
+            is_given = first is not None and (first.is_number or first.is_vector)
+            return first if is_given and argument(call, 2, "shape") is None else None
         if short in _PIXELS and argument(call, -1, "axis") is None:
             return _reshaped(first, short)
         if short in _AXES:
             axis = argument(call, 1, "axis")
-            is_last = axis is not None and self.constants.of(file, axis, context) == -1
-            return _reshaped(first, short) if is_last else None
+            return _reshaped(first, short) if axis and self.constants.of(file, axis, context) == -1 else None
         return None
 
     def _rest_is_set(self, file: File, call: cst.Call, context: Context | None) -> bool:
@@ -340,13 +354,20 @@ def operands(node: Node) -> list[Expression] | None:
 
 
 def _combined(values: Iterable[_Value | None]) -> _Value | None:
-    """Numbers, and tensors of one and the same shape: with another shape, a batch would be broadcast differently."""
+    """Numbers, and tensors of one and the same shape: with another shape, a batch would be broadcast differently.
+
+    An image may have another number for each of its channels.
+    """
     known = list(values)
-    shapes = {value.shape for value in known if value is not None and not value.is_number}
+    shapes = {value.shape for value in known if value is not None and value.shape is not None}
     if not known or len(shapes) > 1 or any(value is None or value.is_structure for value in known):
         return None
-    parts = frozenset().union(*(value.parts for value in known if value is not None))
-    return _Value(parts, shapes.pop() if shapes else None)
+    found = [value for value in known if value is not None]
+    is_image, has_vector = any(value.is_image for value in found), any(value.is_vector for value in found)
+    if shapes and has_vector and not is_image:
+        return None
+    parts = frozenset().union(*(value.parts for value in found))
+    return _Value(parts, shapes.pop() if shapes else None, is_image=is_image, is_vector=has_vector and not parts)
 
 
 def _but_last_axis(shape: tuple[object, ...]) -> tuple[object, ...]:

@@ -115,8 +115,8 @@ class TracedCode(Analysis):
 
     def runs_once(self, file: File, node: Node) -> bool:
         """Whether code is written to run only at tracing, or only eagerly: under `is None`, `init_scope` or a test."""
-        tests = list(self.guards.conditions(file, node))
-        if any(_asks_whether_done(file, test) or self._asks_for_tracing(file, test) for test in tests):
+        tests = self.guards.branches(file, node)
+        if any(_is_not_done(file, test, holds) or self._asks_for_tracing(file, test) for test, holds in tests):
             return True
         if self.guards.keeps_tensors_out(file, node):
             return True
@@ -302,14 +302,18 @@ def _started(trace: Trace) -> Traced:
     return Traced(trace.function, trace.start, trace.path, trace, trace.context)
 
 
-def _asks_whether_done(file: File, test: cst.BaseExpression) -> bool:
-    """`self.v is None`, `not self.built`, `not hasattr(self, "v")`: of something that outlives the call."""
+def _is_not_done(file: File, test: cst.BaseExpression, holds: bool) -> bool:
+    """Whether a test says that something which outlives the call is not there yet.
+
+    `self.v is None`, `not self.built`, `not hasattr(self, "v")` that hold, or `self.v is not None` that does not.
+    """
     if isinstance(test, cst.BooleanOperation):
-        return _asks_whether_done(file, test.left) or _asks_whether_done(file, test.right)
+        return _is_not_done(file, test.left, holds) or _is_not_done(file, test.right, holds)
     if isinstance(test, cst.Comparison):
-        asks = any(isinstance(c.operator, cst.Is | cst.IsNot | cst.NotIn) for c in test.comparisons)
+        absent = (cst.Is, cst.NotIn) if holds else (cst.IsNot, cst.In)
+        asks = any(isinstance(c.operator, absent) for c in test.comparisons)
         return asks and any(_outlives(file, side) for side in (test.left, *(c.comparator for c in test.comparisons)))
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) and holds:
         flag = test.expression
         if _is_mode(file, flag):
             return False

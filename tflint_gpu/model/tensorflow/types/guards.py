@@ -31,6 +31,7 @@ GPU_QUERIES = frozenset(
 )
 # A flag called like this lets the user decide: who writes `if args.use_gpu:` has thought of it.
 _SUGGESTS_DEVICE = re.compile(r"gpu|cuda|device|accelerator|hardware|xla|tpu|strategy|distrib|platform", re.IGNORECASE)
+_SUGGESTS_GPU = re.compile(r"gpu|cuda|device", re.IGNORECASE)
 _SUGGESTS_DEBUGGING = re.compile(r"eager|debug|graph", re.IGNORECASE)
 _SUGGESTS_VERSION = re.compile(
     r"version|hasattr|getattr|compat(?!ib)|legacy|(?<![a-z])(?:tf|v|keras)_?[123](?!\d)", re.IGNORECASE
@@ -77,7 +78,9 @@ class Guards(Analysis):
     def _protects(self, file: File, node: Node) -> bool:
         """Whether a condition asks about GPUs, and keeps the place from being reached where there is none."""
         return any(
-            self.asks_for_gpus(file, test) and self._without_gpus(file, test) in (None, not needed)
+            self.asks_for_gpus(file, test)
+            and self._without_gpus(file, test) in (None, not needed)
+            and not _leaves_gpus_open(test, needed)
             for test, needed in self.branches(file, node)
         )
 
@@ -262,6 +265,14 @@ class Guards(Analysis):
         if function is None:
             return False
         return any(function.file.name(inner.func) in GPU_QUERIES for inner in function.calls)
+
+
+def _leaves_gpus_open(test: Expression, needed: bool) -> bool:
+    """`not use_tpu`, `strategy is None`: with either there may be a GPU or not."""
+    if isinstance(test, cst.Comparison):
+        kept = isinstance(test.comparisons[0].operator, cst.Is | cst.IsNot) and "strategy" in spelling(test).lower()
+        return kept and not _SUGGESTS_GPU.search(spelling(test))
+    return isinstance(test, cst.Name | cst.Attribute) and not needed and "tpu" in spelling(test).lower()
 
 
 def _lists_devices(origin: Origin) -> bool:

@@ -64,6 +64,7 @@ _MODULE = re.compile(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metri
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
 )
+_SIGNATURES = Content("attribute", "signatures")
 GPU_LISTS = frozenset(
     (
         "tf.config.list_physical_devices tf.config.experimental.list_physical_devices "
@@ -251,14 +252,20 @@ class Kinds(Analysis):
         return self._usages.usage(file, expr, kind, expr)
 
     def has_method(self, file: File, func: cst.Attribute, context: Context | None = None) -> bool:
-        """Whether `m.fit` is certainly a Keras model's: `m` is one, or forwards to one by `__getattr__`."""
+        """Whether `m.fit` is certainly a Keras model's: `m` is one, or forwards to one by `__getattr__`.
+
+        What has no such method is not what a call means: `m` may also be a function of a SavedModel.
+        """
         method = Content("attribute", func.attr.value)
 
         def is_forwarded(origin: Origin) -> bool:
             owner = replace(origin, access_path=origin.access_path[:-1])
             return origin.access_path[-1:] == (method,) and self.of(owner) == "model"
 
-        return self.is_model(file, func.value, context) or self.inference.must_be(file, func, is_forwarded, context)
+        if self.is_model(file, func.value, context):
+            return True
+        methods = [origin for origin in self.inference.of(file, func, context) if _SIGNATURES not in origin.access_path]
+        return bool(methods) and all(origin.is_none or is_forwarded(origin) for origin in methods)
 
     def receiver(self, file: File, call: cst.Call, *methods: str) -> Expression | None:
         """For `m.fit(...)` the expression `m` when it is a Keras model and the method is one of these."""

@@ -150,7 +150,7 @@ class Rows(Analysis):
             return False
         if name in _EXPANDING:
             axis = self.constants.of(file, argument(call, 1, "axis"), origin.context)
-            return type(axis) is int and (axis == 0 or self.is_single(file, first, origin.context))
+            return type(axis) is int and (axis == 0 or _lists_one(first) or self.is_single(file, first, origin.context))
         if name in _RESHAPING:
             shape = argument(call, 1, "shape") or argument(call, 1, "newshape")
             if isinstance(shape, cst.Tuple | cst.List):
@@ -159,7 +159,7 @@ class Rows(Analysis):
         if name in _FILLING or name in _DRAWING:
             return self._starts_with_one(file, argument(call, 2, "size") if name in _DRAWING else first, origin)
         if (name in _WRAPPING or name in _PADDING) and isinstance(first, cst.List):
-            return len(first.elements) == 1 and not isinstance(first.elements[0], cst.StarredElement)
+            return _lists_one(first)
         if name in _JOINING:
             return self._joins_one(origin, call, name, first)
         if name in _SAME_ROWS or _PREPROCESSING.fullmatch(name):
@@ -246,6 +246,10 @@ def _is_shape_of(file: File, shape: Expression, array: Expression) -> bool:
 
 def _preprocesses(origin: Origin) -> bool:
     return not origin.access_path and _PREPROCESSORS.fullmatch(origin.made_by or "") is not None
+
+
+def _lists_one(expr: Expression) -> bool:
+    return isinstance(expr, cst.List) and len(expr.elements) == 1 and isinstance(expr.elements[0], cst.Element)
 
 
 def _is_whole(index: cst.BaseSlice) -> bool:

@@ -1,0 +1,167 @@
+"""TFG319 torn-pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tflint_gpu.model import (
+    MAPPING_METHODS,
+    SHUFFLING_LOADERS,
+    KerasInputs,
+    argument,
+    has_datasets,
+    shuffles,
+)
+from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+
+if TYPE_CHECKING:
+    from tflint_gpu.model import Chain, KerasInput, Model, Operation, Origin
+
+_IN_ORDER = frozenset(["from_tensor_slices", "TFRecordDataset", "TextLineDataset", "list_files"]) | SHUFFLING_LOADERS
+_ALIKE = ("zeros", "ones", "full", "fill", "zeros_like", "ones_like", "full_like")
+_CONTAINERS = ("Sequential", "Model", "Functional")
+
+
+class TornPairs(Rule):
+    """Inputs and targets are two datasets that are shuffled apart from each other before they are zipped.
+
+    Why: each `shuffle` draws an order of its own, so that `zip` pairs an input with the target of another sample. One
+    that only shuffles one of them does the same, and so do two branches of one shuffled dataset: each branch shuffles
+    again. The model learns nothing from such pairs, and nothing raises. `list_files` and Keras's loaders shuffle
+    by themselves. Two shuffles with the same `seed` and buffer stay together, and so do the branches of one with
+    `reshuffle_each_iteration=False`; they are not reported. Nor are pairs that a map changes after the zip,
+    models with a `train_step` of their own, which may want unpaired data, generators, and targets that are all alike.
+
+    Measured: of 60 pairs none to two are together after `zip((a.shuffle(60), b.shuffle(60)))`, 20 where the buffers
+    hold two; with the same seed in both all 60. Two branches of one shuffled dataset: none to two. Two `list_files` of
+    one folder: one of 60. TensorFlow 2.21; a test shows it with the installed TensorFlow.
+
+    Example:
+        import tensorflow as tf
+
+        (x, y), _ = tf.keras.datasets.mnist.load_data()
+        images = tf.data.Dataset.from_tensor_slices(x).shuffle(60_000)
+        labels = tf.data.Dataset.from_tensor_slices(y).shuffle(60_000)
+        model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(10)])
+        model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model.fit(tf.data.Dataset.zip((images, labels)).batch(32).prefetch(tf.data.AUTOTUNE))
+
+    Use instead:
+        import tensorflow as tf
+
+        (x, y), _ = tf.keras.datasets.mnist.load_data()
+        images = tf.data.Dataset.from_tensor_slices(x)
+        labels = tf.data.Dataset.from_tensor_slices(y)
+        model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(10)])
+        model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model.fit(tf.data.Dataset.zip((images, labels)).shuffle(60_000).batch(32).prefetch(tf.data.AUTOTUNE))
+    """
+
+    code = "TFG319"
+    name = "torn-pairs"
+    severity = "error"
+    required_substrings = ((b".fit(", b".evaluate("),)
+    nearby_substrings = (shuffles, b".zip(")
+    prefilters = (has_datasets,)
+    skips_tests = True
+
+    def check(self, model: Model) -> Iterator[Finding]:
+        """Yield the zip of each `fit` and `evaluate` whose pairs are torn on every path."""
+        for inputs in model.once(KerasInputs).all:
+            if inputs.method == "predict" or not _is_plain_model(inputs, model):
+                continue
+            torn = [_shuffle_that_tears(chain, model) for chain in inputs.chains]
+            shuffled, made = torn[0], inputs.chains[0].made
+            if None not in torn and shuffled is not None and made is not None:
+                yield _finding(inputs, made, shuffled)
+
+    def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
+        """How many pairs of known numbers are still together."""
+        yield Experiment(finding.file, finding.node, workload=_WORKLOAD, only_workload=True)
+
+
+_WORKLOAD = Workload(
+    before="""
+        import tensorflow as tf
+
+        tf.random.set_seed(1)
+        inputs, targets = tf.data.Dataset.range(60).shuffle(60), tf.data.Dataset.range(60).shuffle(60)
+        together = sum(int(one) == int(other) for one, other in tf.data.Dataset.zip((inputs, targets)))
+        wrong = {"wrong": "most inputs have the target of another sample"} if together < 30 else {}
+        tflint_measure.finish(outputs=[0.0], **wrong)
+    """,
+    changes=(
+        ("range(60).shuffle(60), tf.data.Dataset.range(60).shuffle(60)", "range(60), tf.data.Dataset.range(60)"),
+        ("zip((inputs, targets))", "zip((inputs, targets)).shuffle(60)"),
+    ),
+)
+
+
+def _finding(inputs: KerasInput, made: Operation, shuffled: Operation) -> Finding:
+    return Finding(
+        made.file,
+        made.call.func,
+        "inputs and targets are shuffled apart: this pairs each input with the target of another sample",
+        Prediction("wrong-result", ("training",), basis="none to two of 60 pairs are together, TensorFlow 2.21"),
+        help="take out the shuffles before the zip and shuffle the pairs after it, or give both the same `seed`",
+        notes=(
+            Note(shuffled.file, shuffled.place, "shuffled here, in an order of its own"),
+            Note(inputs.file, inputs.call, f"`{inputs.method}` takes the second of each pair for the target"),
+        ),
+    )
+
+
+def _is_plain_model(inputs: KerasInput, model: Model) -> bool:
+    """Whether it is surely a model that Keras trains in its own way: pairs are inputs and targets to it."""
+
+    def is_known(origin: Origin) -> bool:
+        made_by = (origin.made_by or "").rpartition(".")[2]
+        return made_by in _CONTAINERS or model.inference.instance_class(origin) is not None
+
+    func = inputs.call.func
+    return isinstance(func, cst.Attribute) and model.inference.must_be(inputs.file, func.value, is_known)
+
+
+def _shuffle_that_tears(zipped: Chain, model: Model) -> Operation | None:
+    """The shuffle that tears the pairs of a zip; None where they may be together."""
+    if not (zipped.source or "").endswith(".zip") or len(zipped.inputs) != 2:
+        return None
+    if any(operation.name in MAPPING_METHODS for operation in zipped.operations):  # which may join other pairs
+        return None
+    if not all(_has_order(chain, model) for chain in zipped.inputs):
+        return None
+    first, second = zipped.inputs
+    return _own_shuffle(first, second) or _own_shuffle(second, first)
+
+
+def _has_order(chain: Chain, model: Model) -> bool:
+    """Whether a dataset has a sample at each position, which is another one than that at the next."""
+    made = chain.made
+    if made is None or made.name not in _IN_ORDER or chain.inputs or not made.call.args:
+        return False
+    origins = model.inference.of(made.file, made.call.args[0].value, made.context)
+    return not any((origin.made_by or "").rpartition(".")[2] in _ALIKE for origin in origins)
+
+
+def _own_shuffle(chain: Chain, other: Chain) -> Operation | None:
+    """What shuffles a dataset in an order that the other one surely does not have."""
+    if chain.made is not None and chain.is_shuffled_by_source and _is_unseeded(chain.made, 2):
+        return chain.made
+    shared = {operation.call for operation in other.operations}
+    for operation in chain.operations:
+        if operation.name != "shuffle" or operation.argument(0, "buffer_size") == 1 or not _is_unseeded(operation, 1):
+            continue
+        if operation.call not in shared or argument(operation.call, 2, "reshuffle_each_iteration") is None:
+            return operation
+    return None
+
+
+def _is_unseeded(operation: Operation, position: int) -> bool:
+    """Whether a shuffle draws from a seed of its own."""
+    given = argument(operation.call, position, "seed")
+    return not any(arg.star for arg in operation.call.args) and (
+        given is None or operation.argument(position, "seed") is None
+    )

@@ -1,0 +1,79 @@
+"""Which files of a project import which, read from their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tflint_gpu.model.python.project.declarations import attributes_of, imported_names
+from tflint_gpu.model.python.project.module_files import ModuleFiles
+from tflint_gpu.text.source import SourceFile
+
+
+class ImportGraph:
+    """The imports between the files of a project, each file read once.
+
+    Arguments:
+        places: finds the file that a dotted name means.
+        read: gives a file's bytes; None where there are none.
+    """
+
+    def __init__(self, places: ModuleFiles, read: Callable[[Path], bytes | None]) -> None:
+        self._places = places
+        self._read = read
+        self._imports: dict[Path, tuple[Path, ...]] = {}
+        self._reached: dict[Path, tuple[Path, ...]] = {}
+        self._importers: dict[Path, dict[Path, list[Path]]] = {}
+
+    def imported_paths(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
+        """The files that a file's imports name; of a package what defines the names that the file has from it.
+
+        Arguments:
+            path: of the file.
+            data: its code, if that is not what the file's bytes are.
+        """
+        if path not in self._imports:
+            data = self._read(path) or b"" if data is None else data
+            paths: dict[Path, None] = {}
+            for dotted in imported_names(data):
+                located = self._places.locate(path, dotted)
+                if located is not None:
+                    paths[located[0]] = None
+                    if located[0].name == "__init__.py" and located[1]:
+                        paths.update(dict.fromkeys(self._re_exported(located[0], located[1])))
+                    elif located[0].name == "__init__.py":  # a package that loads its modules when they are asked for
+                        for attributes in attributes_of(data, dotted):
+                            inner = self._places.locate(path, dotted + attributes)
+                            paths.update({} if inner is None else {inner[0]: None})
+            self._imports[path] = tuple(paths)
+        return self._imports[path]
+
+    def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
+        for dotted in imported_names(self._read(package) or b""):
+            if dotted.endswith(f".{name}"):
+                located = self._places.locate(package, dotted)
+                if located is not None:
+                    yield located[0]
+
+    def reached(self, source: SourceFile) -> tuple[Path, ...]:
+        """The files of the project that a file's imports reach, itself left out, nearest first."""
+        known = self._reached.get(source.path)
+        if known is None:
+            seen: dict[Path, None] = {source.path: None}
+            queue = list(self.imported_paths(source.path, source.text.encode("utf-8", "replace")))
+            for path in queue:  # grows meanwhile
+                if path not in seen:
+                    seen[path] = None
+                    queue.extend(self.imported_paths(path))
+            known = self._reached[source.path] = tuple(seen)[1:]
+        return known
+
+    def reached_importing(self, source: SourceFile, home: Path) -> Sequence[Path]:
+        """The files that a file's imports reach and that import another one."""
+        known = self._importers.get(source.path)
+        if known is None:
+            known = self._importers[source.path] = {}
+            for path in self.reached(source):
+                for imported in self.imported_paths(path):
+                    known.setdefault(imported, []).append(path)
+        return known.get(home, ())
