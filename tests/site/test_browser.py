@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browsers import browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 NARROW, WIDE = 400, 1280
 
 _SEEN = """
@@ -33,23 +31,11 @@ return {
 """
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+@pytest.fixture(scope="module", name="browser")
+def shared_browser() -> Iterator[Any]:
     """Chromium without a window."""
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("Chromium and its driver are not installed (Debian's packages chromium and chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed (the extra `dev`)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--user-data-dir={profile}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(120)
-    driver.set_script_timeout(120)
-    yield driver
-    driver.quit()
+    with browser(WIDE, 900) as window:
+        yield window
 
 
 def resize(browser: Any, width: int) -> None:
@@ -102,12 +88,14 @@ def test_nothing_is_cut_off_on_a_narrow_screen(pages: dict[Path, dict[str, Any]]
         assert (page["width"] <= NARROW, page["overflowing"]) == (True, []), path
 
 
-def test_what_is_cut_off_would_be_seen(browser: Any, site: Path) -> None:
-    """Protects the test above from a style that hides what sticks out."""
+def test_what_is_wrong_would_be_seen(browser: Any, site: Path) -> None:
+    """Protects the tests above from a style that hides what sticks out, and from a console that says nothing."""
     resize(browser, NARROW)
     browser.get((site / "index.html").as_uri())
     browser.execute_script("document.querySelector('article h1').style.width = '500px'")
     assert browser.execute_script(_SEEN, NARROW)["overflowing"] != []
+    browser.get((site / "404.html").as_uri())
+    assert browser.get_log("browser") != []
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
