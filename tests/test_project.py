@@ -30,13 +30,13 @@ def test_ci_goes_on_where_nothing_can_be_installed(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "dirname").symlink_to(shutil.which("dirname") or "")
-    programs = "chromium chromium-driver neovim emacs-nox bubblewrap nodejs npm".split()
-    missing = "".join(f"not installed: {name}\n" for name in programs)
-    for expected in (f"asked\n{missing}tests\n", "tests\n"):
+    for has_packages in (True, False):
         done = subprocess.run(
             ["/bin/sh", ROOT / ".ci" / "run"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60
         )
-        assert (done.stdout, done.returncode) == (expected, 1)
+        said = done.stdout.splitlines()
+        assert (said[-1], done.returncode) == ("tests", 1)
+        assert ("asked" in said, "not installed: chromium" in said) == (has_packages, has_packages)
         (tmp_path / "apt-get").unlink(missing_ok=True)
 
 

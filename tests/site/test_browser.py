@@ -27,7 +27,7 @@ return {
   overflowing: [...document.querySelectorAll("article *")].filter(wide).map(element => element.outerHTML.slice(0, 200)),
   ids: [...document.querySelectorAll("[id]")].map(element => element.id),
   links: [...document.querySelectorAll("a[href]")].map(element => element.href),
-  loaded: [...document.querySelectorAll("script[src], link[rel=stylesheet], img")].map(one => one.src || one.href),
+  loaded: [...document.querySelectorAll("script[src], link[rel=stylesheet], img")].map(part => part.src || part.href),
   broken: [...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src),
 };
 """
@@ -120,12 +120,12 @@ def test_the_search_finds_rules_by_words(width: int, words: str, rule: str, brow
     field = browser.find_element("css selector", "input.md-search__input")
     browser.execute_script("arguments[0].focus()", field)
     field.send_keys(words)
-    found: list[str] = []
+    links: list[str] = []
     until = time.monotonic() + 120
-    while not any(f"rules/{rule}.html" in link for link in found) and time.monotonic() < until:
+    while not any(f"rules/{rule}.html" in link for link in links) and time.monotonic() < until:
         time.sleep(0.1)
-        found = browser.execute_script(
+        links = browser.execute_script(
             "return [...document.querySelectorAll('.md-search-result__link')].map(link => link.href)"
         )
-    assert any(f"rules/{rule}.html" in link for link in found)
+    assert any(f"rules/{rule}.html" in link for link in links)
     assert browser.get_log("browser") == []

@@ -126,7 +126,7 @@ def test_the_names_that_pages_lead_to_are_in_tensorflow() -> None:
 def test_the_search_knows_the_words(query: str, site: Path, tflint: Any) -> None:
     """The index that the browser searches has all pages, those of rules among them."""
     index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
-    found = {one["location"] for one in index if all(word in one["text"].lower() for word in query.split())}
+    places = {page["location"] for page in index if all(word in page["text"].lower() for word in query.split())}
     by_command = tflint("rule", "--search", query, "--output-format", "json")
-    expected = [one["code"] for one in json.loads(by_command.stdout)] if by_command.returncode == 0 else []
-    assert found and [code for code in expected if not any(code in place for place in found)] == []
+    expected = [rule["code"] for rule in json.loads(by_command.stdout)] if by_command.returncode == 0 else []
+    assert places and [code for code in expected if not any(code in place for place in places)] == []

@@ -55,7 +55,7 @@ def walk(commands: list[Typed], folder: Path) -> list[tuple[int, str]]:
     own = Path(sys.executable).parent
     path = os.pathsep.join(part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != own)
     script = folder / "walk.sh"
-    script.write_text("".join(f"{one.command}\ncode=$?; echo; echo '{_END}' $code\n" for one in commands))
+    script.write_text("".join(f"{step.command}\ncode=$?; echo; echo '{_END}' $code\n" for step in commands))
     done = subprocess.run(
         ["/bin/sh", script], cwd=copy_checkout(folder / "checkout"), text=True, timeout=3000,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -67,7 +67,7 @@ def walk(commands: list[Typed], folder: Path) -> list[tuple[int, str]]:
 
 
 def test_the_walk_takes_every_command() -> None:
-    readme, start = ([one.command for one in typed(page)] for page in (README, START))
+    readme, start = ([step.command for step in typed(page)] for page in (README, START))
     assert readme[0].endswith("tflint-gpu check examples/train.py") and readme[0].startswith("python3 -m venv")
     assert any("pytest" in command for command in readme) and any("mkdocs" in command for command in readme)
     assert [command.split()[1] for command in start if command.startswith("tflint-gpu")] == [
@@ -79,17 +79,17 @@ def test_the_walk_takes_every_command() -> None:
 @pytest.mark.parametrize("page", [README, START], ids=lambda page: page.stem)
 def test_a_newcomers_walk(page: Path, tmp_path: Path) -> None:
     commands = typed(page)
-    for one, (code, output) in zip(commands, walk(commands, tmp_path), strict=True):
-        what = f"$ {one.command}\n{output[-5000:]}"
-        if "tflint-gpu check" in one.command:
+    for step, (code, output) in zip(commands, walk(commands, tmp_path), strict=True):
+        what = f"$ {step.command}\n{output[-5000:]}"
+        if "tflint-gpu check" in step.command:
             assert code == 1, what
-            assert one.shown or "Found 2 problems." in output or one.command.endswith("check ."), what
-        elif "tflint-gpu verify" in one.command:
+            assert step.shown or "Found 2 problems." in output or step.command.endswith("check ."), what
+        elif "tflint-gpu verify" in step.command:
             assert code in (0, 1), what  # whether a quiet or a busy machine confirms it
-        elif "tflint-gpu doctor" in one.command:
+        elif "tflint-gpu doctor" in step.command:
             assert code in (0, 3) and "\nNext: " in output, what
         else:
             assert code == 0, what
-        if one.command.startswith(("tflint-gpu check", "tflint-gpu rule")):
-            assert output == one.shown, what
-        assert set(_PLACE.findall(one.shown)) <= set(_PLACE.findall(output)), what
+        if step.command.startswith(("tflint-gpu check", "tflint-gpu rule")):
+            assert output == step.shown, what
+        assert set(_PLACE.findall(step.shown)) <= set(_PLACE.findall(output)), what
