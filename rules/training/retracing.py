@@ -39,6 +39,7 @@ class ChangingArgument:
     """A Python number that a call hands to a `tf.function`, and the innermost loop that changes it.
 
     Arguments:
+        function, parameter: that get it; no parameter where it is a part of what is passed.
         name: of the function. made: the decorator or call that puts it under `tf.function`, in `made_file`.
     """
 
@@ -46,6 +47,8 @@ class ChangingArgument:
     call: cst.Call
     value: Expression
     changing_loop: ChangingLoop
+    function: Function
+    parameter: cst.Param | None
     name: str
     made_file: File
     made: Node
@@ -73,13 +76,16 @@ class Retracing(Analysis):
                     if call in seen or not self._means(file, call, made):
                         continue
                     seen.add(call)
-                    for value, changing_loop in self._numbers(file, call, function):
+                    for value, parameter, changing_loop in self._numbers(file, call, function):
                         if (
                             self.file in (file, changing_loop.file)
                             and not self._is_traced(file, file.tree.function(call))
                             and self._retraces(file, call, changing_loop, made_file, made)
                         ):
-                            yield ChangingArgument(file, call, value, changing_loop, _name(file, call), made_file, made)
+                            yield ChangingArgument(
+                                *(file, call, value, changing_loop, function, parameter, _name(file, call)),
+                                *(made_file, made),
+                            )
 
     def _calls(self, function: Function, made: Node) -> Iterator[tuple[File, cst.Call]]:
         """The calls that may be of the object: by the function's name, or by the name that the object gets."""
@@ -107,7 +113,9 @@ class Retracing(Analysis):
 
         return self.inference.must_be(file, call.func, is_it)
 
-    def _numbers(self, file: File, call: cst.Call, function: Function) -> Iterator[tuple[Expression, ChangingLoop]]:
+    def _numbers(
+        self, file: File, call: cst.Call, function: Function
+    ) -> Iterator[tuple[Expression, cst.Param | None, ChangingLoop]]:
         """The arguments that a loop changes, also inside of tuples and lists, each with the innermost such loop."""
         parameters = {value: p for p, value in self.inference.definitions.passed(file, call, function)}
         for arg in call.args:
@@ -117,7 +125,8 @@ class Retracing(Analysis):
                 if number is None or not number.changed_by:
                     continue
                 if parameter is None or not _has_to_be_python(function, parameter):
-                    yield value, max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
+                    innermost = max(number.changed_by, key=lambda one: (len(one.path) == 0, _depth(one)))
+                    yield value, parameter if value is arg.value else None, innermost
 
     def _retraces(self, file: File, call: cst.Call, changing_loop: ChangingLoop, made_file: File, made: Node) -> bool:
         """Whether the number is what makes TensorFlow trace: not where an iteration makes the function or its model."""

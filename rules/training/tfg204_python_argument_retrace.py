@@ -25,10 +25,9 @@ from tflint_gpu.rule import (
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
-    from tflint_gpu.rule import (
-        Change,
-    )
+    from tflint_gpu.rule import Change
 
+    from .number_dtypes import Need
     from .retracing import ChangingArgument
 
 
@@ -38,19 +37,22 @@ class PythonArgumentRetrace(Rule):
     Why: a Python int or float becomes part of the graph that `tf.function` traces, as if it were written there. Each
     new value needs a graph of its own, and tracing takes much longer than a call; `reduce_retracing` does not change
     that. A tensor is an input of the graph: one trace serves all its values. It takes NumPy's numbers, and elements of
-    tensors and of datasets (`Dataset.enumerate`), as tensors already. Not reported: numbers that have few values, calls
-    from traced code or with an `input_signature`, calls in some iterations only, a `tf.function` or a model that is new
-    in each iteration anyway, and numbers that the function needs in Python: to pick a layer, or to count with `range`.
+    tensors and of datasets (`Dataset.enumerate`), as tensors already. TensorFlow does not convert a tensor as it does a
+    number: it needs the dtype with which the function computes. Not reported: numbers that have few values, calls from
+    traced code or with an `input_signature`, calls in some iterations only, a `tf.function` or a model that is new in
+    each iteration anyway, and numbers that the function needs in Python: to pick a layer, or to count with `range`.
 
     Measured: {evidence}
 
     Example:
         import tensorflow as tf
 
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
 
         @tf.function
         def train_step(x, epoch):
-            return tf.reduce_mean(x) * epoch
+            return tf.reduce_mean(model(x)) * epoch
 
 
         for epoch in range(100):
@@ -60,15 +62,17 @@ class PythonArgumentRetrace(Rule):
     Use instead:
         import tensorflow as tf
 
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
 
         @tf.function
         def train_step(x, epoch):
-            return tf.reduce_mean(x) * epoch
+            return tf.reduce_mean(model(x)) * epoch
 
 
         for epoch in range(100):
             for x in dataset:
-                train_step(x, tf.constant(epoch))
+                train_step(x, tf.constant(epoch, tf.float32))
     """
 
     code = "TFG204"
@@ -83,6 +87,7 @@ class PythonArgumentRetrace(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the arguments that a loop changes."""
+        from .number_dtypes import NumberDtypes
         from .retracing import Retracing
 
         for found in model.once(Retracing).changing_arguments():
@@ -92,18 +97,22 @@ class PythonArgumentRetrace(Rule):
             ):
                 continue
             text = " ".join(found.file.code(found.value).split())
+            need = None
+            if found.parameter is not None:
+                dtypes = model.once(NumberDtypes)
+                need = dtypes.of_argument(found.file, found.value, found.function, found.parameter)
             yield Finding(
                 found.file,
                 found.value,
                 f"`{text}` is a Python number that a loop changes: `{found.name}` is traced again for each new value",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help=f"pass a tensor: `tf.constant({text})`",
+                help=_help(text, found.name, need),
                 notes=(
                     Note(loop.file, loop.loop, "this loop changes the number"),
                     *(Note(step.file, step.node, step.text) for step in loop.path),
                     Note(found.made_file, found.made, "this makes the `tf.function`"),
                 ),
-                fix=_fix(found),
+                fix=_fix(found, need) if need is not None else None,
                 subject=found,
             )
 
@@ -160,10 +169,21 @@ _WORKLOAD = Workload(
 )
 
 
-def _fix(found: ChangingArgument) -> Fix | None:
+def _help(text: str, name: str, need: Need | None) -> str:
+    if need is None:
+        return f"pass a tensor of the dtype with which `{name}` computes, such as `tf.constant({text}, tf.float32)`"
+    return f"pass a tensor: `tf.constant({text}{_dtype(need, 'tf')})`"
+
+
+def _dtype(need: Need, tensorflow: str) -> str:
+    return f", {tensorflow}.{need}" if need in ("float32", "int64") else ""
+
+
+def _fix(found: ChangingArgument, need: Need) -> Fix | None:
     """A tensor with the number, as the file writes `tf.constant`."""
     spelling = found.file.imports.spelling("tf.constant", found.call)
-    if spelling is None:
+    if spelling is None or (_dtype(need, "tf") and not spelling.text.endswith(".constant")):
         return None
-    edits = (Edit(found.value, f"{spelling.text}(", "before"), Edit(found.value, ")", "after"))
+    dtype = _dtype(need, spelling.text.removesuffix(".constant"))
+    edits = (Edit(found.value, f"{spelling.text}(", "before"), Edit(found.value, f"{dtype})", "after"))
     return Fix("Pass it as a tensor", "unsafe", (*importing(spelling), *edits))

@@ -70,13 +70,13 @@ def test_memory_growth(tmp_path: Path) -> None:
 
 def test_tensor_for_a_number(tmp_path: Path) -> None:
     code = (
-        "from tensorflow import function, reduce_mean\n\n\n@function\ndef step(x, i):\n    return reduce_mean(x) * i\n\n\n"
+        "from tensorflow import function, reduce_mean\n\n\n@function\ndef step(x, i):\n    return reduce_mean(x) * (i / 9)\n\n\n"
         "for i in range(100):\n    step(x, i)\n"
     )
     after = fixed(code, tmp_path, "TFG204")
     assert after == code.replace("\n\n\n@", "\nimport tensorflow as tf\n\n\n@").replace(
         "x, i)\n\n", "x, i)\n\n"
-    ).replace("    step(x, i)", "    step(x, tf.constant(i))")
+    ).replace("    step(x, i)", "    step(x, tf.constant(i, tf.float32))")
 
 
 def test_import_in_another_cell(tmp_path: Path) -> None:

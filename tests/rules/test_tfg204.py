@@ -126,6 +126,19 @@ QUIET = {
         "for n in range(50):\n    other(x, n)\n"
     ),
     "an unknown value": "for x in data:\n    step(x, config.rate * scale)\n",
+    "levels of a pyramid": "size = 13\nfor mask in masks:\n    step(x, size)\n    size *= 2\n",
+    "levels, downwards": "size = 416\nfor mask in masks:\n    size = size // 2\n    step(x, size)\n",
+    "three rows of an array": (
+        "MASKS = np.array([[6, 7, 8], [3, 4, 5], [0, 1, 2]])\nsize = 13\nfor mask in MASKS:\n    step(x, size)\n"
+        "    size += 13\n"
+    ),
+    "as many as a tuple has": "SIZES = (13, 26, 52)\nfor i in range(len(SIZES)):\n    step(x, i)\n",
+    "drawn among three": (
+        "for x in data:\n    step(x, random.randint(0, 2))\n    step(x, np.random.randint(3))\n    step(x, random.randrange(3))\n"
+    ),
+    "a rate that drops twice": (
+        "rate = 0.1\nfor epoch in range(90):\n    if epoch in (30, 60):\n        rate *= 0.1\n    for x in data:\n        step(x, rate)\n"
+    ),
     "an unknown decorator": (
         "@retry\n@tf.function\ndef other(x, n):\n    return x * n\nfor i, x in enumerate(data):\n    other(x, i)\n"
     ),
@@ -188,6 +201,52 @@ def test_a_notebook(tmp_path: Path) -> None:
 def test_the_fix_makes_a_tensor(tmp_path: Path) -> None:
     code = HEAD + "for i, x in enumerate(data):\n    step(x, i + 1)\n"
     assert fixed(code, tmp_path, "TFG204").endswith("    step(x, tf.constant(i + 1))\n")
+
+
+NEEDS = {  # the function's body, the number in the loop over `i`, and what the fix writes
+    "converted": ("tf.cast(n, tf.float32) * model(x)", "i", "tf.constant(i)"),
+    "times a loss": ("tf.reduce_mean(model(x)) * n", "i", "tf.constant(i, tf.float32)"),
+    "a part of the epochs": ("model(x) * (1 - n / 100)", "i", "tf.constant(i, tf.float32)"),
+    "times a Python float": ("model(x) * tf.exp(-0.1 * n)", "i", "tf.constant(i, tf.float32)"),
+    "already a float": ("model(x) * n", "0.5 * i", "tf.constant(0.5 * i)"),
+    "compared": ("tf.where(tf.random.normal([4]) < n, 1, 0)", "i", "tf.constant(i, tf.float32)"),
+    "compared with whole numbers": ("tf.where(n > 10, model(x), x)", "i", "tf.constant(i)"),
+    "what chooses a branch": ("model(x) if n > 10 else x", "i", None),
+    "a size": ("tf.range(n)", "i", "tf.constant(i)"),
+    "a step of a summary": ("tf.summary.scalar('loss', 1.0, step=n)", "i", "tf.constant(i, tf.int64)"),
+    "in a function that is called": ("scaled(model(x), n)", "i", "tf.constant(i, tf.float32)"),
+    "times who knows what": ("x * n", "i", None),
+    "given to who knows what": ("library.scale(x, n)", "i", None),
+    "a size and a factor": ("tf.zeros(n) * (model(x) * n)", "i", None),
+}
+
+
+@_table(NEEDS)  # type: ignore[arg-type]
+def test_the_tensor_has_the_dtype_that_the_function_needs(case: tuple[str, str, str | None], tmp_path: Path) -> None:
+    """Protects who applies the fix: TensorFlow multiplies a loss by a Python int, and by no integer tensor."""
+    body, number, written = case
+    code = f"def scaled(v, w):\n    return v * w\n@tf.function\ndef f(x, n):\n    return {body}\n"
+    code = f"{HEAD}{code}for i in range(100):\n    f(y, {number})\n"
+    ((_, finding),) = [f for f in findings(code, tmp_path) if f[0].code == "TFG204"]
+    expected = code if written is None else code.replace(f"f(y, {number})", f"f(y, {written})")
+    assert fixed(code, tmp_path, "TFG204") == expected
+    assert (
+        written or f"of the dtype with which `f` computes, such as `tf.constant({number}, tf.float32)"
+    ) in finding.help
+
+
+@pytest.mark.parametrize("case", [case for case in NEEDS.values() if case[2] is not None and "model" in case[0]])
+def test_the_truth_what_the_fix_writes_runs(case: tuple[str, str, str]) -> None:
+    """With the installed TensorFlow: the function takes the tensor, and an integer where it needs another raises."""
+    import tensorflow as tf
+
+    body, _, written = case
+    names = {"tf": tf, "model": tf.math.sqrt, "scaled": lambda v, w: v * w, "i": 3}
+    function = tf.function(eval(f"lambda x, n: {body}", names))
+    function(tf.ones(4), eval(written, names))
+    if "float32" in written:
+        with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
+            function(tf.ones(4), tf.constant(3))
 
 
 def test_the_truth_each_new_number_is_traced() -> None:

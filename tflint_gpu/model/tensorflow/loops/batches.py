@@ -32,6 +32,8 @@ FEW = 10
 _GIVES_BATCH = re.compile(
     r"(next|get|load|sample|fetch|train|test|val\w*)_?batch|batch_?(next|get|load)|__next__", re.IGNORECASE
 )
+_COPIES = frozenset(["numpy.array", "numpy.asarray", "tf.constant", "tf.convert_to_tensor"])
+_SEQUENCES = ("list", "tuple", "sorted", "reversed")
 _VIEWS = frozenset(["keys", "values", "items"])
 _SINGLE_ROW = frozenset(["tf.expand_dims", "numpy.expand_dims", "keras.ops.expand_dims"])
 
@@ -162,12 +164,15 @@ class LoopData(Analysis):
             return None
         args = [arg.value for arg in call.args if arg.keyword is None]
         if file.names.is_builtin(call.func, "range"):
-            values = [self.constants.of(file, arg, origin.context) for arg in args]
+            values = [self._bound(origin, arg) for arg in args]
             if all(isinstance(value, int) for value in values) and 1 <= len(values) <= 3:
                 try:
                     return len(range(*values))
                 except ValueError:
                     return None
+        is_copy = file.name(call.func) in _COPIES or any(file.names.is_builtin(call.func, name) for name in _SEQUENCES)
+        if is_copy and args:
+            return self._length(file, args[0])
         if method_name(call) in _VIEWS and isinstance(call.func, cst.Attribute) and not call.args:
             return self._length(file, call.func.value)
         joined = [name for name in ("enumerate", "zip") if file.names.is_builtin(call.func, name)]
@@ -175,6 +180,12 @@ class LoopData(Analysis):
             n for arg in (args[:1] if joined == ["enumerate"] else args) if (n := self._length(file, arg)) is not None
         ]
         return min(lengths) if joined and lengths else None
+
+    def _bound(self, origin: Origin, expr: Expression) -> Any:
+        """The constant that limits a `range`, also the `len` of something whose length is known."""
+        if isinstance(expr, cst.Call) and expr.args and origin.file.names.is_builtin(expr.func, "len"):
+            return self._length(origin.file, expr.args[0].value)
+        return self.constants.of(origin.file, expr, origin.context)
 
     def _slice_length(self, origin: Origin, index: cst.BaseSlice) -> int | None:
         """How many elements `x[:5]` has at most."""

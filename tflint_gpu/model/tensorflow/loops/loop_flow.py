@@ -126,7 +126,7 @@ def is_occasional(file: File, node: Node, loop: Node) -> bool:
 
 
 def _counts(test: Expression) -> bool:
-    """`step % 100 == 0`, `i == 0`."""
+    """`step % 100 == 0`, `i == 0`, `epoch in (30, 60)`."""
     for node in walk(test):
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
             return True
@@ -134,6 +134,8 @@ def _counts(test: Expression) -> bool:
             operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
             if isinstance(operator, cst.Equal) and isinstance(other, cst.Integer) and isinstance(node.left, cst.Name):
                 return True
+            if isinstance(operator, cst.In) and isinstance(other, cst.Tuple | cst.List | cst.Set):
+                return all(isinstance(element.value, cst.Integer) for element in other.elements)
     return False
 
 

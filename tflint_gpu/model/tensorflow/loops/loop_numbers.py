@@ -13,29 +13,19 @@ from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import names_in, walk
 from tflint_gpu.model.python.syntax.scopes import Binding, Path
-from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, iterable, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
-from tflint_gpu.model.tensorflow.api.nondeterminism import TIMERS
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, leaves_at_once, names_of
+from tflint_gpu.model.tensorflow.loops.drawn_numbers import has_few_values, is_drawn
+from tflint_gpu.model.tensorflow.loops.loop_flow import FEW, breaks_of, is_occasional, leaves_at_once, names_of
 
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power, cst.Modulo)
 _COMPUTED = (cst.Name, cst.BinaryOperation, cst.UnaryOperation, cst.IfExp, cst.Call, cst.Attribute, cst.Subscript)
-_UPDATES = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)
+_SCALING, _SCALING_UPDATES = (cst.Multiply, cst.FloorDivide), (cst.MultiplyAssign, cst.FloorDivideAssign)
+_UPDATES = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign, cst.FloorDivideAssign)
 _CONVERTERS = ("float", "int", "len")
 _KEEPERS = ("abs", "max", "min", "sum", "pow", "round")
 _RANGES = frozenset(["itertools.count", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"])
-_NEW_EACH_TIME = TIMERS | frozenset(
-    (
-        "random.random random.uniform random.randint random.randrange random.gauss random.normalvariate "
-        "random.betavariate random.expovariate random.triangular"
-    ).split()
-)
-_DRAWN = frozenset(  # without a size these give Python's own numbers, not NumPy's
-    "numpy.random.rand numpy.random.randn numpy.random.random numpy.random.uniform numpy.random.normal "
-    "numpy.random.randint".split()
-)
-_DRAWN_SIZE = {"numpy.random.uniform": 2, "numpy.random.normal": 2, "numpy.random.randint": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +154,7 @@ class LoopNumbers(Analysis):
     def _assigned(self, file: File, binding: Binding) -> Number | None:
         value = _part(binding.value, binding.path)
         number = self.of(file, value) if value is not None else None
-        if number is None or value is None or not _builds_on(value, binding.name):
+        if number is None or value is None or not _builds_on(value, binding.name) or self._is_scaled(file, value):
             return number
         return Number((*number.changed_by, *self._loop_around(file, binding.node)))
 
@@ -176,12 +166,28 @@ class LoopNumbers(Analysis):
         number = _all([self.of(file, statement.value), *(self._bound(file, other) for other in others)])
         if number is None or not others:
             return None
+        if isinstance(statement.operator, _SCALING_UPDATES) and self._is_whole(file, statement.value):
+            return number
         return Number((*number.changed_by, *self._loop_around(file, statement)))
 
+    def _is_scaled(self, file: File, value: Expression) -> bool:
+        """`size * 2`, `size // 2`: from level to level of a pyramid, of which there are never many."""
+        return (
+            isinstance(value, cst.BinaryOperation)
+            and isinstance(value.operator, _SCALING)
+            and self._is_whole(file, value.right)
+        )
+
+    def _is_whole(self, file: File, expr: Expression) -> bool:
+        factor = self.constants.of(file, expr)
+        return type(factor) is int and factor >= 2
+
     def _loop_around(self, file: File, node: Node) -> tuple[ChangingLoop, ...]:
-        """The innermost loop of more than a few iterations that runs a statement again and again."""
+        """The innermost loop of more than a few iterations that runs a statement in most of them."""
         for loop in _loops_around(file, node):
-            return (ChangingLoop(file, loop),) if self.is_long(file, loop) else ()
+            return (
+                (ChangingLoop(file, loop),) if self.is_long(file, loop) and not is_occasional(file, node, loop) else ()
+            )
         return ()
 
     def is_long(self, file: File, loop: LoopNode) -> bool:
@@ -300,8 +306,8 @@ class LoopNumbers(Analysis):
         if any(file.names.is_builtin(call.func, keeper) for keeper in _KEEPERS):
             number = _all(self.of(file, arg) for arg in args)
             return _FIXED if number is not None and self._is_bounded(file, call, args) else number
-        if name in _NEW_EACH_TIME or (name in _DRAWN and self._draws_one(file, call, name)):
-            return Number(self._loop_around(file, call))
+        if is_drawn(file, call, lambda arg: self.of(file, arg) is not None):
+            return _FIXED if has_few_values(file, call, self.constants, FEW) else Number(self._loop_around(file, call))
         if method_name(call) == "item" and not args and isinstance(call.func, cst.Attribute):
             return Number(tuple(self._changes(file, call.func.value)))
         return self._returned(file, call)
@@ -312,12 +318,6 @@ class LoopNumbers(Analysis):
             return False
         values = [self.constants.of(file, arg) for arg in args]
         return any(isinstance(value, int) and value <= FEW for value in values)
-
-    def _draws_one(self, file: File, call: cst.Call, name: str) -> bool:
-        """Whether NumPy draws one number, and not an array of some size."""
-        if argument(call, -1, "size") is not None or len(call.args) > _DRAWN_SIZE.get(name, 0):
-            return False
-        return all(self.of(file, arg.value) is not None for arg in call.args)
 
     def _returned(self, file: File, call: cst.Call) -> Number | None:
         """What a function of the project returns for these arguments."""
