@@ -164,6 +164,8 @@ SILENT = {
     "own method": TF
     + "class T:\n    def fit_generator(self, b):\n        pass\n    def fit(self, x, workers):\n        pass\n"
     + "t = T()\nt.fit_generator(b)\nt.fit(x, workers=2)\n",
+    "a trainer of another library": TF + "def test(make_trainer):\n    trainer = make_trainer()\n"
+    "    trainer.fit_generator(generator=rows, nb_epochs=20)\n",
     "own fit of a model": TF
     + "class M(tf.keras.Model):\n    def fit(self, x, workers=1):\n        pass\nM().fit(x, workers=2)\n",
     "unknown model": TF + "def run(m):\n    m.fit(x, workers=2)\n",

@@ -59,6 +59,10 @@ FROZEN = {
 }
 SEEDS_EACH_CALL = "outside = np.random.default_rng(1)\ndef draw():\n    return outside.integers(9)\n" + CALL
 NOT_FROZEN = {
+    "a seed that a helper draws and others get": "def new_seed():\n    return random.randrange(2 ** 31)\n"
+    "class Noisy(keras.layers.Layer):\n    def call(self, x, op_seed=None):\n        if op_seed is None:\n"
+    "            op_seed = new_seed()\n        return self.noise(x, op_seed)\n"
+    "    def noise(self, x, op_seed):\n        return x + tf.random.normal((4,), seed=op_seed)",
     "a generator that gives seeds": CALL
     + "        rng = outside\n        def draw():\n            return rng.integers(9)\n"
     "        return x + tf.random.uniform((4,), seed=draw())\noutside = np.random.default_rng(1)",

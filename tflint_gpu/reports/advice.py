@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.diagnostics import Related
 from tflint_gpu.reports.display import printable
 from tflint_gpu.reports.locations import place
 
@@ -73,6 +72,8 @@ def once_a_project(diagnostics: Sequence[Diagnostic], roots: Mapping[str, Path])
 def _of_all(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
     if not others:
         return first
+    from tflint_gpu.diagnostics import Related  # a run without findings does without
+
     places = (Related(one.filename, one.location, one.end_location, "here, too") for one in others)
     programs = "another program" if len(others) == 1 else f"{len(others)} other programs"
     return replace(first, message=f"{first.message}; the same in {programs}", related=(*first.related, *places))

@@ -96,6 +96,11 @@ def _is_seed(file: File, node: Node) -> bool:
             taker = file.tree.parents[parent]
             name = file.name(taker.func) if isinstance(taker, cst.Call) else None
             return name is None or "stateless" not in name
+        if isinstance(parent, cst.Assign):  # `seed = draw()`, which is handed on from there
+            names = [target.target for target in parent.targets]
+            named = all(isinstance(name, cst.Name) and "seed" in name.value.lower() for name in names)
+            calls = file.calls_in.get(file.tree.function(node), ())
+            return named and not any("stateless" in (file.name(call.func) or "") for call in calls)
         if isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement):
             return False
     return False

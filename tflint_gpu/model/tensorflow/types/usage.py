@@ -12,6 +12,13 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, dotted_name,
 
 _WEIGHTS = frozenset(["trainable_variables", "trainable_weights"])
 _FIT_KEYWORDS = frozenset("epochs validation_data validation_split steps_per_epoch callbacks initial_epoch".split())
+# All that Keras's own ever took: 1.2's `nb_epoch` and the like, and 2.15's.
+_GENERATOR_KEYWORDS = _FIT_KEYWORDS - {"validation_split"} | frozenset(
+    (
+        "generator verbose validation_steps validation_freq class_weight max_queue_size workers use_multiprocessing "
+        "shuffle samples_per_epoch nb_epoch nb_val_samples max_q_size nb_worker pickle_safe"
+    ).split()
+)
 _COMPILE_KEYWORDS = frozenset(["optimizer", "loss", "metrics"])
 _DATASET_METHODS = frozenset(["map", "interleave", "batch", "padded_batch"])
 
@@ -88,7 +95,8 @@ def _found(file: File) -> Iterator[tuple[str, Usage]]:
         if (
             (method == "fit" and keywords & _FIT_KEYWORDS)
             or (method == "compile" and keywords & _COMPILE_KEYWORDS)
-            or method in ("train_on_batch", "fit_generator", "test_on_batch", "predict_on_batch")
+            or method in ("train_on_batch", "test_on_batch", "predict_on_batch")
+            or (method == "fit_generator" and keywords <= _GENERATOR_KEYWORDS)
         ):
             yield receiver, Usage("model", call)
         elif method == "apply_gradients":
