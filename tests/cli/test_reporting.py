@@ -208,7 +208,7 @@ def test_what_holds_for_a_project_is_said_once(tmp_path: Path, check: Any) -> No
     assert check("--show-advice").stdout.count("::: ") == 4
     assert "another program" in check("--output-format", "concise", "lab").stdout
     for name in names:
-        assert check(name, "--output-format", "concise").stdout.startswith(f"{name}:5:7: TFG401 this program")
+        assert check(name, "--output-format", "concise").stdout.startswith(f"{name}:5:7: advice: TFG401 this program")
     assert check("--diff", "--unsafe-fixes").stdout.count("+++ ") == 5
     assert "5 known problems" in check("--write-baseline", "known.json").stderr
     assert check("--baseline", "known.json").stdout == "All checks passed!\n"
