@@ -671,8 +671,8 @@ def test_other_batches_are_not_found(code: str, tmp_path: Path) -> None:
 
 @_table(EAGER)
 def test_eager_step_is_found(code: str, tmp_path: Path) -> None:
-    """Protects recall of TFG202: a step in a loop that nothing traces."""
-    assert codes(HEAD + code, tmp_path) == ["TFG202"]
+    """Protects recall of TFG202: a step in a loop that nothing traces. What it reads is TFG209's to tell, too."""
+    assert set(codes(HEAD + code, tmp_path)) - {"TFG209"} == {"TFG202"}
 
 
 @_table(NOT_EAGER)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tflint_gpu.model.python.project.declarations import attributes_of, imported_names
+from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.module_files import ModuleFiles
 from tflint_gpu.text.source import SourceFile
 
@@ -15,12 +16,12 @@ class ImportGraph:
 
     Arguments:
         places: finds the file that a dotted name means.
-        read: gives a file's bytes; None where there are none.
+        files: gives the files' bytes.
     """
 
-    def __init__(self, places: ModuleFiles, read: Callable[[Path], bytes | None]) -> None:
+    def __init__(self, places: ModuleFiles, files: FileBytes) -> None:
         self._places = places
-        self._read = read
+        self._files = files
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._reached: dict[Path, tuple[Path, ...]] = {}
         self._importers: dict[Path, dict[Path, list[Path]]] = {}
@@ -33,7 +34,7 @@ class ImportGraph:
             data: its code, if that is not what the file's bytes are.
         """
         if path not in self._imports:
-            data = self._read(path) or b"" if data is None else data
+            data = self._files.read(path) or b"" if data is None else data
             paths: dict[Path, None] = {}
             for dotted in imported_names(data):
                 located = self._places.locate(path, dotted)
@@ -49,7 +50,7 @@ class ImportGraph:
         return self._imports[path]
 
     def _re_exported(self, package: Path, name: str) -> Iterator[Path]:
-        for dotted in imported_names(self._read(package) or b""):
+        for dotted in imported_names(self._files.read(package) or b""):
             if dotted.endswith(f".{name}"):
                 located = self._places.locate(package, dotted)
                 if located is not None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.bounds import REEXPORTS, Meet
-from tflint_gpu.dependencies import Dependencies, Stamp, State, digest_of, stamp_of, state_of
+from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
 from tflint_gpu.model.python.parsing.parsing import PythonTrees, parse_module
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.file_bytes import FileBytes
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -71,7 +72,8 @@ class Project:
         self.sources = sources or Sources()
         self._keeps_all = keeps_all
         self._places = ModuleFiles(root)
-        self._imports = ImportGraph(self._places, self._read)
+        self._bytes = FileBytes(self.sources.read)
+        self._imports = ImportGraph(self._places, self._bytes)
         self._files: dict[Path, File | None] = {}
         self._kept_characters = 0
         self._most_kept = _KEPT_CHARACTERS
@@ -83,8 +85,6 @@ class Project:
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._mattering: dict[Path, bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
-        self._data: dict[Path, bytes | None] = {}
-        self._stamps: dict[Path, Stamp | None] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
@@ -129,8 +129,8 @@ class Project:
             if name not in self._told:
                 self._told.add(name)
                 path = Path(name)
-                data = self._read(path)
-                known = None if data is None else State(digest_of(data), self._stamps.get(path))
+                data = self._bytes.read(path)
+                known = None if data is None else State(digest_of(data), self._bytes.stamp(path))
                 states[name] = known or state_of(name)
         return Dependencies({asker: list(paths) for asker, paths in asked.items()}, states)
 
@@ -150,7 +150,7 @@ class Project:
         if path in self._summaries:
             return self._summaries[path][1]
         try:
-            return self._summary(path, SourceFile.decode(self._read(path) or b"", path).code)
+            return self._summary(path, SourceFile.decode(self._bytes.read(path) or b"", path).code)
         except UnreadableSource:
             return None
 
@@ -234,7 +234,7 @@ class Project:
         key = (path, required, steps)
         known = self._nearby.get(key)
         if known is None:
-            known = self._nearby[key] = self.mentions_nearby(path, self._read(path) or b"", required, steps)
+            known = self._nearby[key] = self.mentions_nearby(path, self._bytes.read(path) or b"", required, steps)
         return known
 
     def leads_to(self, file: File, dotted: str | None, required: Sequence[bytes]) -> bool:
@@ -245,7 +245,7 @@ class Project:
         located = self._locate(file, dotted) if dotted is not None else None
         if located is None:
             return True
-        path, data = located[0], self._read(located[0]) or b""
+        path, data = located[0], self._bytes.read(located[0]) or b""
         return self._mentioned(path).any_of(required) or self.imports_mention(path, data, required)
 
     def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
@@ -276,7 +276,7 @@ class Project:
         """Whether a file of the project matches a pattern, by its bytes."""
         key = (path, pattern.pattern)
         if key not in self._matched:
-            self._matched[key] = pattern.search(self._read(path) or b"") is not None
+            self._matched[key] = pattern.search(self._bytes.read(path) or b"") is not None
         return self._matched[key]
 
     def reached(self, source: SourceFile) -> tuple[Path, ...]:
@@ -289,7 +289,7 @@ class Project:
 
     def _names_given_in(self, path: Path) -> frozenset[str]:
         if path not in self._given:
-            self._given[path] = names_given(self._read(path) or b"")
+            self._given[path] = names_given(self._bytes.read(path) or b"")
         return self._given[path]
 
     def leads_elsewhere(self, file: File) -> bool:
@@ -314,7 +314,7 @@ class Project:
         known = self._mattering.get(path)
         if known is None:
             known = path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING)
-            known = known or self.imports_mention(path, self._read(path) or b"", _MATTERING)
+            known = known or self.imports_mention(path, self._bytes.read(path) or b"", _MATTERING)
             self._mattering[path] = known
         return known
 
@@ -322,7 +322,7 @@ class Project:
         """Which byte strings occur in a file of the project."""
         known = self._mentions.get(path)
         if known is None:
-            known = self._mentions[path] = Mentioned(self._read(path) or b"")
+            known = self._mentions[path] = Mentioned(self._bytes.read(path) or b"")
         return known
 
     def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
@@ -331,19 +331,10 @@ class Project:
             self._located[key] = self._places.locate(file.source.path, dotted)
         return self._located[key]
 
-    def _read(self, path: Path) -> bytes | None:
-        if path not in self._data:
-            self._stamps[path] = stamp_of(str(path))  # before it is read: a change between the two shows
-            try:
-                self._data[path] = self.sources.read(path)
-            except OSError:
-                self._data[path] = None
-        return self._data[path]
-
     def file_at(self, path: Path) -> File | None:
         """A file of the project; None where it cannot be read or does not parse."""
         if path not in self._files:
-            data = self._read(path)
+            data = self._bytes.read(path)
             file: File | None = None
             if data is not None:
                 try:
@@ -393,7 +384,7 @@ class Project:
         if located is None or not name.isidentifier():
             return dotted
         if located[0] not in self._libraries:
-            self._libraries[located[0]] = libraries_handed_on(self._read(located[0]) or b"")
+            self._libraries[located[0]] = libraries_handed_on(self._bytes.read(located[0]) or b"")
         libraries = self._libraries[located[0]]
         if name in libraries or STARRED not in libraries or starred > REEXPORTS.limit:
             return libraries.get(name, dotted)
