@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 
 import pytest
@@ -282,6 +285,16 @@ MACHINES = {
                 settings=(Setting("CUDA_VISIBLE_DEVICES", "0", "train.py", 3),)),
         (), 0, "tflint-gpu check",
     ),
+    "a flag that XLA does not know": Machine(
+        replace(GOOD, environment=around(variables={"XLA_FLAGS": "--xla_gpu_autotune_level=2 --junk=3"})),
+        ("TFG935",), 1, "unset XLA_FLAGS",
+    ),
+    "a file with flags that is not there": Machine(
+        replace(GOOD, environment=around(variables={"XLA_FLAGS": "/gone/flags"})), ("TFG935",), 1, "unset XLA_FLAGS",
+    ),
+    "flags that XLA knows": Machine(
+        replace(GOOD, environment=around(variables={"XLA_FLAGS": "--xla_gpu_autotune_level=2"})), (), 0, "tflint-gpu check",
+    ),
     "a program that names a CUDA directory that is gone": Machine(
         replace(GOOD, settings=(Setting("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/gone", "train.py", 4),)),
         ("TFG929",), 0, "(train.py:4)",
@@ -434,3 +447,14 @@ def test_a_machine_without_tensorflow_and_card_is_not_called_right_and_wrong() -
     text = as_text(report_on(Facts(NO_LIBRARY, NO_CARD, PYTHON, missing)))
     assert "TFG909" in text and "TFG924" in text
     assert "computes nowhere" in text and "computes on the CPU." not in text and "Nothing is wrong" not in text
+
+
+def test_xla_ends_a_process_for_a_flag_that_it_does_not_know() -> None:
+    """The fact behind TFG935, with the installed TensorFlow: the process ends without an exception."""
+    program = "import tensorflow as tf\ntf.function(lambda x: x + 1, jit_compile=True)(tf.ones(2))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, timeout=600, env={**os.environ, "XLA_FLAGS": "--junk"},
+    )  # fmt: skip
+    assert done.returncode != 0 and "Unknown flag in XLA_FLAGS: --junk" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -185,6 +185,8 @@ def of_xla(facts: Facts) -> Iterator[Diagnosis]:
     """What XLA needs to make code for a card."""
     found = facts.tensorflow
     value, setting = facts.variable("XLA_FLAGS")
+    if value and (problem := _problem_of_flags(value)):
+        yield _of_variable("TFG935", problem, "XLA_FLAGS", setting)
     named = _CUDA_DIRECTORY.search(value or "")
     folder = Path(named[1].strip("'\"")) if named else None
     if named and folder is not None and not (folder / "nvvm" / "libdevice").is_dir():
@@ -192,6 +194,14 @@ def of_xla(facts: Facts) -> Iterator[Diagnosis]:
         yield _of_variable("TFG929", f"{named[0]} {what}", "XLA_FLAGS", setting)
     elif found is not None and found.cuda and facts.survey.gpus and not facts.installation.ptxas:
         yield Diagnosis("TFG919", "no ptxas on the path and none in nvidia/cuda_nvcc/bin", _install(facts, ""))
+
+
+def _problem_of_flags(value: str) -> str:
+    """Why XLA refuses a value of `XLA_FLAGS`, by `parse_flags_from_env.cc`: "Unknown flag", "Could not open file"."""
+    if not value.lstrip().startswith("--"):
+        return "" if Path(value).is_file() else f"XLA_FLAGS is `{value}`, which is neither a flag nor a file with flags"
+    unknown = next((flag for flag in value.split() if flag.startswith("--") and not flag.startswith("--xla_")), "")
+    return unknown and f"XLA_FLAGS has `{unknown}`, which is no flag of XLA"
 
 
 def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
