@@ -147,6 +147,15 @@ def test_a_helper_in_another_file_is_found_there(tmp_path: Path) -> None:
     assert found(code, tmp_path) == {("TFG102 noise.py", 4)}
 
 
+def test_a_function_that_another_file_makes_is_followed(tmp_path: Path) -> None:
+    """Protects `tf.function(build(...))`, where the function and the file that has it traced are two files."""
+    (tmp_path / "steps.py").write_text(
+        "import random\nimport tensorflow as tf\n\ndef build(net):\n    def one(x):\n        return net(x) * random.random()\n    return one\n"
+    )
+    code = "import tensorflow as tf\nfrom steps import build\nnet = tf.keras.Sequential()\nstep = tf.function(build(net))\n"
+    assert found(code, tmp_path) == {("TFG102 steps.py", 6)}
+
+
 def test_an_object_of_another_file_is_followed(tmp_path: Path) -> None:
     """Protects methods that a step, which a strategy runs in a `tf.function`, calls on an object that it is given."""
     (tmp_path / "warping.py").write_text(

@@ -30,6 +30,11 @@ RAISES = {
     "method of a class": "class Trainer:\n    @tf.function\n    def step(self, x):\n        self.loss = tf.reduce_mean(x)\n"
     "        return tf.sqrt(x).numpy()",
     "parameter with a signature": "@tf.function(input_signature=[tf.TensorSpec([None])])\ndef step(x):\n    return x.numpy()",
+    "a component of a loaded data set": "import tensorflow_datasets as tfds\nsets = tfds.load('mnist')\n"
+    "@tf.function\ndef step(x):\n    return x.numpy()\nfor rows in sets['train'].batch(8):\n    step(rows['image'])",
+    "a component of one of several": "import tensorflow_datasets as tfds\n"
+    "(train, test), info = tfds.load('mnist', split=['train', 'test'], as_supervised=True, with_info=True)\n"
+    "@tf.function\ndef step(x, y):\n    return x.numpy()\nfor i, (x, y) in enumerate(train.batch(8)):\n    step(x, y)",
     "numpy in call": LAYER + "        return x * np.mean(tf.reduce_max(x).numpy())\n" + FIT,
     "numpy in train_step": TRAIN + "        return {'loss': loss.numpy()}\n" + FIT_NET,
     "float": LAYER + "        return x * float(tf.reduce_max(x))\n" + FIT,

@@ -10,14 +10,13 @@ from tflint_gpu.bounds import JOINED_DATASETS, PIPELINE_STEPS, PIPELINE_VARIANTS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
-from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin
+from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.api.datasets import TRANSFORMATIONS, is_certain, is_source
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain, Operation
-from tflint_gpu.model.tensorflow.types.kinds import Kinds
+from tflint_gpu.model.tensorflow.types.kinds import Kinds, is_loaded
 
 _OPEN = Chain()
 _OTHER = Chain()  # something else for certain, whatever is called on it
-_TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
 _DISTRIBUTING = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
 _ITERATORS = frozenset(["as_numpy_iterator", "__iter__", "make_one_shot_iterator", "make_initializable_iterator"])
 
@@ -65,15 +64,7 @@ class Pipelines(Analysis):
     def _of_part(self, origin: Origin, depth: int) -> list[Chain]:
         """`tfds.load(...)[0]`, `tfds.load(..., with_info=True)` unpacked; an attribute or element is no dataset."""
         assert isinstance(origin.node, cst.Call)
-        if origin.made_by is None and origin.file.name(origin.node.func) in _TFDS:
-            items = [part for part in origin.access_path if part.kind == "item"]
-            is_info = items[:1] == [Content("item", 1)] and self._has_info(origin.node)
-            if len(items) == len(origin.access_path) and not is_info:
-                return self._of_call(origin.file, origin.node, origin.context, depth)
-        return [_OPEN]
-
-    def _has_info(self, call: cst.Call) -> bool:
-        return any(arg.keyword is not None and arg.keyword.value == "with_info" for arg in call.args)
+        return self._of_call(origin.file, origin.node, origin.context, depth) if is_loaded(origin) else [_OPEN]
 
     def _of_call(self, file: File, call: cst.Call, context: Context | None, depth: int) -> list[Chain]:
         name = file.name(call.func)

@@ -197,12 +197,13 @@ class TracedFunctions(Analysis):
     def _entries(self) -> Iterator[Trace]:
         yield from self._keras_methods()
         yield from self._keras_functions()
-        for node in self.tracing.wrapped(self.file):
-            function = self.inference.definitions.function(self.file, node)
+        for function, wrapper in self.tracing.wraps_in(self.file):
+            is_other = function.file is not self.file
+            frames = (Frame(self.file, wrapper, "`tf.function` gets it here"),) if is_other else ()
             seeds: dict[Node, Carry] = {
-                p: Carry.TENSOR for p in function.parameters if self._is_tensor_like(function, p)
+                p: Carry.TENSOR for p in function.parameters if self._is_tensor_like(function, p, wrapper)
             }
-            yield self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`"))
+            yield self._trace(function, seeds, Entry(f"the `tf.function` `{function.name}`", given=frames))
 
     def _keras_methods(self) -> Iterator[Trace]:
         for node in self.file.tree.classes:
@@ -269,18 +270,19 @@ class TracedFunctions(Analysis):
                 return self.constants.of(self.file, dynamic) is not False
         return False
 
-    def _is_tensor_like(self, function: Function, parameter: cst.Param) -> bool:
+    def _is_tensor_like(self, function: Function, parameter: cst.Param, wrapper: Node) -> bool:
         """Whether a tf.function's parameter is certainly a tensor: Python values stay Python there."""
         if parameter.annotation is not None:
             return self._is_annotated(function.file, parameter)
         if parameter.default is not None:
             return False
-        wrapper = self.tracing.wrapped(self.file)[function.node]
         decorator = wrapper.decorator if isinstance(wrapper, cst.Decorator) else wrapper
         if isinstance(decorator, cst.Call) and argument(decorator, 1, "input_signature") is not None:
             return True
         name = parameter.name.value
-        if (function.node, name) in self._shapes_asked or any(self._feeds_model(c, name) for c in function.calls):
+        if (function.node, name) in self._shapes_asked or any(
+            self._feeds_model(function.file, c, name) for c in function.calls
+        ):
             return True
         return self._gets_tensors(function, parameter)
 
@@ -313,12 +315,12 @@ class TracedFunctions(Analysis):
             head = head.func.value
         return isinstance(head, cst.BaseExpression) and self.kinds.must_be(file, head, "dataset")
 
-    def _feeds_model(self, call: cst.Call, name: str) -> bool:
+    def _feeds_model(self, file: File, call: cst.Call, name: str) -> bool:
         """`model(x)`, where the model is a Keras model: what goes in is a tensor."""
         first = call.args[0].value if call.args else None
         if not (isinstance(first, cst.Name) and first.value == name):
             return False
-        return self.kinds.is_model(self.file, call.func)
+        return self.kinds.is_model(file, call.func)
 
     @cached_property
     def _shapes_asked(self) -> frozenset[tuple[Node | None, str]]:

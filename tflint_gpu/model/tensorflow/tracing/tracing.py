@@ -53,7 +53,7 @@ class Tracing(Analysis):
         for searched in (self.inference.entry, file):
             if searched not in self._searched:
                 self._searched.add(searched)
-                self._spread([f for f, _ in self._wraps_in(searched)], self._under_tf_function)
+                self._spread([f for f, _ in self.wraps_in(searched)], self._under_tf_function)
                 self._spread(list(self._keras_roots(searched)), self._under_keras)
         return function in self._under_tf_function
 
@@ -62,17 +62,18 @@ class Tracing(Analysis):
 
         What traced code only calls runs eagerly when eager code calls it, too.
         """
-        return any(f.node is function for searched in (self.inference.entry, file) for f, _ in self._wraps_in(searched))
+        return any(f.node is function for searched in (self.inference.entry, file) for f, _ in self.wraps_in(searched))
 
     def wrapped(self, file: File) -> dict[FunctionNode, Node]:
         """Functions of a file under `tf.function` there: by decorator, or passed to it; with that place."""
         if file not in self._wrapped:
             self._wrapped[file] = {}
-            wrapped = {f.node: wrapper for f, wrapper in self._wraps_in(file) if f.file is file}
+            wrapped = {f.node: wrapper for f, wrapper in self.wraps_in(file) if f.file is file}
             self._wrapped[file] = wrapped
         return self._wrapped[file]
 
-    def _wraps_in(self, file: File) -> list[tuple[Function, Node]]:
+    def wraps_in(self, file: File) -> list[tuple[Function, Node]]:
+        """Functions, also of other files, that a file puts under `tf.function`, with the place where it does."""
         if file not in self._wraps:
             self._wraps[file] = list(self._find_wraps(file))
         return self._wraps[file]

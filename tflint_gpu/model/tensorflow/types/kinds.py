@@ -61,6 +61,7 @@ _KERAS_FOLDERS: tuple[tuple[str, KerasKind], ...] = (
 )
 # Sonnet 2's classes are modules; those that count what they see compute nothing that is trained.
 _MODULE = re.compile(r"tf\.Module|sonnet\.(?:v2\.)?(?:nets\.)?(?!Optimizer|Metric|Mean|Sum|Exponential)[A-Z]\w*")
+_TFDS = ("tensorflow_datasets.load", "tensorflow_datasets.builder")
 _LOADERS = frozenset(
     ["tf.saved_model.load", "tensorflow_hub.load", "tf.compat.v1.saved_model.load", "tensorflow_hub.KerasLayer"]
 )
@@ -79,6 +80,15 @@ _OTHER_LIBRARIES = frozenset(
         "scipy pandas skorch imblearn gensim spacy fastai mxnet paddle theano chainer hmmlearn pmdarima prophet numpy"
     ).split()
 )
+
+
+def is_loaded(origin: Origin) -> bool:
+    """Whether a value is a dataset among those of `tfds.load`: not the info of `tfds.load(..., with_info=True)[1]`."""
+    call, path = origin.node, origin.access_path
+    if not path or not isinstance(call, cst.Call) or origin.file.name(call.func) not in _TFDS:
+        return False
+    has_info = argument(call, -1, "with_info") is not None
+    return all(part.kind == "item" for part in path) and not (has_info and path[0] == Content("item", 1))
 
 
 def keras_kind(canonical_name: str) -> KerasKind | None:
@@ -162,7 +172,7 @@ class Kinds(Analysis):
             return self._of_other_class(cls)
         if origin.access_path[-1:] == (Content("attribute", "model"),) and self._is_callback(origin):
             return "model"
-        return None
+        return "dataset" if is_loaded(origin) else None
 
     def _of_other_class(self, cls: Class) -> Kind | None:
         bases = self.inference.definitions.external_bases(cls)
