@@ -78,7 +78,7 @@ class Recording:
             ledger=self.ledger,
             gpu=self.choice.gpu,
             note=self.choice.note,
-            costs=costs(inspection.found, self.ledger.entries, view, inspection.datasets),
+            costs=costs(inspection.diagnostics, self.ledger.entries, view, inspection.datasets),
             datasets=inspection.datasets,
             unused=unused,
             end=end,
