@@ -29,7 +29,6 @@ from tflint_gpu.model import (
     dotted_name,
     is_occasional,
     iterable,
-    may_be_replaced,
 )
 
 from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
@@ -177,7 +176,9 @@ class Growths(Analysis):
 
     def _called(self, candidate: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
         function = made.function
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(made.file, function):
+        if not isinstance(function, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
+            made.file, function
+        ):
             return None
         if not self.loops.is_plain(self.inference.definitions.function(made.file, function)):
             return None

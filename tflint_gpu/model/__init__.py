@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.python.project.functions import Class, Function, is_decorated, may_be_replaced
+    from tflint_gpu.model.python.project.functions import Class, Function
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.outlines import call_outline, outline
@@ -145,7 +145,7 @@ _NAMES = {
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
-    "python.project.functions": "Class Function is_decorated may_be_replaced",
+    "python.project.functions": "Class Function",
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.outlines": "call_outline outline",
