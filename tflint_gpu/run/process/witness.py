@@ -28,7 +28,7 @@ class Witness:
     _untold: set[int] = field(default_factory=set)
 
     def __enter__(self) -> Witness:
-        numbers = [str(int(one)) for one in self.signals]
+        numbers = [str(int(number)) for number in self.signals]
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__, *numbers], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
