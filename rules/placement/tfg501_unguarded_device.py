@@ -68,7 +68,7 @@ class UnguardedDevice(Rule):
         if call.args[0].value is not finding.node:
             raise NoExperiment("the device is chosen elsewhere")
         strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
-        blocks = [one for one in model.file.tree.ancestors(call) if isinstance(one, cst.With)][:1]
+        blocks = [parent for parent in model.file.tree.ancestors(call) if isinstance(parent, cst.With)][:1]
         training = [loop for loop in model.file.tree.loops if blocks and model.file.tree.within(loop, blocks[0])]
         short = (wrap(model.file, loop.iter, "few") for loop in training if isinstance(loop, cst.For))
         yield Experiment(

@@ -80,10 +80,10 @@ class EagerModes(Analysis):
     @cached_property
     def left_on(self) -> list[EagerMode]:
         """The modes that are switched on for certain and never off, in a program that runs what they slow down."""
-        found = list(self._in(self.file, None))
+        left = list(self._in(self.file, None))
         for file, function in self.repetitions.functions_elsewhere(MARKERS):
-            found += self._in(file, function)
-        return [mode for mode in found if not self._is_meant(mode) and not self._is_needed(mode)]
+            left += self._in(file, function)
+        return [mode for mode in left if not self._is_meant(mode) and not self._is_needed(mode)]
 
     def _in(self, file: File, function: Node | None) -> Iterator[EagerMode]:
         """The places in a file, or in one of its functions, whose effect the program shows."""
@@ -103,10 +103,10 @@ class EagerModes(Analysis):
                 continue
             if not self._needs_values(file, call):
                 yield EagerMode("model", file, arg, arg.value)
-        for one in file.tree.attribute_assignments:
-            is_on = one.target.attr.value == "run_eagerly" and self.constants.of(file, one.value) is True
-            if is_on and self.kinds.is_model(file, one.target.value):
-                yield EagerMode("model", file, one.target, one.value)
+        for assignment in file.tree.attribute_assignments:
+            is_on = assignment.target.attr.value == "run_eagerly" and self.constants.of(file, assignment.value) is True
+            if is_on and self.kinds.is_model(file, assignment.target.value):
+                yield EagerMode("model", file, assignment.target, assignment.value)
         for call in file.calls(*_FUNCTION_SWITCHES):
             value = argument(call, 0, "run_eagerly")
             if value is not None and self.constants.of(file, value) is True and not self._is_switched_off(file, call):
@@ -127,8 +127,8 @@ class EagerModes(Analysis):
         if any(_SUGGESTS_DEBUGGING.search(name) for name in (*flagged, *functions)):
             return True
         return mode.what == "model" and any(
-            one.target.attr.value == "run_eagerly" and self.constants.of(file, one.value) is not True
-            for one in file.tree.attribute_assignments
+            assignment.target.attr.value == "run_eagerly" and self.constants.of(file, assignment.value) is not True
+            for assignment in file.tree.attribute_assignments
         )
 
     def _is_needed(self, mode: EagerMode) -> bool:
@@ -155,8 +155,8 @@ class EagerModes(Analysis):
 
     def _needs_values(self, file: File, call: cst.Call) -> bool:
         """Whether the steps of the model's class, or its losses and metrics, read values on the host."""
-        functions = (given.callee.function for given in self.keras_functions.given_to(call))
-        if any(_read_by(one.file, inner) for one in functions for inner in one.calls):
+        functions = [given.callee.function for given in self.keras_functions.given_to(call)]
+        if any(_read_by(function.file, inner) for function in functions for inner in function.calls):
             return True
         assert isinstance(call.func, cst.Attribute)
         receiver = call.func.value

@@ -108,8 +108,10 @@ class TracedCode(Analysis):
                 queue.extend(self._called_from(traced))
             else:
                 cut.extend(self._called_from(traced))
-        cut = [one for one in cut if one.function.node not in self._given_away(one.file, ends)]
-        if any(one.function.node not in reached for one in cut):
+        cut = [
+            invocation for invocation in cut if invocation.function.node not in self._given_away(invocation.file, ends)
+        ]
+        if any(invocation.function.node not in reached for invocation in cut):
             self.inference.meet(TRACED_CALLS)
         return list(reached.values())
 
