@@ -72,8 +72,13 @@ class _Entries:
         return any(place.row in rows and self.is_in(place, path) for place in doing.stack)
 
 
+def is_priced(diagnostic: Diagnostic) -> bool:
+    """Whether it is about speed: only then does a fix save time."""
+    return diagnostic.prediction is not None and diagnostic.prediction.kind == "slowdown"
+
+
 def _cost(diagnostic: Diagnostic, entries: _Entries, view: View, datasets: Sequence[Dataset]) -> Cost | None:
-    if diagnostic.location.cell or diagnostic.prediction is None or diagnostic.prediction.kind != "slowdown":
+    if diagnostic.location.cell or not is_priced(diagnostic):
         return None
     about = _Subject.of(diagnostic, view, datasets)
     feeding = entries.sum(lambda doing: about.feeds(doing, entries))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled, width
 from tflint_gpu.reports.locations import place as placed
+from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.reports import words
 from tflint_gpu.run.result import Report
 
@@ -94,9 +95,9 @@ def _phases(report: Report, view: View) -> Iterator[str]:
 
 
 def _findings(report: Report, view: View) -> Iterator[str]:
-    shown = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
-    if not shown:
+    if not report.findings:
         return
+    shown = [cost for cost in report.costs if report.share(cost.idle) >= words.WORTH_REPORTING]
     yield ""
     yield styled("What `check` finds there, with the share that a fix saves at most:", "bold", view.colour)
     for cost in shown[:_MOST_FINDINGS]:
@@ -110,6 +111,10 @@ def _findings(report: Report, view: View) -> Iterator[str]:
             yield from _wrapped(f"help: {diagnostic.help}", view, "       ")
     if len(shown) > _MOST_FINDINGS:
         yield f"... and {len(shown) - _MOST_FINDINGS} more (`--output-format json` has all)"
+    if cheap := report.findings - len(shown):
+        least = words.percent(words.WORTH_REPORTING)
+        others = " more" if shown else ""
+        yield f"{plural(cheap, 'finding')}{others} cost less than {least}, or nothing that was seen (`check` shows all)"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
