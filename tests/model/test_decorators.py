@@ -1,11 +1,11 @@
-"""Protects what is known of decorated functions: which decorators of a project change nothing, and which keep results."""
+"""Protects what is known of functions that are decorated or put into a class: what runs, with which `self`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from checks import model_of
+from checks import found, model_of
 
 LEAVES = {
     "hands its function back": "def mark(f):\n    f.marked = True\n    return f\n@mark\ndef g(): pass",
@@ -61,3 +61,31 @@ def test_a_decorator_that_keeps_results(code: str, tmp_path: Path) -> None:
 def test_a_decorator_of_another_file_is_read_there(tmp_path: Path) -> None:
     (tmp_path / "registry.py").write_text("def known(f):\n    return f\n")
     assert decorated("from registry import known\n@known\ndef g(): pass", tmp_path) == (False, False)
+
+
+ADDED = {
+    "assigned": "def reply(self, text):\n{body}\nTalker.reply = reply\n",
+    "by a decorator": "@Talker.learns\ndef reply(self, text):\n{body}\n",
+}
+TALKER = """import tensorflow as tf
+class Talker(tf.keras.Model):
+    @classmethod
+    def learns(cls, skill):
+        setattr(cls, skill.__name__, skill)
+        return skill
+    def __init__(self):
+        super().__init__()
+        self.out = tf.keras.layers.Dense(8)
+    def call(self, ids):
+        return self.out(ids)
+"""
+BODY = """    for _ in range(40):
+        text = tf.concat([text, tf.argmax(self(text).numpy(), -1)[:, None]], 1)
+    return text"""
+
+
+@pytest.mark.parametrize("code", ADDED.values(), ids=ADDED)
+def test_a_function_that_is_put_into_a_class_is_its_method(code: str, tmp_path: Path) -> None:
+    program = TALKER + code.format(body=BODY) + "print(Talker().reply(tf.zeros((1, 4))))\n"
+    row = 1 + program[: program.index("self(text)")].count("\n")
+    assert found(program, tmp_path) == {("TFG214", row)}

@@ -97,12 +97,36 @@ class Definitions:
         self._meet = meet
         self._attributes: dict[File, dict[Node, dict[str, list[Attribute]]]] = {}
         self._lineages: dict[Node, tuple[Class, ...]] = {}
+        self._added: dict[File, dict[Node, Class]] = {}
         self.decorators = Decorators(self._function_named)
 
     def function(self, file: File, node: FunctionNode) -> Function:
         """A function of a file, with its class where it is a method."""
-        owner = file.tree.class_of(node)
-        return Function(file, node, Class(file, owner) if owner is not None else None)
+        return Function(file, node, self.owner(file, node))
+
+    def owner(self, file: File, function: FunctionNode) -> Class | None:
+        """The class whose method a function is: by its place, or by `Net.step = step` and its like."""
+        owner = file.tree.class_of(function)
+        return Class(file, owner) if owner is not None else self._added_to_classes(file).get(function)
+
+    def _added_to_classes(self, file: File) -> dict[Node, Class]:
+        """The functions of a file that are put into a class after its body."""
+        if file not in self._added:
+            added = self._added[file] = {}
+            for assignment in file.tree.attribute_assignments:
+                value, name = assignment.value, assignment.target.value
+                function = self._function_named(file, value) if isinstance(value, cst.Name) else None
+                cls = self.class_named(file, name) if function is not None and function[0] is file else None
+                if function is not None and cls is not None and file.tree.class_of(function[1]) is None:
+                    added[function[1]] = cls
+            for decorated in file.tree.functions:
+                for decorator in decorated.decorators if isinstance(decorated, cst.FunctionDef) else ():
+                    expr = decorator.decorator
+                    cls = self.class_named(file, expr.value) if isinstance(expr, cst.Attribute) else None
+                    method = self._function_named(file, expr) if cls is not None else None
+                    if cls is not None and method is not None and _sets_attribute(*method):
+                        added[decorated] = cls
+        return self._added[file]
 
     def class_named(self, file: File, expr: Node | None, depth: int = 0) -> Class | None:
         """The project's class that an expression names, in this file or in another, also by `Model = models.Model`."""
@@ -186,6 +210,9 @@ class Definitions:
             if readers:
                 node = readers[-1].node
                 return Function(current.file, node, current) if isinstance(node, cst.FunctionDef) else None
+            for node, owner in self._added_to_classes(current.file).items():
+                if owner.node is current.node and isinstance(node, cst.FunctionDef) and node.name.value == name:
+                    return Function(current.file, node, current)
         return None
 
     def own_methods(self, cls: Class) -> Iterator[Function]:
@@ -208,9 +235,8 @@ class Definitions:
         function = file.tree.parents[file.tree.parents[parameter]]
         if not isinstance(function, cst.FunctionDef) or is_static(function):
             return None
-        owner = file.tree.class_of(function)
         first = positional_parameters(function)[:1]
-        return Class(file, owner) if owner is not None and first and first[0] is parameter else None
+        return self.owner(file, function) if first and first[0] is parameter else None
 
     def attributes(self, cls: Class, name: str) -> list[Attribute]:
         """All assignments to an attribute of a class, in its bodies and methods and those of its bases."""
@@ -275,3 +301,12 @@ def is_static(function: FunctionNode) -> bool:
 def is_property(function: FunctionNode) -> bool:
     """Whether reading the attribute runs the function."""
     return is_decorated(function, "property", "cached_property")
+
+
+def _sets_attribute(file: File, method: cst.FunctionDef) -> bool:
+    """Whether a class method puts the function that it gets into its class: `setattr(cls, f.__name__, f)`."""
+    names = [parameter.name.value for parameter in positional_parameters(method)]
+    calls = (call for call in file.calls_in.get(method, ()) if file.names.is_builtin(call.func, "setattr"))
+    return len(names) == 2 and any(
+        len(call.args) == 3 and [dotted_name(call.args[i].value) for i in (0, 2)] == names for call in calls
+    )
