@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
+    from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
@@ -181,6 +182,7 @@ _NAMES = {
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
+    "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
     "tensorflow.execution.function_objects": "FunctionObjects",
