@@ -22,10 +22,10 @@ from tflint_gpu.experiment import (
     eager_against_traced,
     fix_changes,
     measured_loop,
-    traced_call,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.fixes import call_under_function, predict_on_batch
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
@@ -50,6 +50,7 @@ __all__ = [
     "Rule",
     "RuleEntry",
     "Workload",
+    "call_under_function",
     "changes_of",
     "eager_against_traced",
     "entries",
@@ -57,8 +58,8 @@ __all__ = [
     "importing",
     "load",
     "measured_loop",
+    "predict_on_batch",
     "table_of",
-    "traced_call",
     "wrap",
 ]
 
