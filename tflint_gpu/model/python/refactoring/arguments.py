@@ -37,7 +37,7 @@ def without_arguments(file: File, call: cst.Call, gone: Collection[cst.Arg], met
             is_commented = is_commented or "#" in between
             first -= len(between)
             if is_commented:  # what stays has a comment after its comma
-                first += len(between.rstrip())
+                first += len(between) if file.source.text[last:end].startswith(")") else len(between.rstrip())
                 comma = _COMMA.match(file.source.text, last, end)
                 last = comma.end() if comma is not None else last
         pieces.append(file.source.text[position:first])
