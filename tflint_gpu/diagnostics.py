@@ -150,8 +150,8 @@ class Diagnostic:
             end_location=self.end_location.in_file,
             noqa_row=self.location.in_file.row,
             related=tuple(
-                replace(one, location=one.location.in_file, end_location=one.end_location.in_file)
-                for one in self.related
+                replace(location, location=location.location.in_file, end_location=location.end_location.in_file)
+                for location in self.related
             ),
             fix=None,  # its text is not JSON
         )

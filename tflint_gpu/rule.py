@@ -147,8 +147,8 @@ class Rule:
             return text
         paragraphs = text.split("\n\n")
         words = measured(cls.code) if figures is None else figures
-        found = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
-        return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in found)
+        filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
+        return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in filled)
 
     @classmethod
     def name_changes(cls) -> Sequence[NameChange]:

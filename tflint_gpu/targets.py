@@ -108,18 +108,18 @@ class Pins:
             major, minor = (int(part) for part in setting.split(".")[:2])
             return _target((1, 15) if major < 2 else (major, minor), "settings")
         files = self._deciding(directory)
-        found, keras = self._first(files, _TENSORFLOW), self._first(files, _KERAS)
-        target = _target(NEWEST, "newest") if found is None else _target(found[1], found[0].name)
+        tensorflow, keras = self._first(files, _TENSORFLOW), self._first(files, _KERAS)
+        target = _target(NEWEST, "newest") if tensorflow is None else _target(tensorflow[1], tensorflow[0].name)
         is_of_its_own = keras is not None and keras[1][0] == target.keras == 3
         return replace(target, keras_release=keras[1]) if is_of_its_own and keras is not None else target
 
     def place(self, directory: Path) -> Pin | None:
         """What decides about the files of a directory, where no setting does: the first line with the name."""
-        found = self._first(self._deciding(directory), _TENSORFLOW)
-        if found is None:
+        first = self._first(self._deciding(directory), _TENSORFLOW)
+        if first is None:
             return None
-        lines = found[0].read_text("utf-8-sig", "replace").splitlines()
-        return Pin(found[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
+        lines = first[0].read_text("utf-8-sig", "replace").splitlines()
+        return Pin(first[0], next((row for row, line in enumerate(lines, 1) if _TENSORFLOW.pattern.search(line)), 1))
 
     def paths(self, directory: Path) -> list[Path]:
         """The files on which the target of a directory's files rests, where no setting decides."""
@@ -170,8 +170,8 @@ def _newest_pinned(path: Path, read: _Reader, package: _Package) -> tuple[int, i
         requirements = list(read(text, package)) if package.names[0] in text.lower() else []
     except (OSError, ValueError, TypeError, AttributeError, KeyError, SyntaxError, RecursionError):
         return None  # somebody else's file, in a shape that its own tool would refuse
-    found = (newest_allowed(requirement, package.releases) for requirement in requirements)
-    return max(filter(None, found), default=None)
+    versions = (newest_allowed(requirement, package.releases) for requirement in requirements)
+    return max(filter(None, versions), default=None)
 
 
 _BOUNDED = re.compile(r"==|~=|<")
@@ -192,8 +192,8 @@ def newest_allowed(specifiers: str, releases: Sequence[tuple[int, int]] = RELEAS
         allowed = SpecifierSet(specifiers)
     except InvalidSpecifier:
         return None
-    for one in allowed:
-        if one.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", one.version)):
+    for version in allowed:
+        if version.operator in ("==", "===") and (exact := re.match(r"(\d+)\.(\d+)", version.version)):
             release = (int(exact[1]), int(exact[2]))
             return (1, 15) if release < (2, 0) else min(release, releases[-1])
     for major, minor in reversed(releases):

@@ -51,9 +51,9 @@ class Randomness(Analysis):
         if function is None or self._is_seeded(operation.file):
             return None
         for callee in self.inference.callables(operation.file, function, operation.context):
-            found = self._draw_in(callee.function.file, callee.function.node, callee.context, 0)
-            if found is not None:
-                return found
+            draw = self._draw_in(callee.function.file, callee.function.node, callee.context, 0)
+            if draw is not None:
+                return draw
         return None
 
     def _is_seeded(self, file: File) -> bool:
@@ -73,9 +73,9 @@ class Randomness(Analysis):
                         self.inference.meet(RANDOM_CALLS)
                 else:
                     inside = self.inference.enter(file, call, context, callee)
-                    found = self._draw_in(callee.function.file, callee.function.node, inside, depth + 1)
-                    if found is not None:
-                        return found
+                    draw = self._draw_in(callee.function.file, callee.function.node, inside, depth + 1)
+                    if draw is not None:
+                        return draw
         return None
 
     def _draws(self, file: File, call: cst.Call, context: Context | None) -> bool:

@@ -63,8 +63,8 @@ class MisplacedPrefetch(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the last prefetch of each consumed chain when work follows it."""
-        for found in _misplaced(model):
-            yield _finding(model, found)
+        for misplaced in _misplaced(model):
+            yield _finding(model, misplaced)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's pipeline with a consumer of a set time: as it is, and with the prefetch moved to its end."""
@@ -131,12 +131,12 @@ def _misplaced(model: Model) -> Iterator[_Misplaced]:
     well_placed = {(item.chain.last_prefetch, item.node) for item in items if item.chain.is_prefetched}
     misplaced = {(item.chain.misplaced_prefetch[0], item.node) for item in items if item.chain.misplaced_prefetch}
     for item in items:
-        found = item.chain.misplaced_prefetch
-        if found is None or item.chain.is_distributed or item.is_glance or item.chain.is_short:
+        misplaced_prefetch = item.chain.misplaced_prefetch
+        if misplaced_prefetch is None or item.chain.is_distributed or item.is_glance or item.chain.is_short:
             continue
         if item.kind == "write":
             continue
-        prefetch, follower = found
+        prefetch, follower = misplaced_prefetch
         if item.kind == "unused" and not prefetch.file.tree.within(prefetch.call, item.node):
             continue  # an intermediate dataset: its reader is not known
         ends_another = any(last == prefetch for last, node in well_placed - misplaced if node is not item.node)
@@ -144,8 +144,8 @@ def _misplaced(model: Model) -> Iterator[_Misplaced]:
             yield _Misplaced(item, prefetch, follower)
 
 
-def _finding(model: Model, found: _Misplaced) -> Finding:
-    item, prefetch, follower = found
+def _finding(model: Model, misplaced: _Misplaced) -> Finding:
+    item, prefetch, follower = misplaced
     major, minor = model.target.tensorflow
     is_injected = (major, minor) >= _INJECTED_SINCE and not _switched_off(item)
     if is_injected:
@@ -179,7 +179,7 @@ def _finding(model: Model, found: _Misplaced) -> Finding:
         severity="advice" if is_injected else "warning",
         notes=tuple(notes),
         fix=_fix(item, prefetch),
-        subject=found,
+        subject=misplaced,
     )
 
 

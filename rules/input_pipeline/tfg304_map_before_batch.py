@@ -131,16 +131,16 @@ class _Place:
 
 def _places(model: Model) -> list[_Place]:
     """One for each such map, where no other path through the program needs it before the batch."""
-    found: dict[object, _Place] = {}
+    places: dict[object, _Place] = {}
     kept_as_it_is: set[object] = set()
     for chain in _chains(model):
         place = _place(model, chain)
         moved: set[object] = set(_movable(model, chain))
         if place is not None:
-            found.setdefault(place.map.call, place)
+            places.setdefault(place.map.call, place)
             moved = {place.map.call, *(other.call for other in place.others)}
         kept_as_it_is.update(o.call for o in chain.operations if o.name == "map" and o.call not in moved)
-    return [place for call, place in found.items() if call not in kept_as_it_is]
+    return [place for call, place in places.items() if call not in kept_as_it_is]
 
 
 def _chains(model: Model) -> Iterator[Chain]:
@@ -195,7 +195,7 @@ def _has_rows(chain: Chain) -> bool:
     is_batched = source.endswith(_WITHOUT_ROWS) or (
         chain.made is not None and argument(chain.made.call, -1, "batch_size") is not None
     )
-    return not is_batched and all(_has_rows(one) and not one.batching for one in chain.inputs)
+    return not is_batched and all(_has_rows(source) and not source.batching for source in chain.inputs)
 
 
 def _leaves_rows_small(model: Model, operation: Operation) -> bool:

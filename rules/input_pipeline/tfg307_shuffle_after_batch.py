@@ -53,10 +53,10 @@ class ShuffleAfterBatch(Rule):
         """Yield the first shuffle after the batches of each training pipeline."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            found = _shuffled_batches(item.chain) if item.kind == "train" else None
-            if found is not None and found[1].place not in reported:
-                reported.add(found[1].place)
-                yield _finding(item, *found)
+            batches = _shuffled_batches(item.chain) if item.kind == "train" else None
+            if batches is not None and batches[1].place not in reported:
+                reported.add(batches[1].place)
+                yield _finding(item, *batches)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """Which elements share a batch, in a pipeline of known numbers."""

@@ -60,8 +60,8 @@ class TracedPythonInMap(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls, in functions given to datasets, that run once or need values."""
-        for one in model.once(MappedCode).misplaced:
-            yield _finding(one)
+        for misplaced in model.once(MappedCode).misplaced:
+            yield _finding(misplaced)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """A mapped function of each kind: that Python runs once does not depend on the user's code."""
@@ -103,43 +103,44 @@ _RAISES: dict[Misuse, str] = {
 }
 
 
-def _finding(one: Misplaced) -> Finding:
-    short = one.name.replace("numpy.", "np.", 1)
-    notes = tuple(Note(step.file, step.node, step.text) for step in one.traced.steps)
-    place = one.call.func
-    where = f"in {one.traced.entry}"
-    if one.misuse in _RAISES:
+def _finding(misplaced: Misplaced) -> Finding:
+    short = misplaced.name.replace("numpy.", "np.", 1)
+    notes = tuple(Note(step.file, step.node, step.text) for step in misplaced.traced.steps)
+    place = misplaced.call.func
+    where = f"in {misplaced.traced.entry}"
+    if misplaced.misuse in _RAISES:
         return Finding(
-            one.file,
+            misplaced.file,
             place,
-            f"`{short}` {_RAISES[one.misuse]} {where}: elements have no values while tf.data traces it, so it raises",
+            f"`{short}` {_RAISES[misplaced.misuse]} {where}: elements have no values while tf.data traces it, so it "
+            "raises",
             Prediction("crash", ("traced",), basis="a symbolic tensor has no value; measured with 2.15 and 2.21"),
-            help=alternatives(one.name) if one.misuse == "numpy" else _ON_THE_HOST,
+            help=alternatives(misplaced.name) if misplaced.misuse == "numpy" else _ON_THE_HOST,
             notes=notes,
         )
     runs_once = f"`{short}` {where} runs once, while tf.data traces it"
     return Finding(
-        one.file,
+        misplaced.file,
         place,
-        f"{runs_once}: {_consequence(one)}",
+        f"{runs_once}: {_consequence(misplaced)}",
         Prediction("wrong-result", ("traced",), basis="one call for all elements; measured with 2.15 and 2.21"),
-        help=_help(one),
-        severity="error" if one.misuse == "draw" and one.name not in CLOCKS else "warning",
+        help=_help(misplaced),
+        severity="error" if misplaced.misuse == "draw" and misplaced.name not in CLOCKS else "warning",
         notes=notes,
     )
 
 
-def _consequence(one: Misplaced) -> str:
-    if one.misuse == "sleep":
+def _consequence(misplaced: Misplaced) -> str:
+    if misplaced.misuse == "sleep":
         return "no element waits"
-    if one.misuse == "print":
+    if misplaced.misuse == "print":
         return "it shows a symbolic tensor, and no values"
-    return "every element sees that moment" if one.name in CLOCKS else "every element gets the same value"
+    return "every element sees that moment" if misplaced.name in CLOCKS else "every element gets the same value"
 
 
-def _help(one: Misplaced) -> str:
-    if one.misuse == "sleep":
+def _help(misplaced: Misplaced) -> str:
+    if misplaced.misuse == "sleep":
         return "wait in `tf.py_function`, with a number that is known there"
-    if one.misuse == "print":
+    if misplaced.misuse == "print":
         return "use `tf.print`"
-    return drawn_in_graph(one.name)
+    return drawn_in_graph(misplaced.name)

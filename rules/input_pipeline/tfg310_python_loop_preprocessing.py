@@ -60,16 +60,16 @@ class PythonLoopPreprocessing(Rule):
         """Yield the outermost loops over elements that training runs again and again."""
         from .preparations import Preparations
 
-        for found in model.once(Preparations).repeated:
-            inner = found.inner
+        for preparation in model.once(Preparations).repeated:
+            inner = preparation.inner
             yield Finding(
                 inner.file,
                 inner.loop,
                 f"this loop prepares elements one by one in Python (`{inner.file.code(inner.work.func)}`), again "
-                f"{_AGAIN[found.where]}: each starts its operations from Python, on one core",
+                f"{_AGAIN[preparation.where]}: each starts its operations from Python, on one core",
                 _PREDICTION,
                 help="do it to the whole batch in one call, or in the `map` of a tf.data pipeline",
-                notes=tuple(_notes(found)),
+                notes=tuple(_notes(preparation)),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -77,9 +77,9 @@ class PythonLoopPreprocessing(Rule):
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
-def _notes(found: Preparation) -> Iterator[Note]:
-    yield Note(found.outer_file, found.outer, _OUTER[found.where])
-    for step in found.path:
+def _notes(preparation: Preparation) -> Iterator[Note]:
+    yield Note(preparation.outer_file, preparation.outer, _OUTER[preparation.where])
+    for step in preparation.path:
         yield Note(step.file, step.node, step.text)
 
 

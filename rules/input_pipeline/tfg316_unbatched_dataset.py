@@ -96,5 +96,5 @@ def _finding(inputs: KerasInput) -> Finding:
             "wrong-result", ("training",), basis="ValueError, or 70 steps for 70 samples, TensorFlow 2.15 and 2.21"
         ),
         help="add `.batch(32)` after the shuffle and the maps of single samples",
-        notes=tuple(dict.fromkeys(Note(one.file, one.place, "the dataset is made here") for one in made)),
+        notes=tuple(dict.fromkeys(Note(batches.file, batches.place, "the dataset is made here") for batches in made)),
     )

@@ -97,7 +97,7 @@ def _finding(model: Model, call: cst.Call, size: Expression, batches: list[Opera
             "no-effect", ("training",), basis="64 batches ahead make no step faster; 97 MB more for 1.5 MB each"
         ),
         help="let tf.data choose: `.prefetch(tf.data.AUTOTUNE)`",
-        notes=tuple(dict.fromkeys(Note(one.file, one.place, "the batches are made here") for one in batches)),
+        notes=tuple(dict.fromkeys(Note(batch.file, batch.place, "the batches are made here") for batch in batches)),
     )
 
 
@@ -130,11 +130,11 @@ def _is_scaled(model: Model, size: Expression, batch: Operation) -> bool:
     )
 
 
-def _is_same(file: File, one: Expression, other_file: File, other: Expression) -> bool:
+def _is_same(file: File, expr: Expression, other_file: File, other: Expression) -> bool:
     """Whether two expressions are written alike in one function: `batch(size).prefetch(size)`."""
     return (
         file is other_file
-        and isinstance(one, cst.Name | cst.Attribute | cst.Subscript)
-        and file.tree.function(one) is file.tree.function(other)
-        and spelling(one) == spelling(other)
+        and isinstance(expr, cst.Name | cst.Attribute | cst.Subscript)
+        and file.tree.function(expr) is file.tree.function(other)
+        and spelling(expr) == spelling(other)
     )

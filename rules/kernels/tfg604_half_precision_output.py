@@ -57,17 +57,17 @@ class HalfPrecisionOutput(Rule):
         """Yield the last layers of trained models that give float16 probabilities to a cross-entropy."""
         if model.target.keras < 3 or model.once(Runtime).is_graph_program(model.file):
             return
-        for one in model.once(MixedPrecision).half_outputs():
+        for output in model.once(MixedPrecision).half_outputs():
             yield Finding(
-                one.file,
-                one.layer,
-                f"under mixed_float16 this {one.activation} gives float16: where it is certain and wrong, "
+                output.file,
+                output.layer,
+                f"under mixed_float16 this {output.activation} gives float16: where it is certain and wrong, "
                 "Keras 3's cross-entropy gets no usable gradient",
                 Prediction("wrong-result", ("training",), basis="a logit of 10 in the wrong direction, Keras 3.15"),
                 help='give this layer `dtype="float32"`',
                 notes=(
-                    Note(one.policy_file, one.policy, "the policy is set here"),
-                    Note(one.loss_file, one.loss, "the cross-entropy"),
+                    Note(output.policy_file, output.policy, "the policy is set here"),
+                    Note(output.loss_file, output.loss, "the cross-entropy"),
                 ),
             )
 

@@ -184,8 +184,8 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
     elif isinstance(mention.node, cst.BaseExpression) and not any(
         name.startswith(f"{mention.name}.") for name in renames
     ):
-        found = TF_NAME.search(rename.new)
-        dotted = found[0] if found else rename.new
+        match = TF_NAME.search(rename.new)
+        dotted = match[0] if match else rename.new
         spelled = model.mentions.respelled(mention.node, dotted)
         call = file.call_at(mention.node)
         replaced = mention.node if dotted == rename.new else call if call is not None and not call.args else None

@@ -96,9 +96,11 @@ class NumpyInCall(Rule):
         """
         if finding.subject is None:
             raise NoExperiment("it stands where a functional model is built, and raises at once")
-        own, found = finding.subject_as(Trace), _numpy_calls(model)
+        own, numpy_calls = finding.subject_as(Trace), _numpy_calls(model)
         function = own.function.node
-        repairs = {call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in found}
+        repairs = {
+            call: (trace.function.node, _repaired(model, trace, call, name)) for trace, call, name in numpy_calls
+        }
         others = (
             replace(c, optional=True) for where, changes in repairs.values() if where is not function for c in changes
         )

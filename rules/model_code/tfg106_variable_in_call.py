@@ -99,7 +99,7 @@ _WORKLOAD = Workload(
 def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     traced, call = created.traced, created.call
     what = f"{created.what} (since Keras 3)" if created.since_keras_3 else created.what
-    occasions = ", ".join(one for one in traced.start.occasions if one != FUNCTIONAL_API)
+    occasions = ", ".join(occasion for occasion in traced.start.occasions if occasion != FUNCTIONAL_API)
     when = f"Keras traces it ({occasions})" if traced.keras else "TensorFlow traces it"
     where = f" with `{created.mode}`" if created.mode else ""
     eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""

@@ -54,11 +54,11 @@ class NeedlessMapFn(Rule):
         """Yield the calls of `map_fn` whose function works on all rows."""
         from .row_functions import RowFunctions
 
-        for found in model.once(RowFunctions).needless():
-            name = f"{model.file.code(found.call.func)}"
+        for row_map in model.once(RowFunctions).needless():
+            name = f"{model.file.code(row_map.call.func)}"
             yield Finding(
                 model.file,
-                found.call.func,
+                row_map.call.func,
                 f"`{name}` runs this function row by row, and all that it does works on all rows at once",
                 Prediction(
                     "slowdown",
@@ -66,8 +66,8 @@ class NeedlessMapFn(Rule):
                     high=20_000.0,
                     basis="8 to 1,000 small rows, traced and eager, on a CPU; least for few and large rows",
                 ),
-                help=_help(found),
-                notes=_notes(model, found),
+                help=_help(row_map),
+                notes=_notes(model, row_map),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
@@ -75,11 +75,11 @@ class NeedlessMapFn(Rule):
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
-def _help(found: RowMap) -> str:
-    if not found.needs:
+def _help(row_map: RowMap) -> str:
+    if not row_map.needs:
         return "call the function once, on the whole tensor"
-    changes = [text for need, text in _CHANGES.items() if need in found.needs]
-    vectorized = "" if "where" in found.needs else "; under `tf.function`, `tf.vectorized_map` does it as it is"
+    changes = [text for need, text in _CHANGES.items() if need in row_map.needs]
+    vectorized = "" if "where" in row_map.needs else "; under `tf.function`, `tf.vectorized_map` does it as it is"
     return f"compute on the whole tensor, with {' and '.join(changes)}{vectorized}"
 
 
@@ -90,11 +90,11 @@ _CHANGES = {
 }
 
 
-def _notes(model: Model, found: RowMap) -> tuple[Note, ...]:
+def _notes(model: Model, row_map: RowMap) -> tuple[Note, ...]:
     """Where the function is written, unless it is in the call."""
-    if found.function is None or model.file.tree.within(found.function.function.node, found.call):
+    if row_map.function is None or model.file.tree.within(row_map.function.function.node, row_map.call):
         return ()
-    function = found.function.function
+    function = row_map.function.function
     return (Note(function.file, function.node, "the function"),)
 
 

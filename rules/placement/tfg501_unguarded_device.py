@@ -51,7 +51,6 @@ class UnguardedDevice(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that no test for GPUs guards."""
-        strict = model.once(Runtime).places_strictly()
         for call, device in model.once(Runtime).device_strings(
             "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
         ):
@@ -61,7 +60,7 @@ class UnguardedDevice(Rule):
             if model.once(Runtime).is_graph_code(model.file, call) or model.once(imports_tensorflow_1):
                 continue
             if not model.once(Guards).depends_on_gpus(model.file, call) and not _is_guarded_value(model, device):
-                yield _finding(model, call, device, text, strict)
+                yield _finding(model, call, device, text)
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The block with the GPUs hidden: on which device do its operations run, without a guard and with one?"""
@@ -69,7 +68,7 @@ class UnguardedDevice(Rule):
         if call.args[0].value is not finding.node:
             raise NoExperiment("the device is chosen elsewhere")
         strategy = model.name(call.func) == "tf.distribute.OneDeviceStrategy"
-        blocks = [one for one in model.file.tree.ancestors(call) if isinstance(one, cst.With)][:1]
+        blocks = [parent for parent in model.file.tree.ancestors(call) if isinstance(parent, cst.With)][:1]
         training = [loop for loop in model.file.tree.loops if blocks and model.file.tree.within(loop, blocks[0])]
         short = (wrap(model.file, loop.iter, "few") for loop in training if isinstance(loop, cst.For))
         yield Experiment(
@@ -114,20 +113,24 @@ def _is_guarded_value(model: Model, device: cst.BaseExpression) -> bool:
     )
 
 
-def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, strict: bool) -> Finding:
-    if strict:
-        message = f"`{text}` is not guarded: soft placement is off, so this raises where there is no such GPU"
-    else:
-        message = f"`{text}` is not guarded: where there is no such GPU this silently runs on the CPU"
+def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str) -> Finding:
+    is_soft = model.once(Runtime).soft_placement(call)
     return Finding(
         model.file,
         device,
-        message,
+        f"`{text}` is not guarded: {_WHERE_MISSING[is_soft]}",
         Prediction(
-            "crash" if strict else "wrong-device",
+            "crash" if is_soft is False else "wrong-device",
             ("machines without that GPU",),
             basis="soft placement, measured with 2.15 and 2.21 without a GPU",
         ),
         help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
         subject=call,
     )
+
+
+_WHERE_MISSING = {
+    True: "where there is no such GPU this silently runs on the CPU",
+    False: "soft placement is off, so this raises where there is no such GPU",
+    None: "where there is no such GPU this runs on the CPU, or raises if soft placement is off by then",
+}

@@ -116,17 +116,17 @@ class InferenceSteps(Analysis):
 
     def _innermost(self) -> Iterable[Invocation]:
         """Each model call with the innermost loop that runs it, by the shortest way."""
-        found: dict[cst.Call, Invocation] = {}
+        invocations: dict[cst.Call, Invocation] = {}
         for file, loop in self.loops.seen:
             if not self.forwards.may_run_model(file, loop):
                 continue
             for run in self.invocations.eager(file, loop, _NO_BATCHES):
-                known = found.get(run.call)
+                known = invocations.get(run.call)
                 if known is not None and len(run.path) > len(known.path):
                     continue
                 if known is not None or self._may_be_model(run):
-                    found[run.call] = run
-        return found.values()
+                    invocations[run.call] = run
+        return invocations.values()
 
     def _may_be_model(self, run: Invocation) -> bool:
         func = called_model(run.call)
@@ -188,8 +188,8 @@ class InferenceSteps(Analysis):
         """Whether all iterations call the same model: not one for each fold, nor each of several."""
         targets = names_of(loop)
         called = [run.call.func] if not run.path else [arg.value for arg in run.entry.args]
-        roots = {(dotted_name(one) or "").partition(".")[0] for one in called}
-        if targets & roots and (not run.path or any(self._is_iterations_model(file, one, targets) for one in called)):
+        roots = {(dotted_name(expr) or "").partition(".")[0] for expr in called}
+        if targets & roots and (not run.path or any(self._is_iterations_model(file, expr, targets) for expr in called)):
             return False
         origins = self.inference.of(run.file, run.call.func, run.context)
         return not any(file.tree.within(origin.node, loop) for origin in origins)
@@ -207,12 +207,12 @@ class InferenceSteps(Analysis):
         given = [arg.value for arg in run.call.args]
         fresh = IterationFlow(run.file, region, frozenset(c for c in calls if _gives_value(run.file, c)))
         changes = self._changes(file, loop, run)
-        if any(fresh.holds(one) for one in given):
+        if any(fresh.holds(value) for value in given):
             return changes or any(_draws(run.file, c) for c in calls)
         if not changes:
             return False
-        parts = [part for one in given for part in displayed(one)]
-        if any(self._is_value(o) for one in parts for o in self.inference.of(run.file, one, run.context)):
+        parts = [part for value in given for part in displayed(value)]
+        if any(self._is_value(o) for part in parts for o in self.inference.of(run.file, part, run.context)):
             return True
         return self._is_in_callback(run.file, function) or self._is_read(run, region, calls)
 
@@ -227,9 +227,9 @@ class InferenceSteps(Analysis):
         tree = run.file.tree
         ends = frozenset(node for node in tree.parents if _is_no_number(node))
         answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
-        if any(any(answer.holds(one) for one in _read_by(run.file, c)) for c in calls):
+        if any(any(answer.holds(read) for read in _read_by(run.file, c)) for c in calls):
             return True
-        tests = [one.test for one in tree.nodes(cst.If)] + [one.test for one in tree.nodes(cst.While)]
+        tests = [node.test for node in tree.nodes(cst.If)] + [node.test for node in tree.nodes(cst.While)]
         return any(tree.within(test, region) and answer.holds(test) for test in tests)
 
     def _changes(self, file: File, loop: LoopNode, run: Invocation) -> bool:
@@ -305,7 +305,7 @@ def _read_by(file: File, call: cst.Call) -> Iterator[cst.BaseExpression]:
     """What a call needs as numbers on the host: `np.argmax(y)`, `y.numpy()`, `print(y)`."""
     name = file.name(call.func)
     if (name or "").startswith(("numpy.", "cv2.", "PIL.", "matplotlib.")) or any(
-        file.names.is_builtin(call.func, one) for one in _READERS
+        file.names.is_builtin(call.func, reader) for reader in _READERS
     ):
         yield from (arg.value for arg in call.args)
     elif method_name(call) in ("numpy", "item", "tolist") and isinstance(call.func, cst.Attribute):

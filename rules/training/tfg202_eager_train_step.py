@@ -202,8 +202,8 @@ def _repair(step: EagerStep) -> tuple[Change, ...]:
 def _outermost(step: EagerStep) -> LoopNode:
     """The outermost loop of the function: a step made inside of it would be traced again in each of its iterations."""
     tree = step.loop_file.tree
-    around = [one for one in tree.ancestors(step.loop) if isinstance(one, cst.For | cst.While)]
-    own = [one for one in around if tree.function(one) is tree.function(step.loop)]
+    around = [parent for parent in tree.ancestors(step.loop) if isinstance(parent, cst.For | cst.While)]
+    own = [loop for loop in around if tree.function(loop) is tree.function(step.loop)]
     return own[-1] if own else step.loop
 
 

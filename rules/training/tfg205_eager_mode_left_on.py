@@ -25,7 +25,8 @@ class EagerModeLeftOn(Rule):
     step from Python, and `tf.data.experimental.enable_debug_mode()` does so for every element of every dataset.
     They are for debugging; between small operations a GPU waits. Not reported are
     switches that a flag, a test or a function for debugging decides about, those that are switched off
-    again, and models whose steps read values with `.numpy()`, which no traced step can.
+    again, and those of programs whose steps, losses or metrics read tensors by `.numpy()` or NumPy, which no traced
+    code can.
 
     Measured: {evidence}
 

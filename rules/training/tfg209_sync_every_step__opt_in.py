@@ -81,10 +81,10 @@ class SyncEveryStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first value that each loop of training steps reads in every iteration; the others are notes."""
-        for found in model.once(HostReads).in_steps:
-            if _is_meant(model, found.loop):
+        for reads in model.once(HostReads).in_steps:
+            if _is_meant(model, reads.loop):
                 continue
-            first, *others = found.reads
+            first, *others = reads.reads
             yield Finding(
                 model.file,
                 first,
@@ -97,7 +97,7 @@ class SyncEveryStep(Rule):
                 ),
                 help="read it every hundred steps, or collect it in a `tf.keras.metrics.Mean` and read that at the end",
                 notes=(
-                    Note(model.file, found.loop, "the loop of the steps"),
+                    Note(model.file, reads.loop, "the loop of the steps"),
                     *(Note(model.file, other, "this is read in every step, too") for other in others),
                 ),
             )

@@ -58,13 +58,13 @@ class ValidationBatchSize(Rule):
 
         if model.target.tensorflow < _SINCE:
             return
-        for one in model.once(Validations).with_training_size:
-            if not 1 < one.size < _LARGE:
+        for validation in model.once(Validations).with_training_size:
+            if not 1 < validation.size < _LARGE:
                 continue
             yield Finding(
                 model.file,
-                one.argument,
-                f"validation, which needs no gradients, runs in batches of {one.size}, too",
+                validation.argument,
+                f"validation, which needs no gradients, runs in batches of {validation.size}, too",
                 Prediction(
                     "slowdown",
                     ("validation",),
@@ -72,8 +72,8 @@ class ValidationBatchSize(Rule):
                     high=4.0,
                     basis="a small dense network and a small CNN, batches of 32 against 256, on a CPU; of validation",
                 ),
-                help=f"add `validation_batch_size`, for example {8 * one.size}",
-                notes=(Note(model.file, one.data, "these arrays are cut into batches of that size"),),
+                help=f"add `validation_batch_size`, for example {8 * validation.size}",
+                notes=(Note(model.file, validation.data, "these arrays are cut into batches of that size"),),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

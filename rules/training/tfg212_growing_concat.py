@@ -95,15 +95,15 @@ def _by_loop(model: Model) -> Iterator[tuple[Growth, list[Growth]]]:
         yield first, others
 
 
-def _are_one(one: Growth, other: Growth) -> bool:
+def _are_one(growth: Growth, other: Growth) -> bool:
     """Whether a function makes two longer in the same loop, or one of them in a loop and in one around it."""
-    if one.loop_file is not other.loop_file or one.path != other.path:
+    if growth.loop_file is not other.loop_file or growth.path != other.path:
         return False
-    if one.loop is other.loop:
+    if growth.loop is other.loop:
         return True
-    within = one.loop_file.tree.within
-    nested: list[tuple[Node, Node]] = [(one.loop, other.loop), (other.loop, one.loop)]
-    return one.name == other.name and any(within(inner, outer) for inner, outer in nested)
+    within = growth.loop_file.tree.within
+    nested: list[tuple[Node, Node]] = [(growth.loop, other.loop), (other.loop, growth.loop)]
+    return growth.name == other.name and any(within(inner, outer) for inner, outer in nested)
 
 
 _PREDICTION = Prediction(

@@ -68,15 +68,15 @@ class HostWeightCopy(Rule):
         from .weight_copies import WeightCopies
 
         for copy in model.once(WeightCopies).in_steps():
-            one = copy.repeated
-            assert isinstance(one.call.func, cst.Attribute)
-            notes = [Note(one.root_file, one.loop, "the loop of training steps")]
-            notes += [Note(step.file, step.node, step.text) for step in one.path]
+            repeated = copy.repeated
+            assert isinstance(repeated.call.func, cst.Attribute)
+            notes = [Note(repeated.root_file, repeated.loop, "the loop of training steps")]
+            notes += [Note(step.file, step.node, step.text) for step in repeated.path]
             if copy.source is None:
-                notes.append(Note(one.file, copy.read, "the weights are read here"))
+                notes.append(Note(repeated.file, copy.read, "the weights are read here"))
             yield Finding(
-                one.file,
-                one.call.func.attr,
+                repeated.file,
+                repeated.call.func.attr,
                 "every training step copies all weights through NumPy: from the device to the host, and back",
                 Prediction(
                     "slowdown",
@@ -93,17 +93,17 @@ class HostWeightCopy(Rule):
         from .weight_copies import WeightCopy
 
         copy = finding.subject_as(WeightCopy)
-        one = copy.repeated
-        if copy.source is None or not isinstance(one.call.func, cst.Attribute):
-            yield Experiment(one.file, one.call, workload=_WORKLOAD, only_workload=True)
+        repeated = copy.repeated
+        if copy.source is None or not isinstance(repeated.call.func, cst.Attribute):
+            yield Experiment(repeated.file, repeated.call, workload=_WORKLOAD, only_workload=True)
             return
-        mine, other = one.file.code(one.call.func.value), one.file.code(copy.source)
+        mine, other = repeated.file.code(repeated.call.func.value), repeated.file.code(copy.source)
         text = f"[mine.assign(other) for mine, other in zip({mine}.weights, {other}.weights)]"
         yield Experiment(
-            one.root_file,
-            one.loop,
-            probes=measured_loop(model, one.root_file, one.loop),
-            repair=(Change(one.file, one.call, text),),
+            repeated.root_file,
+            repeated.loop,
+            probes=measured_loop(model, repeated.root_file, repeated.loop),
+            repair=(Change(repeated.file, repeated.call, text),),
             workload=_WORKLOAD,
         )
 

@@ -81,7 +81,7 @@ class EagerInferenceLoop(Rule):
 
         for step in model.once(InferenceSteps).eager:
             notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
-            notes += [Note(one.file, one.node, one.text) for one in step.path]
+            notes += [Note(frame.file, frame.node, frame.text) for frame in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
                 notes.append(Note(step.file, step.usage, "this shows that it is a Keras model"))

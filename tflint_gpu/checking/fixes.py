@@ -68,11 +68,11 @@ def fix_source(
     fixed: list[Diagnostic] = []
     seen = {source.text}
     for _ in range(MAX_PASSES):
-        changed, applied = apply(source, [one for one in diagnostics if wanted(one, unsafe)])
+        changed, applied = apply(source, [diagnostic for diagnostic in diagnostics if wanted(diagnostic, unsafe)])
         if not applied or changed.text in seen:  # nothing to do, or two fixes that undo each other
             break
         seen.add(changed.text)
-        must_parse(changed, [one.code for one in applied], len(source.refusals))
+        must_parse(changed, [diagnostic.code for diagnostic in applied], len(source.refusals))
         source = changed
         fixed += applied
         diagnostics = recheck(source)
@@ -138,9 +138,9 @@ def _rows(edit: Edit) -> list[tuple[int, int]]:
     return [(first.cell, row) for row in range(first.row, last.row + 1)]
 
 
-def touch(one: Edit, other: Edit) -> bool:
+def touch(edit: Edit, other: Edit) -> bool:
     """Whether two edits change the same text, or texts without anything between them."""
-    return one.start <= other.end and other.start <= one.end
+    return edit.start <= other.end and other.start <= edit.end
 
 
 def is_still_there(edit: Edit, source: SourceFile) -> bool:

@@ -264,7 +264,10 @@ class Check:
         is_fixing = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
         outcome = self._measured(self._outcome(resolver, settings, files, narrowing, is_fixing))
         # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
-        fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
+        fails = any(
+            diagnostic.is_at_least(resolver.for_file(here / diagnostic.filename).fail_on)
+            for diagnostic in outcome.diagnostics
+        )
         options = ReportOptions.of(given, settings)
         if given["diff"]:
             return show_diffs(outcome, options)
@@ -274,7 +277,7 @@ class Check:
             source = outcome.sources.get(stdin.name)
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
-            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
+            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.diagnostics))
         outcome = outcome.of_projects(files)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
@@ -301,15 +304,15 @@ class Check:
         from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements, read_run, with_measurements
         from tflint_gpu.reports import View
 
-        here, found = Path.cwd(), outcome.found
+        here, diagnostics = Path.cwd(), outcome.diagnostics
         for option, read in (("verified", read_measurements), ("measured", read_run)):
             if self.given[option] is not None:
                 try:
                     known = read(here / self.given[option])
                 except MeasurementError as error:
                     raise click.ClickException(f"--{option} {error}") from error
-                found = with_measurements(found, known, View(here, sources=outcome.sources).line)
-        return replace(outcome, found=found)
+                diagnostics = with_measurements(diagnostics, known, View(here, sources=outcome.sources).line)
+        return replace(outcome, diagnostics=diagnostics)
 
     def _baseline_to_write(self, settings: Settings, here: Path) -> Path | None:
         name: str | None = self.given["write_baseline"]
@@ -378,9 +381,12 @@ class Check:
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
-            found = each_once(results)
+            diagnostics = each_once(results)
             return Outcome(
-                narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
+                narrowing.narrow(diagnostics, sources),
+                errors,
+                sources=sources,
+                gone=narrowing.gone(diagnostics, sources),
             )
         from tflint_gpu.cli.fixing import Fixing
 
@@ -397,15 +403,15 @@ class Check:
         )
         with contextlib.closing(progress):
             fixing.run()
-        found = each_once(fixing.results)
+        diagnostics = each_once(fixing.results)
         return Outcome(
-            narrowing.narrow(found, fixing.texts),
+            narrowing.narrow(diagnostics, fixing.texts),
             [error for result in fixing.results for error in result.errors] + fixing.failures,
             True,
             fixing.fixed,
             fixing.diffs,
             fixing.texts,
-            narrowing.gone(found, fixing.texts),
+            narrowing.gone(diagnostics, fixing.texts),
         )
 
 

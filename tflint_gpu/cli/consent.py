@@ -76,8 +76,8 @@ def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
         rounds = _range(fewest_rounds(ready[0], setup), rounds_for(ready[0], setup), "round")
         return f"{rounds} of two programs, each of at most {minutes(setup.limits.seconds)}; {limit}."
     start = _import_seconds(setup.python)
-    found = estimate(ready, setup, start)
-    runs, times = _range(found.least, found.most, "run"), f"{minutes(found.low)} to {minutes(found.high)}"
+    cost = estimate(ready, setup, start)
+    runs, times = _range(cost.least, cost.most, "run"), f"{minutes(cost.low)} to {minutes(cost.high)}"
     return f"{runs} of programs take {times}, where importing TensorFlow takes {start:.0f} s; {limit}."
 
 

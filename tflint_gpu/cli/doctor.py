@@ -30,12 +30,12 @@ def command(program: Path | None, output_format: str, python: str) -> int:
     interpreter = shutil.which(python)
     if interpreter is None:
         raise SettingsError(f"--python {python}: no such program; name the interpreter that has TensorFlow")
-    found = report_on(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
+    report = report_on(examine(Path(interpreter), read_settings(program, Path.cwd()) if program is not None else ()))
     if output_format == "json":
-        text = reports.as_json(found)
+        text = reports.as_json(report)
     elif output_format == "markdown":
-        text = reports.as_markdown(found)
+        text = reports.as_markdown(report)
     else:
-        text = reports.as_text(found, is_coloured())
+        text = reports.as_text(report, is_coloured())
     click.echo(text, nl=False)
-    return found.exit_code
+    return report.exit_code

@@ -104,12 +104,12 @@ def has_a_say(name: str) -> bool:
 
 def _folders_around(paths: Iterable[Path]) -> set[Path]:
     """The folders of files, and those above up to the project's root, where settings may be."""
-    found: set[Path] = set()
+    folders: set[Path] = set()
     for path in paths:
         above = [path, *path.parents] if path.is_dir() else list(path.parents)
         root = next((place for place in above if any((place / name).exists() for name in ROOT_MARKERS)), above[0])
-        found.update(above[: above.index(root) + 1])
-    return found
+        folders.update(above[: above.index(root) + 1])
+    return folders
 
 
 def _wait(changes: queue.SimpleQueue[str]) -> None:

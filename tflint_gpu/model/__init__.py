@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.tf_data.plain_code import is_plain
     from tflint_gpu.model.tensorflow.tf_data.python_loops import PythonLoop, PythonLoops
     from tflint_gpu.model.tensorflow.tf_data.read_pipelines import ReadPipelines
+    from tflint_gpu.model.tensorflow.tracing.keras_functions import KerasFunctions
     from tflint_gpu.model.tensorflow.tracing.traced_code import Traced, TracedCode
     from tflint_gpu.model.tensorflow.tracing.traces import (
         FUNCTIONAL_API,
@@ -224,6 +225,7 @@ _NAMES = {
     "tensorflow.tf_data.plain_code": "is_plain",
     "tensorflow.tf_data.python_loops": "PythonLoop PythonLoops",
     "tensorflow.tf_data.read_pipelines": "ReadPipelines",
+    "tensorflow.tracing.keras_functions": "KerasFunctions",
     "tensorflow.tracing.traced_code": "Traced TracedCode",
     "tensorflow.tracing.traces": "FUNCTIONAL_API TRACED_METHODS TRACING_SUBSTRINGS Trace TracedFunctions",
     "tensorflow.tracing.tracing": "Tracing",

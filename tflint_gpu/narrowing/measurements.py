@@ -70,12 +70,12 @@ def read_measurements(path: Path) -> dict[str, Measurement]:
     """
     data = _read(path, "verify", "results")
     where = _device(data) or "the CPU"
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for result in data["results"]:
         measurement = _measurement(result, where)
         if measurement is not None:
-            found.setdefault(result["key"], measurement)
-    return found
+            measurements.setdefault(result["key"], measurement)
+    return measurements
 
 
 def read_run(path: Path) -> dict[str, Measurement]:
@@ -87,15 +87,15 @@ def read_run(path: Path) -> dict[str, Measurement]:
     data = _read(path, "run", "findings")
     where = _device(data) or "the CPU"
     idle = "the GPU did nothing" if _device(data) else "a GPU would have waited"
-    found: dict[str, Measurement] = {}
-    for one in data["findings"]:
-        share = one.get("share") if isinstance(one, dict) else None
-        if not isinstance(share, int | float) or not isinstance(one.get("key"), str):
+    measurements: dict[str, Measurement] = {}
+    for entry in data["findings"]:
+        share = entry.get("share") if isinstance(entry, dict) else None
+        if not isinstance(share, int | float) or not isinstance(entry.get("key"), str):
             continue
-        place = "here" if one.get("of") == "its own lines" else f"in {one.get('of')}"
+        place = "here" if entry.get("of") == "its own lines" else f"in {entry.get('of')}"
         text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
-        found.setdefault(one["key"], Measurement("a fix saves at most that", text, float(share)))
-    return found
+        measurements.setdefault(entry["key"], Measurement("a fix saves at most that", text, float(share)))
+    return measurements
 
 
 def _read(path: Path, command: str, entries: str) -> dict[str, Any]:
@@ -138,8 +138,10 @@ def with_measurements(
 ) -> list[Diagnostic]:
     """The diagnostics, each with what was measured of its code as it stands now, after what they have already."""
     result = []
-    for one in diagnostics:
-        measurement = known.get(key_of(one, line_of))
+    for diagnostic in diagnostics:
+        measurement = known.get(key_of(diagnostic, line_of))
         text = "" if measurement is None else f"{measurement.text}: {measurement.verdict}"
-        result.append(replace(one, measured="; ".join(filter(None, (one.measured, text)))) if text else one)
+        result.append(
+            replace(diagnostic, measured="; ".join(filter(None, (diagnostic.measured, text)))) if text else diagnostic
+        )
     return result

@@ -98,8 +98,8 @@ class SettingsResolver:
         if origin not in self._combined:
             # Relative to the settings file that was found, but to here for one that was passed:
             # so ruff has it, and so one file can serve many projects.
-            found = origin is not None and self.config is None
-            base = origin.parent if found and origin is not None else self.working_directory
+            is_given = origin is not None and self.config is None
+            base = origin.parent if is_given and origin is not None else self.working_directory
             chain = () if origin is None else read_settings_chain(origin, base)
             layers = [(written.options, written.base) for written in chain]
             layers.append((self.overrides, self.working_directory))

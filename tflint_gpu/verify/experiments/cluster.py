@@ -132,7 +132,7 @@ class Cluster:
                         number, rounds = looks.pop(), LOOK
                         wait = min(left, max(left * len(self.slots) / (len(looks) + 1), SHORTEST_LOOK))
                     else:
-                        known = {n: one for n, one in enumerate(results) if one is not None and n not in busy}
+                        known = {n: result for n, result in enumerate(results) if result is not None and n not in busy}
                         urgent = most_urgent(known, setup)
                         if urgent is None:
                             break
@@ -143,17 +143,17 @@ class Cluster:
                 done, _ = self._ray.wait(list(self._running), num_returns=1)
                 job = self._running.pop(done[0])
                 free.append(job.slot)
-                before, found = results[job.number], self._answer(done[0])
-                if found is None:
+                before, answer = results[job.number], self._answer(done[0])
+                if answer is None:
                     lost[job.number] += 1
                     if lost[job.number] < _TRIES:
                         looks.append(job.number)
                         continue
                     given_up.add(job.number)
-                    found = before or _gone(cases[job.number])
-                elif before is not None and len(found.before) == len(before.before):
+                    answer = before or _gone(cases[job.number])
+                elif before is not None and len(answer.before) == len(before.before):
                     given_up.add(job.number)  # it does not end within what is left
-                results[job.number] = dataclasses.replace(found, case=cases[job.number])
+                results[job.number] = dataclasses.replace(answer, case=cases[job.number])
                 yield Known(job.number, results[job.number], len(cases) - len(looks))  # type: ignore[arg-type]
         finally:
             self._stop()
@@ -174,14 +174,14 @@ class Cluster:
         """What a job found; None where its worker was lost."""
         errors = self._ray.exceptions
         try:
-            found: Verification | str = self._ray.get(ref)
+            answer: Verification | str = self._ray.get(ref)
         except (errors.WorkerCrashedError, errors.NodeDiedError, errors.TaskUnschedulableError, errors.ObjectLostError):
             return None
         except errors.RayTaskError as error:
             raise NoCluster(f"a machine of the cluster could not do its part: {error.cause!r}") from error
-        if isinstance(found, str):
-            raise NoCluster(found)
-        return found
+        if isinstance(answer, str):
+            raise NoCluster(answer)
+        return answer
 
     def _stop(self) -> None:
         """End what runs; a worker that is asked to kills its programs before it answers."""
@@ -215,8 +215,8 @@ def _measure_here(
         there = platform.node()
         return f"{there} finds something else in the files than this machine: it needs the same, at the same place"
     case = cases[number]
-    found = measure(case, setup, seconds, None if known is None else dataclasses.replace(known, case=case), rounds)
-    return dataclasses.replace(found, case=_NO_CASE)
+    result = measure(case, setup, seconds, None if known is None else dataclasses.replace(known, case=case), rounds)
+    return dataclasses.replace(result, case=_NO_CASE)
 
 
 @cache
@@ -230,5 +230,5 @@ def _planned(data: bytes) -> tuple[Sequence[Case], Setup, Measure]:
 
 
 def _measured(case: Case, setup: Setup, seconds: float, known: Verification | None, rounds: int) -> Verification:
-    [*_, found] = verify(case, setup, seconds, known=known, rounds=rounds)
-    return found
+    [*_, result] = verify(case, setup, seconds, known=known, rounds=rounds)
+    return result

@@ -121,7 +121,7 @@ def measure(cases: Sequence[Case], setup: Setup, seconds: float) -> Iterator[Kno
 def most_urgent(results: Mapping[int, Verification], setup: Setup) -> int | None:
     """Which of some cases, by number, gets the next rounds; None where none wants any."""
     open_ones = [number for number, result in results.items() if wants_more(result, setup)]
-    return min(open_ones, key=lambda one: (_urgency(results[one]), one), default=None)
+    return min(open_ones, key=lambda number: (_urgency(results[number]), number), default=None)
 
 
 def concluded(result: Verification, setup: Setup) -> Verification:

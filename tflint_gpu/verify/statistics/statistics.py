@@ -257,10 +257,10 @@ def _has_result(item: Round) -> bool:
     return both or item.before.wrong is not None
 
 
-def _outputs_differ(one: Run, other: Run) -> str | None:
-    if one.outputs is None or other.outputs is None:
+def _outputs_differ(findings: Run, other: Run) -> str | None:
+    if findings.outputs is None or other.outputs is None:
         return None
-    difference = compare_outputs(one.outputs.values, other.outputs.values, one.outputs.dtype)
+    difference = compare_outputs(findings.outputs.values, other.outputs.values, findings.outputs.dtype)
     return None if difference is None else str(difference)
 
 
@@ -288,8 +288,8 @@ def _remarks(rounds: Sequence[Round]) -> str:
 
 def _difference(rounds: Sequence[Round]) -> str:
     """Where the two variants compute something else, for what is meant to compute the same."""
-    found = next((text for item in rounds if (text := _outputs_differ(item.before, item.after))), None)
-    return "" if found is None else f"; {found}"
+    difference = next((text for item in rounds if (text := _outputs_differ(item.before, item.after))), None)
+    return "" if difference is None else f"; {difference}"
 
 
 def _by_range(name: VerdictName, interval: Interval, prediction: Prediction) -> VerdictName:

@@ -362,11 +362,11 @@ def _combined(values: Iterable[_Value | None]) -> _Value | None:
     shapes = {value.shape for value in known if value is not None and value.shape is not None}
     if not known or len(shapes) > 1 or any(value is None or value.is_structure for value in known):
         return None
-    found = [value for value in known if value is not None]
-    is_image, has_vector = any(value.is_image for value in found), any(value.is_vector for value in found)
+    needs = [value for value in known if value is not None]
+    is_image, has_vector = any(value.is_image for value in needs), any(value.is_vector for value in needs)
     if shapes and has_vector and not is_image:
         return None
-    parts = frozenset().union(*(value.parts for value in found))
+    parts = frozenset().union(*(value.parts for value in needs))
     return _Value(parts, shapes.pop() if shapes else None, is_image=is_image, is_vector=has_vector and not parts)
 
 
