@@ -118,12 +118,13 @@ class PredictInLoop(Rule):
         assert data is not None and isinstance(invocation.call.func, cst.Attribute)
         if isinstance(invocation.loop, cst.BaseComp) and not invocation.path:
             raise NoExperiment("a comprehension cannot be measured iteration by iteration")
-        called = f"{HARNESS}.traced({invocation.file.code(invocation.call.func.value)})({invocation.file.code(data)}).numpy()"
+        given, called = (invocation.file.code(expression) for expression in (data, invocation.call.func.value))
         yield Experiment(
             invocation.root_file,
             invocation.loop,
             probes=measured_loop(model, invocation.root_file, invocation.loop),
-            repair=fix_changes(finding) or (Change(invocation.file, invocation.call, called),),
+            repair=fix_changes(finding)
+            or (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
             workload=_WORKLOAD,
         )
 
