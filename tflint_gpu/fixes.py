@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tflint_gpu.diagnostics import Applicability
 from tflint_gpu.finding import Edit, Fix, importing
 
 if TYPE_CHECKING:
-    from libcst import Call
+    from libcst import Arg, Call
 
     from tflint_gpu.model import Model
     from tflint_gpu.model.python.project.file import File
@@ -54,3 +56,19 @@ def predict_on_batch(file: File, call: Call) -> Fix | None:
     gone = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "x"]
     text = without_arguments(file, call, gone, "predict_on_batch")
     return Fix("Call `predict_on_batch`", "unsafe", (Edit(call, text),))
+
+
+def leave_out(file: File, call: Call, arguments: Sequence[Arg], applicability: Applicability) -> Fix | None:
+    """Leave some keyword arguments of a call out; None where one comes by position or in a `**` argument."""
+    from tflint_gpu.model import without_arguments
+
+    names = [arg.keyword.value for arg in arguments if arg.keyword is not None and not arg.star]
+    if not arguments or len(names) < len(arguments):
+        return None
+    words = " and ".join(f"`{name}`" for name in names)
+    return Fix(f"Leave out {words}", applicability, (Edit(call, without_arguments(file, call, arguments)),))
+
+
+def with_keyword(call: Call, text: str) -> tuple[Edit, ...]:
+    """A keyword argument after the others of a call; nothing where it has none to follow."""
+    return (Edit(call.args[-1], f", {text}", "after"),) if call.args else ()

@@ -25,7 +25,7 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
-from tflint_gpu.fixes import call_under_function, predict_on_batch
+from tflint_gpu.fixes import call_under_function, leave_out, predict_on_batch, with_keyword
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
@@ -56,10 +56,12 @@ __all__ = [
     "entries",
     "fix_changes",
     "importing",
+    "leave_out",
     "load",
     "measured_loop",
     "predict_on_batch",
     "table_of",
+    "with_keyword",
     "wrap",
 ]
 
