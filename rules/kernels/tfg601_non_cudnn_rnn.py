@@ -110,16 +110,17 @@ def _help(layer: GenericRecurrent) -> str:
 def _as_layer(layer: GenericRecurrent) -> Fix | None:
     """`LSTM(64, return_sequences=True)` for `RNN(LSTMCell(64), return_sequences=True)`, which has the same weights."""
     file, call, cell = layer.file, layer.call, layer.place
-    new = file.names.spelled(f"keras.layers.{layer.layer}", call)
-    if new is None or not isinstance(cell, cst.Call) or not cell.args or call.args[0].value is not cell:
+    if not isinstance(call.func, cst.Attribute) or not isinstance(cell, cst.Call) or " or " in layer.layer:
+        return None
+    if not cell.args or call.args[0].value is not cell:
         return None
     given = (*cell.args, *call.args[1:])
     names = [arg.keyword.value for arg in given if arg.keyword is not None]
     if len(set(names)) < len(names) or any(arg.star or arg.keyword is None for arg in call.args[1:]):
         return None
     start, end = file.span(cell.args[0])[0], file.span(cell.args[-1])[1]
-    edits = (Edit(call.func, new), Edit(call.args[0], file.source.text[start:end]))
-    return Fix(f"Make the layer `{new}`", "unsafe", edits)
+    edits = (Edit(call.func.attr, layer.layer), Edit(call.args[0], file.source.text[start:end]))
+    return Fix(f"Make the layer `{layer.layer}`", "unsafe", edits)
 
 
 _WORKLOAD = Workload(

@@ -178,6 +178,143 @@ result = [state]
 """,
         ["answer = model.predict_on_batch(np.reshape(state, [1, 4]))[0]"],
     ),
+    "a size that says nothing": (
+        "TFG315",
+        MODEL
+        + """
+model.compile("sgd", "mse")
+model.fit(
+    dataset,
+    batch_size=7,  # ignored
+    verbose=0,
+)
+result = model.get_weights()
+""",
+        ["    dataset,\n    # ignored\n    verbose=0,\n"],
+    ),
+    "a device that may not be there": (
+        "TFG501",
+        """
+with tf.device("/GPU:0"):
+    product = tf.linalg.matmul(data, data, transpose_b=True)
+result = [product]
+""",
+        ['with tf.device("/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"):'],
+    ),
+    "weights that follow": (
+        "TFG213",
+        MODEL
+        + """
+model.build((None, 4))
+target = tf.keras.models.clone_model(model)
+model.compile("sgd", "mse")
+for x, y in dataset:
+    model.train_on_batch(x, y)
+    target.set_weights(model.get_weights())  # follows
+result = target.get_weights()
+""",
+        ["    for mine, other in zip(target.weights, model.weights):\n        mine.assign(other)  # follows\n"],
+    ),
+    "a cell": (
+        "TFG601",
+        """
+layer = tf.keras.layers.RNN(tf.keras.layers.LSTMCell(3, use_bias=True), return_sequences=True)
+result = [layer(tf.ones((2, 5, 4)))]
+""",
+        ["layer = tf.keras.layers.LSTM(3, use_bias=True, return_sequences=True)"],
+    ),
+    "batches ahead": (
+        "TFG318",
+        """
+batches = tf.data.Dataset.from_tensor_slices(np.repeat(data, 9, 0)).batch(64).prefetch(64)  # ahead
+result = list(batches)
+""",
+        [".prefetch(tf.data.AUTOTUNE)  # ahead"],
+    ),
+    "a switch for debugging": (
+        "TFG205",
+        MODEL
+        + """
+model.compile("sgd", "mse", run_eagerly=True)
+model.fit(dataset, verbose=0)
+result = model.get_weights()
+""",
+        ['model.compile("sgd", "mse")'],
+    ),
+    "larger batches for validation": (
+        "TFG211",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="tanh")])
+model.compile("sgd", "mse")
+history = model.fit(data, data[:, :3], batch_size=4, verbose=0, validation_data=(data, data[:, :3]))
+result = [*model.get_weights(), history.history["val_loss"]]
+""",
+        ["validation_data=(data, data[:, :3]), validation_batch_size=32)"],
+    ),
+    "rows that are joined": (
+        "TFG212",
+        MODEL
+        + """
+
+def scored(batches):
+    scores = tf.zeros([0, 3])
+    for x, _ in batches:
+        # each batch
+        scores = tf.concat([scores, model.predict_on_batch(x)], axis=0)  # and its rows
+    return scores
+
+
+result = [scored(dataset.repeat(9))]
+""",
+        [
+            "    scores_parts = [scores]\n    for x",
+            "        scores_parts.append(model.predict_on_batch(x))  # and its rows\n",
+            "\n    scores = tf.concat(scores_parts, axis=0)\n    return scores\n",
+        ],
+    ),
+    "a loss that is shown": (
+        "TFG209",
+        MODEL
+        + """
+model.build((None, 4))
+optimizer = tf.keras.optimizers.SGD()
+
+
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+
+for x, y in dataset.repeat(9):
+    loss = train_step(x, y)
+    shown = loss.numpy()
+    print(  # the loss
+        shown
+    )
+result = model.get_weights()
+""",
+        [
+            "for step, (x, y) in enumerate(dataset.repeat(9)):",
+            "    if step % 100 == 0:\n        shown = loss.numpy()\n        print(  # the loss\n",
+        ],
+    ),
+    "rows at once": (
+        "TFG109",
+        """
+
+@tf.function
+def computed(x):
+    scaled = tf.map_fn(fn=lambda row: 1 - tf.abs(row) * 2, elems=x)  # each
+    return scaled, tf.map_fn(lambda row: tf.reduce_max(row), x, fn_output_signature=tf.float32)
+
+
+result = computed(tf.constant(data))
+""",
+        ["scaled = (1 - tf.abs(x) * 2)  # each", "tf.vectorized_map(lambda row: tf.reduce_max(row), x)"],
+    ),
 }
 
 

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
-    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
+    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
     from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
@@ -189,7 +189,7 @@ _NAMES = {
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
     "tensorflow.execution.function_objects": "FunctionObjects",
-    "tensorflow.execution.host_reads": "HostReads is_conditional",
+    "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",
     "tensorflow.execution.repetitions": "Repetitions",
