@@ -31,7 +31,8 @@ def without_arguments(file: File, call: cst.Call, gone: Collection[cst.Arg], met
             continue
         first, last = spans[index]
         if any(other > index for other in kept):
-            last = spans[index + 1][0]
+            after = file.source.text[last : spans[index + 1][0]]
+            last += after.index("#") if "#" in after else len(after)
         elif kept:
             between = file.source.text[max(position, spans[index - 1][1]) : first]
             is_commented = is_commented or "#" in between
