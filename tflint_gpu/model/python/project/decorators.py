@@ -52,8 +52,8 @@ class Decorators:
             return False
         if is_decorated(function, *_KEEPING):
             return True
-        found = (self._find(file, function_of(decorator)) for decorator in function.decorators)
-        return any(pair is not None and _stores_results(*pair) for pair in found)
+        decorators = (self._find(file, function_of(decorator)) for decorator in function.decorators)
+        return any(pair is not None and _stores_results(*pair) for pair in decorators)
 
     def _leaves(self, file: File, decorator: Expression) -> bool:
         """Whether what a decorator gives runs the function as it is."""
@@ -61,8 +61,10 @@ class Decorators:
         name = file.name(expr) or dotted_name(expr) or ""
         if name.rpartition(".")[2] in _TRANSPARENT or name.endswith((".setter", ".getter")):
             return True
-        found = self._find(file, expr)
-        return found is not None and self._gives_back(*found, is_factory=isinstance(decorator, cst.Call))
+        decorator_function = self._find(file, expr)
+        return decorator_function is not None and self._gives_back(
+            *decorator_function, is_factory=isinstance(decorator, cst.Call)
+        )
 
     def _gives_back(self, file: File, function: cst.FunctionDef, *, is_factory: bool, depth: int = 0) -> bool:
         """Whether a decorator returns the function that it gets, or one that only calls it with its own arguments."""
