@@ -82,6 +82,7 @@ FLOORS = """
     model
     finding
     experiment
+    fixes
     rule
     rules settings
     narrowing

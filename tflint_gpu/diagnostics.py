@@ -58,11 +58,16 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that together fix one finding; they are applied all or not at all."""
+    """Edits that together fix one finding; they are applied all or not at all.
+
+    Arguments:
+        defines: the name of a function that they define, if they do.
+    """
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...]
+    defines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,18 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, or below its line."""
+    """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, above or below its lines.
+
+    What goes above a statement goes above its comments, too.
+
+    Arguments:
+        last: what is replaced goes up to the end of this node.
+    """
 
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above"] = "replace"
+    last: CSTNode | None = None
 
 
 def importing(spelling: Spelling) -> tuple[Edit, ...]:
@@ -33,11 +40,16 @@ def importing(spelling: Spelling) -> tuple[Edit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits on syntax nodes that together fix one finding."""
+    """Edits on syntax nodes that together fix one finding.
+
+    Arguments:
+        defines: the name of a function that they define: another fix that defines it has to take another name.
+    """
 
     message: str
     applicability: Applicability
     edits: tuple[Edit, ...]
+    defines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,11 @@ class KerasFunctions(Analysis):
             for keyword, position in _METRICS:
                 yield from self._given(call, keyword, position, "the metric", 2)
 
+    def given_to(self, compilation: cst.Call) -> Iterator[GivenFunction]:
+        """The losses and metrics that a call of `compile` is given, traced or not."""
+        for keyword, position in (("loss", 1), *_METRICS):
+            yield from self._given(compilation, keyword, position, "", 2)
+
     @cached_property
     def evaluated(self) -> frozenset[Node]:
         """The functions and classes of the losses and metrics of models that this file trains or evaluates."""
@@ -89,8 +94,8 @@ class KerasFunctions(Analysis):
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
             if not any((origin.file, origin.node) in models for origin in self.inference.of(self.file, receiver)):
                 continue
+            evaluated.update(given.callee.function.node for given in self.given_to(call))
             for keyword, position in (("loss", 1), *_METRICS):
-                evaluated.update(given.callee.function.node for given in self._given(call, keyword, position, "", 0))
                 for origin in self._single(self._argument(call, keyword, position), 0):
                     cls = self.inference.instance_class(origin)
                     evaluated.update(
