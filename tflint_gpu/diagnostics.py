@@ -104,7 +104,9 @@ class Diagnostic:
 
     Arguments:
         noqa_row: the row on which a suppression comment works.
-        measured: what an earlier `verify` measured of this code, in words.
+        measured: what an earlier `verify` or `run` measured of this code, in words.
+        verdict: of that `verify`; empty where it has none.
+        share: of that `run`, which a fix saves at most; None where none was measured.
         of_project: whether a report of several files says it once for each project.
     """
 
@@ -122,6 +124,8 @@ class Diagnostic:
     fix: Fix | None = None
     url: str | None = None
     measured: str = ""
+    verdict: str = ""
+    share: float | None = None
     of_project: bool = False
 
     @property

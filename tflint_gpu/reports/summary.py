@@ -51,6 +51,8 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
     kinds = f": {by_severity(remaining)}" if any(diagnostic.severity == "advice" for diagnostic in remaining) else ""
     counts = f" ({fixed} fixed, {len(remaining)} remaining{kinds})" if fixed else kinds
     yield f"Found {plural(total, 'problem')}{counts}."
+    if verdicts := Counter(diagnostic.verdict for diagnostic in remaining if diagnostic.verdict):
+        yield f"Measured: {', '.join(f'{count} {verdict}' for verdict, count in sorted(verdicts.items()))}."
     fixable = Fixable.among(remaining)
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
     hidden = 0 if unsafe else fixable.unsafe
