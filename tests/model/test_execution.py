@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checks import found, model_of
 
-from tflint_gpu.model import Construction, Invocation, Invocations, TrainingSteps
+from tflint_gpu.model import Construction, Invocation, Invocations, TrainingSteps, frequency
 from tflint_gpu.rule import Rule, load
 
 HEAD = """import numpy as np
@@ -209,3 +209,26 @@ def test_functions_that_call_each_other_end(tmp_path: Path) -> None:
         "pong(n)",
         "ping(n)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("calling", "loops", "traced"),
+    [
+        ("for epoch in range(90):\n    for x, y in data:\n        middle(x)\n", ["for x, y in data", "for epoch in range(90)"], False),
+        ("for x, y in data:\n    middle(x)\nmiddle(data)\n", ["for x, y in data"], False),
+        ("for number in range(3):\n    middle(number)\n", [], False),
+        ("middle(data)\n", [], False),
+        ("@tf.function\ndef outer(x):\n    middle(x)\nwhile True:\n    outer(1)\n", ["while True"], True),
+    ],
+)  # fmt: skip
+def test_how_often_a_place_runs_is_told_by_the_loops_of_all_that_lead_to_it(
+    calling: str, loops: list[str], traced: bool, tmp_path: Path
+) -> None:
+    """Protects the order of `check --estimate`: loops of callers count, those of a few iterations do not."""
+    model = model_of(
+        f"{HEAD}def inner(x):\n    return tf.abs(x)\ndef middle(x):\n    return inner(x)\n{calling}", tmp_path
+    )
+    (place,) = model.file.method_calls("abs")
+    known = frequency(model, model.file, place)
+    assert [file.code(loop).partition(":")[0] for file, loop in known.loops] == loops
+    assert known.is_traced is traced

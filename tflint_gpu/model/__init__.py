@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.construction import Construction
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
+    from tflint_gpu.model.tensorflow.execution.frequency import Frequency, frequency
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -188,6 +189,7 @@ _NAMES = {
     "tensorflow.execution.construction": "Construction",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
+    "tensorflow.execution.frequency": "Frequency frequency",
     "tensorflow.execution.function_objects": "FunctionObjects",
     "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
