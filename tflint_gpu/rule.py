@@ -27,6 +27,7 @@ from tflint_gpu.experiment import (
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
 from tflint_gpu.fixes import call_under_function, leave_out, predict_on_batch, with_keyword
 from tflint_gpu.plugins import OURS, WrongPlugin
+from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
 
@@ -59,7 +60,11 @@ __all__ = [
     "leave_out",
     "load",
     "measured_loop",
+    "method_text",
+    "moved_after",
+    "moved_before",
     "predict_on_batch",
+    "removed",
     "table_of",
     "with_keyword",
     "wrap",

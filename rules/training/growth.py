@@ -29,7 +29,6 @@ from tflint_gpu.model import (
     dotted_name,
     is_occasional,
     iterable,
-    may_be_replaced,
     walk,
 )
 from tflint_gpu.rule import Edit, Fix
@@ -179,7 +178,9 @@ class Growths(Analysis):
 
     def _called(self, candidate: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
         function = made.function
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(made.file, function):
+        if not isinstance(function, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
+            made.file, function
+        ):
             return None
         if not self.loops.is_plain(self.inference.definitions.function(made.file, function)):
             return None

@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model import (
     TIMERS,
+    ExecutionContexts,
     Guards,
     Invocation,
     Kinds,
@@ -93,10 +94,12 @@ class PredictInLoop(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of Keras's `predict` that a loop runs on one row each."""
+        loops = model.once(ExecutionContexts)
         for invocation in model.once(Repetitions).of_methods("predict"):
             if not _is_prediction_of_a_row(model, invocation) or _is_meant(model, invocation):
                 continue
             assert isinstance(invocation.call.func, cst.Attribute)
+            loop = loops.of_loop(invocation.root_file, invocation.loop)
             yield Finding(
                 invocation.file,
                 invocation.call.func.attr,
@@ -104,7 +107,7 @@ class PredictInLoop(Rule):
                 _PREDICTION,
                 help=_help(model, invocation),
                 notes=(
-                    Note(invocation.root_file, invocation.loop, "the loop that repeats it"),
+                    Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
                     *(Note(step.file, step.node, step.text) for step in invocation.path),
                 ),
                 fix=_stacked(invocation) or predict_on_batch(invocation.file, invocation.call),
@@ -169,7 +172,7 @@ def _is_model(model: Model, invocation: Invocation, expr: cst.BaseExpression) ->
 def _is_meant(model: Model, invocation: Invocation) -> bool:
     """Whether the loop does more than predict: it also trains, times each call, or waits for requests."""
     file, loop = invocation.root_file, invocation.loop
-    if model.once(Repetitions).waits(invocation) or model.once(Guards).is_for_debugging(
+    if model.once(Repetitions).waits(invocation.root_file, invocation.loop) or model.once(Guards).is_for_debugging(
         invocation.file, invocation.call
     ):
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import runs_models_again
+from tflint_gpu.model import ExecutionContexts, runs_models_again
 from tflint_gpu.rule import (
     Finding,
     Note,
@@ -79,8 +79,10 @@ class EagerInferenceLoop(Rule):
         """Yield the first model call of each loop that runs it eagerly again and again."""
         from .inference_steps import InferenceSteps
 
+        loops = model.once(ExecutionContexts)
         for step in model.once(InferenceSteps).eager:
-            notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
+            loop = loops.of_loop(step.loop_file, step.loop)
+            notes = [Note(loop.file, loop.loop, f"{loop.text} that repeats it")]
             notes += [Note(frame.file, frame.node, frame.text) for frame in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:

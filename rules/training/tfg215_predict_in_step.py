@@ -10,6 +10,7 @@ import libcst as cst
 from tflint_gpu.model import (
     Batches,
     EagerLoops,
+    ExecutionContexts,
     Guards,
     Invocation,
     Invocations,
@@ -90,6 +91,7 @@ class PredictInStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls that predict or evaluate one batch in every iteration."""
+        loops = model.once(ExecutionContexts)
         for call in _calls(model):
             assert isinstance(call.call.func, cst.Attribute)
             trains = model.once(Training).takes_gradients(call.root_file, call.loop)
@@ -102,7 +104,7 @@ class PredictInStep(Rule):
                 _PREDICTION,
                 help=_help(model, call, method, of_batch),
                 notes=(
-                    Note(call.root_file, call.loop, "the loop that repeats it"),
+                    Note(call.root_file, call.loop, f"{loops.of_loop(call.root_file, call.loop).text} that repeats it"),
                     *(Note(frame.file, frame.node, frame.text) for frame in call.path),
                 ),
                 fix=_fix(call),

@@ -215,7 +215,8 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
     assert done.stdout.endswith("Fix first: train.py:5:5 TFG207.\n")
     done = check("--estimate")
     assert (
-        f"as predicted, in each iteration of the loop at train.py:{row - 1}; no run of it was measured" in done.stdout
+        f"as predicted, in each iteration of the loop over the dataset at train.py:{row - 1}; no run of it was measured"
+        in done.stdout
     )
     done = check("--measured", "none.json")
     assert done.returncode == 2 and "--measured" in done.stderr

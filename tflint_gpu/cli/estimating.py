@@ -52,14 +52,20 @@ def _frequencies(
 
 
 def _frequency(finding: Finding, model: Model, is_pipeline: bool) -> Frequency:
-    from tflint_gpu.model import frequency
+    import libcst as cst
+
+    from tflint_gpu.model import FEW, ExecutionContexts
 
     if is_pipeline:
         return Frequency(1, "for each element or batch that the dataset gives")
-    known = frequency(model, finding.file, finding.node)
-    is_traced = known.is_traced and "eager" not in finding.prediction.applies
-    rows = [f"{file.source.name}:{file.source.locate(file.span(loop)[0]).row}" for file, loop in known.loops]
-    text = ", in that at ".join(rows[:_MOST_LOOPS])
-    loops = f"in each iteration of the loop at {text}" if text else ""
-    traced = "in each run of the graph that it is traced into" if is_traced else ""
-    return Frequency(len(known.loops) + is_traced, loops or traced)
+    contexts, node = model.once(ExecutionContexts), finding.node
+    own = (contexts.of_loop(finding.file, node),) if isinstance(node, cst.For | cst.While) else ()
+    ways = [
+        tuple(loop for loop in (*way.loops, *own) if loop.length is None or loop.length > FEW)[::-1]
+        for way in contexts.of(finding.file, node)
+    ]
+    loops = max(ways, key=len, default=())
+    rows = [
+        f"{loop.text} at {loop.file.source.name}:{loop.file.source.row(loop.file.span(loop.loop)[0])}" for loop in loops
+    ]
+    return Frequency(len(loops), f"in each iteration of {', in '.join(rows[:_MOST_LOOPS])}" if rows else "")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.python.project.functions import Class, Function, is_decorated, may_be_replaced
+    from tflint_gpu.model.python.project.functions import Class, Function
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
+    from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
-    from tflint_gpu.model.tensorflow.execution.frequency import Frequency, frequency
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
     from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -150,7 +150,7 @@ _NAMES = {
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
-    "python.project.functions": "Class Function is_decorated may_be_replaced",
+    "python.project.functions": "Class Function",
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
@@ -187,9 +187,9 @@ _NAMES = {
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
+    "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
-    "tensorflow.execution.frequency": "Frequency frequency",
     "tensorflow.execution.function_objects": "FunctionObjects",
     "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
