@@ -50,6 +50,9 @@ class EagerTrainStep(Rule):
 
     Measured: {evidence} The larger the operations, the smaller the factor.
 
+    Fix: unsafe: Python code in the step runs once. A step among the statements of a loop moves into a function; where
+    something in it would do another thing, the finding says what, and there is no fix.
+
     Example:
         import tensorflow as tf
 
