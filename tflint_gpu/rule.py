@@ -22,11 +22,12 @@ from tflint_gpu.experiment import (
     eager_against_traced,
     fix_changes,
     measured_loop,
-    traced_call,
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
+from tflint_gpu.fixes import call_under_function, leave_out, predict_on_batch, with_keyword
 from tflint_gpu.plugins import OURS, WrongPlugin
+from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
 from tflint_gpu.text.bytesearch import RequiredSubstring
 
@@ -50,15 +51,22 @@ __all__ = [
     "Rule",
     "RuleEntry",
     "Workload",
+    "call_under_function",
     "changes_of",
     "eager_against_traced",
     "entries",
     "fix_changes",
     "importing",
+    "leave_out",
     "load",
     "measured_loop",
+    "method_text",
+    "moved_after",
+    "moved_before",
+    "predict_on_batch",
+    "removed",
     "table_of",
-    "traced_call",
+    "with_keyword",
     "wrap",
 ]
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import KerasInputs, has_datasets
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import KerasInput, Model
@@ -50,6 +59,7 @@ class UnbatchedDataset(Rule):
     required_substrings = ((b"ataset", b"tfds", b".fit("),)
     nearby_substrings = (b".fit(",)
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -96,5 +106,15 @@ def _finding(inputs: KerasInput) -> Finding:
             "wrong-result", ("training",), basis="ValueError, or 70 steps for 70 samples, TensorFlow 2.15 and 2.21"
         ),
         help="add `.batch(32)` after the shuffle and the maps of single samples",
+        fix=_fix(inputs),
         notes=tuple(dict.fromkeys(Note(batches.file, batches.place, "the dataset is made here") for batches in made)),
     )
+
+
+def _fix(inputs: KerasInput) -> Fix | None:
+    """Batch at the end of the one chain that there is."""
+    chain = inputs.chains[0]
+    last = chain.operations[-1] if chain.operations else chain.made
+    if len(inputs.chains) > 1 or last is None or last.file is not inputs.file:
+        return None
+    return Fix("Put samples in batches", "unsafe", (Edit(last.call, ".batch(32)", "after"),))

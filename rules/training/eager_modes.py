@@ -11,16 +11,20 @@ from typing import Literal
 import libcst as cst
 
 from tflint_gpu.model import (
+    RAISES,
     TRACED_METHODS,
     Analysis,
     Class,
     Expression,
     File,
     Guards,
+    KerasFunctions,
     Kinds,
     Model,
     Node,
     Repetitions,
+    Trace,
+    TracedFunctions,
     argument,
     asks_for_main,
     method_name,
@@ -36,6 +40,8 @@ _TRACED = (*_RUNNING, b"tf.function")
 _DATA = (*_RUNNING, b"data.Dataset", b"RecordDataset", b"_dataset_from", b"tensorflow_datasets")
 _OTHERWISE = re.compile(rb"run_functions_eagerly\((?!\s*(?:run_eagerly\s*=\s*)?True)")
 _SUGGESTS_DEBUGGING = re.compile(r"eager|debug|test|profil|bench", re.IGNORECASE)
+
+_READS = ("numpy", "item", "tolist")
 
 What = Literal["model", "functions", "data"]
 
@@ -68,6 +74,8 @@ class EagerModes(Analysis):
         self.kinds = model.once(Kinds)
         self.guards = model.once(Guards)
         self.repetitions = model.once(Repetitions)
+        self.traced = model.once(TracedFunctions)
+        self.keras_functions = model.once(KerasFunctions)
 
     @cached_property
     def left_on(self) -> list[EagerMode]:
@@ -75,7 +83,7 @@ class EagerModes(Analysis):
         left = list(self._in(self.file, None))
         for file, function in self.repetitions.functions_elsewhere(MARKERS):
             left += self._in(file, function)
-        return [mode for mode in left if not self._is_meant(mode)]
+        return [mode for mode in left if not self._is_meant(mode) and not self._is_needed(mode)]
 
     def _in(self, file: File, function: Node | None) -> Iterator[EagerMode]:
         """The places in a file, or in one of its functions, whose effect the program shows."""
@@ -123,6 +131,17 @@ class EagerModes(Analysis):
             for assignment in file.tree.attribute_assignments
         )
 
+    def _is_needed(self, mode: EagerMode) -> bool:
+        """Whether something that would be traced without the mode cannot be: it reads a tensor on the host."""
+        traces = self.traced.traces if mode.what != "data" else ()
+        return any(self._reads_tensor(trace) for trace in traces if trace.keras or mode.what == "functions")
+
+    def _reads_tensor(self, trace: Trace) -> bool:
+        return any(
+            trace.holds_tensor(*_read_by(trace.file, call)) and not self.guards.keeps_tensors_out(trace.file, call)
+            for call in trace.function.calls
+        )
+
     def _is_switched_off(self, file: File, switch: cst.Call) -> bool:
         """Whether another call, later in the code, in another function or in another file, may switch it off."""
         function, order = file.tree.function(switch), file.tree.order
@@ -135,7 +154,10 @@ class EagerModes(Analysis):
         return self.inference.project.reached_mention(file.source, _OTHERWISE)
 
     def _needs_values(self, file: File, call: cst.Call) -> bool:
-        """Whether the model is of a class whose steps read values on the host, which tracing does not allow."""
+        """Whether the steps of the model's class, or its losses and metrics, read values on the host."""
+        functions = [given.callee.function for given in self.keras_functions.given_to(call)]
+        if any(_read_by(function.file, inner) for function in functions for inner in function.calls):
+            return True
         assert isinstance(call.func, cst.Attribute)
         receiver = call.func.value
         classes = [self.inference.instance_class(origin) for origin in self.inference.of(file, receiver)]
@@ -146,6 +168,11 @@ class EagerModes(Analysis):
     def _reads_values(self, cls: Class) -> bool:
         definitions = self.inference.definitions
         methods = (definitions.method(cls, name) for name in TRACED_METHODS["model"])
-        return any(
-            method_name(call) in ("numpy", "item", "tolist") for method in methods if method for call in method.calls
-        )
+        return any(method_name(call) in _READS for method in methods if method for call in method.calls)
+
+
+def _read_by(file: File, call: cst.Call) -> list[Expression]:
+    """What a call needs as numbers: of `x.numpy()` and `np.sort(x)` the tensor."""
+    if method_name(call) in _READS and isinstance(call.func, cst.Attribute):
+        return [call.func.value]
+    return [arg.value for arg in call.args] if file.name(call.func) in RAISES else []

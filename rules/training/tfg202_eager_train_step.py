@@ -11,6 +11,7 @@ from tflint_gpu.model import (
     UPDATES,
     Blocker,
     EagerStep,
+    ExecutionContexts,
     Traceability,
     TracedCode,
     TrainingSteps,
@@ -97,6 +98,7 @@ class EagerTrainStep(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the tapes of training steps that a loop of this file runs eagerly."""
+        loops = model.once(ExecutionContexts)
         for step in model.once(TrainingSteps).eager:
             repair = _found_repair(model, step)
             yield Finding(
@@ -113,7 +115,7 @@ class EagerTrainStep(Rule):
                 ),
                 help=_help(step, repair),
                 notes=(
-                    Note(step.loop_file, step.loop, "the loop that runs it"),
+                    Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),
                     *(Note(place.file, place.node, place.text) for place in step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
                     *_blocker_note(step, repair),

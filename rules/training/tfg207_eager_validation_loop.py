@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import DATASET_SUBSTRINGS, EagerForward, ForwardPasses, runs_models_again
-from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
+from tflint_gpu.rule import (
+    Finding,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    call_under_function,
+    eager_against_traced,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -38,8 +46,15 @@ class EagerValidationLoop(Rule):
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(32)
         accuracy = tf.keras.metrics.BinaryAccuracy()
-        model.compile(metrics=[accuracy])
-        model.evaluate(dataset)
+
+
+        @tf.function
+        def traced_model(model, x, training):
+            return model(x, training=training)
+
+
+        for x, y in dataset:
+            accuracy.update_state(y, traced_model(model, x, training=False))
     """
 
     code = "TFG207"
@@ -56,6 +71,7 @@ class EagerValidationLoop(Rule):
         b"training=",
     )
     prefilters = (runs_models_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -80,13 +96,14 @@ class EagerValidationLoop(Rule):
                 ),
                 help=_HELP[forward.use],
                 notes=tuple(notes),
+                fix=call_under_function(model, forward.file, forward.call),
                 subject=forward,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """The user's loop: with the model as it is, and under `tf.function`."""
         forward = finding.subject_as(EagerForward)
-        yield eager_against_traced(model, forward.loop_file, forward.loop, forward.file, forward.call, _WORKLOAD)
+        yield eager_against_traced(model, forward.loop_file, forward.loop, finding, forward.call, _WORKLOAD)
 
 
 _HELP = {

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import runs_models_again
-from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
+from tflint_gpu.model import ExecutionContexts, runs_models_again
+from tflint_gpu.rule import (
+    Finding,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    call_under_function,
+    eager_against_traced,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -45,13 +53,13 @@ class EagerInferenceLoop(Rule):
 
 
         @tf.function
-        def detect(frames):
-            return model(frames, training=False)
+        def traced_model(model, inputs, training):
+            return model(inputs, training=training)
 
 
         while True:
             found, frame = camera.read()
-            boxes = detect(tf.constant(frame[None]))
+            boxes = traced_model(model, frame[None], training=False)
     """
 
     code = "TFG214"
@@ -62,6 +70,7 @@ class EagerInferenceLoop(Rule):
         b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
     )
     prefilters = (runs_models_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -70,8 +79,10 @@ class EagerInferenceLoop(Rule):
         """Yield the first model call of each loop that runs it eagerly again and again."""
         from .inference_steps import InferenceSteps
 
+        loops = model.once(ExecutionContexts)
         for step in model.once(InferenceSteps).eager:
-            notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
+            loop = loops.of_loop(step.loop_file, step.loop)
+            notes = [Note(loop.file, loop.loop, f"{loop.text} that repeats it")]
             notes += [Note(frame.file, frame.node, frame.text) for frame in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
@@ -91,6 +102,7 @@ class EagerInferenceLoop(Rule):
                 if not step.has_loop_carried_input
                 else f"{_HELP}, with `reduce_retracing=True` if its shape grows",
                 notes=tuple(notes),
+                fix=call_under_function(model, step.file, step.call, sizes_change=step.has_loop_carried_input),
                 subject=step,
             )
 
@@ -99,10 +111,10 @@ class EagerInferenceLoop(Rule):
         from .inference_steps import InferenceStep
 
         step = finding.subject_as(InferenceStep)
-        yield eager_against_traced(model, step.loop_file, step.loop, step.file, step.call, _WORKLOAD)
+        yield eager_against_traced(model, step.loop_file, step.loop, finding, step.call, _WORKLOAD)
 
 
-_HELP = "call the model in a function under `@tf.function`, and give it tensors"
+_HELP = "call the model in a function under `@tf.function`, and give it tensors or arrays"
 _WORKLOAD = Workload(
     before="""
         import tensorflow as tf

@@ -403,3 +403,35 @@ def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> Non
     (tmp_path / "b.py").write_text("import tensorflow as tf\nwith tf.device('/GUP:0'):  # noqa: oops\n    pass\n")
     for _ in range(2):  # fresh, and from the cache
         assert "b.py:2: `# noqa: oops` names no rule, so it suppresses nothing" in tflint("check", "b.py").stderr
+
+
+STEP = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+data = tf.data.Dataset.from_tensor_slices(rows).batch(32)
+def once(x):
+    model(x)
+def often(x):
+    model(x)
+for x in data:
+    once(x)
+for epoch in range(90):
+    for number in range(2):
+        for x in data:
+            often(x)
+"""
+
+
+def test_an_estimate_counts_the_loops_of_callers_and_names_what_to_fix_first(tmp_path: Path, tflint: Any) -> None:
+    """Protects who has an hour for ten findings: code in more loops comes first, loops of a few iterations do not count."""
+    (tmp_path / "train.py").write_text(STEP)
+    done = tflint("check", "--isolated", "--select", "TFG207", "--estimate", "--output-format", "json", "train.py")
+    found = json.loads(done.stdout)
+    assert [finding["location"]["row"] for finding in found] == [8, 6]
+    assert (
+        "in each iteration of the loop over the dataset at train.py:13, in the loop at train.py:11;"
+        in found[0]["estimate"]
+    )
+    assert "in each iteration of the loop over the dataset at train.py:9;" in found[1]["estimate"]
+    plain = tflint("check", "--isolated", "--select", "TFG207", "--output-format", "json", "train.py")
+    assert [finding["location"]["row"] for finding in json.loads(plain.stdout)] == [6, 8]

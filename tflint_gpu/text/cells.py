@@ -55,8 +55,8 @@ class Cell:
 
     @property
     def is_indented(self) -> bool:
-        """Whether its first statement is, which IPython allows."""
-        return _INDENTED.match(self.text) is not None
+        """Whether its first statement is, which IPython allows; a cell magic above it may be, too, and is none."""
+        return _INDENTED.match(self.text, python_start(self.text) or 0) is not None
 
     def dedented(self) -> Cell:
         """The cell with statements at the start of their lines; lines inside of strings stay as they are."""
