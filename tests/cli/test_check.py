@@ -383,11 +383,12 @@ def test_an_unknown_command_is_told_with_what_was_meant(tmp_path: Path, tflint: 
 def test_errors_have_one_form(tmp_path: Path, tflint: Any) -> None:
     """Protects who reads logs: `error:` begins the line, whoever refuses the work."""
     (tmp_path / "notes.txt").write_text("no report\n")
+    (tmp_path / "train.py").write_text("")
     for arguments, message in (
         (("chekc",), "no such command `chekc`; did you mean `check`?"),
         (("check", "absent.py"), "absent.py: no such file or directory"),
         (("check", "--selct", "TFG"), "No such option"),
-        (("check", "--output-file", "absent/a.txt", "notes.txt"), "absent/a.txt: No such file or directory"),
+        (("check", "--output-file", "absent/a.txt", "train.py"), "absent/a.txt: No such file or directory"),
         (("check", "--verified", "notes.txt"), "no report of `verify`; write one with `verify --output-format json`"),
     ):
         done = tflint(*arguments)
