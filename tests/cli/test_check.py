@@ -380,6 +380,23 @@ def test_an_unknown_command_is_told_with_what_was_meant(tmp_path: Path, tflint: 
     assert "did you mean `tflint-gpu check train.py`?" in tflint("train.py").stderr
 
 
+def test_errors_have_one_form(tmp_path: Path, tflint: Any) -> None:
+    """Protects who reads logs: `error:` begins the line, whoever refuses the work."""
+    (tmp_path / "notes.txt").write_text("no report\n")
+    (tmp_path / "train.py").write_text("")
+    for arguments, message in (
+        (("chekc",), "no such command `chekc`; did you mean `check`?"),
+        (("check", "absent.py"), "absent.py: no such file or directory"),
+        (("check", "--selct", "TFG"), "No such option"),
+        (("check", "--output-file", "absent/a.txt", "train.py"), "absent/a.txt: No such file or directory"),
+        (("check", "--verified", "notes.txt"), "no report of `verify`; write one with `verify --output-format json`"),
+    ):
+        done = tflint(*arguments)
+        *usage, last = done.stderr.splitlines()
+        assert done.returncode == 2 and last.startswith("error: ") and message in last, done.stderr
+        assert usage == [] or (usage[0].startswith("Usage: tflint-gpu ") and usage[-1] == "")
+
+
 def test_severities_and_warnings_of_comments(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "a.py").write_text("import tensorflow\nx = (\n")
     assert tflint("check", "a.py").returncode == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from tflint_gpu.reports.display import styled
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
-from tflint_gpu.settings.options import SettingsError
+from tflint_gpu.settings.options import SettingsError, nearest
 
 _SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
@@ -82,10 +81,7 @@ def _find(word: str) -> RuleEntry | Diagnosis:
     names = {name: entry for entry in _catalogue() for name in (entry.code, entry.name)}
     rule = names.get(word.upper()) or names.get(word.lower())
     if rule is None:
-        close = difflib.get_close_matches(word.upper(), names, n=1, cutoff=0.5)
-        close = close or difflib.get_close_matches(word.lower(), names, n=1)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise SettingsError(f"unknown rule `{word}`{hint}")
+        raise SettingsError(f"unknown rule `{word}`{nearest(word, names, '`tflint-gpu rule --all`')}")
     return rule
 
 
