@@ -539,6 +539,41 @@ for x, _ in dataset:
     print(model(x))
 """,
     ),
+    "models that are built in their first call": (
+        "TFG207",
+        MODEL
+        + """
+
+class Judge:
+    def __init__(self):
+        self.net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+
+    def scores(self):
+        return [self.net(x) for x, _ in dataset]
+
+
+print(Judge().scores(), Judge().scores())
+""",
+    ),
+    "a tensor that begins as nothing": (
+        "TFG212",
+        MODEL
+        + """
+
+def scored(batches):
+    scores = None
+    for x, _ in batches:
+        batch = model.predict_on_batch(x)
+        if scores is None:
+            scores = batch
+        else:
+            scores = tf.concat([scores, batch], axis=0)
+    return scores
+
+
+print(scored(dataset.repeat(9)))
+""",
+    ),
     "callbacks": (
         "TFG206",
         MODEL + "for row in data:\n    print(model.predict(row[None], callbacks=[tf.keras.callbacks.Callback()]))\n",
