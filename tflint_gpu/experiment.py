@@ -149,13 +149,15 @@ class TracedCall:
     patch: tuple[Change, ...]
 
 
-def traced_call(file: File, call: Call) -> TracedCall:
+def traced_call(file: File, call: Call, options: str = "") -> TracedCall:
     """Make a call through a function of its own at the top of the file, or else, to measure it, where it is."""
     from tflint_gpu.model.python.refactoring.outlines import call_outline  # late, as libcst below
 
-    made = call_outline(file, call.func, call.args)
+    made = call_outline(file, call.func, call.args, options)
     if made is None or not call.args:
-        return TracedCall((), wrap(file, call.func, "eager"), wrap(file, call.func, "traced"), ())
+        return TracedCall(
+            (), wrap(file, call.func, "eager"), wrap(file, call.func, "traced", *filter(None, [options])), ()
+        )
     patch = (
         Change(file, made.above, made.definition, "above"),
         Change(file, call.func, made.name),
@@ -182,10 +184,10 @@ def measured_loop(
 
 
 def eager_against_traced(
-    model: Model, loop_file: File, loop: LoopNode, file: File, call: Call, workload: Workload
+    model: Model, loop_file: File, loop: LoopNode, file: File, call: Call, workload: Workload, options: str = ""
 ) -> Experiment:
-    """The user's loop, with the model that a call in it runs as it is, and under `tf.function`."""
-    traced = traced_call(file, call)
+    """The user's loop, with the model that a call in it runs as it is, and under `tf.function` with some options."""
+    traced = traced_call(file, call, options)
     return Experiment(
         loop_file,
         loop,

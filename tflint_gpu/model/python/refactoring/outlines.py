@@ -145,10 +145,13 @@ class CallOutline:
     receiver: str
 
 
-def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg]) -> CallOutline | None:
+def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg], options: str = "") -> CallOutline | None:
     """A function at the top of a file that calls something with some arguments; None where they cannot be handed on.
 
     What is called is a parameter, so that each model is traced once, whoever calls the function how often.
+
+    Arguments:
+        options: what `tf.function` is given: `reduce_retracing=True`.
     """
     above = next((statement for statement in file.tree.module.body if file.tree.within(called, statement)), None)
     spelled = None if above is None else file.names.spelled("tf.function", above)
@@ -166,7 +169,9 @@ def call_outline(file: File, called: Expression, arguments: Sequence[cst.Arg]) -
         given.append(parameter if arg.keyword is None else f"{arg.keyword.value}={parameter}")
     name = file.names.free(f"traced_{own.lstrip('_')}", f"call_{own.lstrip('_')}", f"traced_call_of_{own}")
     body = f"    return {own}({', '.join(given)})"
-    definition = _set_apart(file, above, f"@{spelled}\ndef {name}({', '.join(parameters)}):\n{body}\n", "")
+    definition = _set_apart(
+        file, above, f"@{spelled}{options and f'({options})'}\ndef {name}({', '.join(parameters)}):\n{body}\n", ""
+    )
     return CallOutline(above, definition, name, file.code(called))
 
 
