@@ -24,7 +24,6 @@ from tflint_gpu.model import (
     Origins,
     argument,
     dotted_name,
-    may_be_replaced,
     method_name,
     names_in,
     walk,
@@ -99,7 +98,11 @@ class GeneratorInputs(Analysis):
         if given is None or self._is_glance(call):
             return None
         callees = self.inference.callables(self.file, given)
-        if len(callees) != 1 or callees[0].given or may_be_replaced(callees[0].function.file, callees[0].function.node):
+        if (
+            len(callees) != 1
+            or callees[0].given
+            or self.inference.definitions.decorators.may_replace(callees[0].function.file, callees[0].function.node)
+        ):
             return None
         rows = _rows_of(callees[0])
         home = callees[0].function.file

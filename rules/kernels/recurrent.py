@@ -32,6 +32,7 @@ class GenericRecurrent:
         layer: "LSTM", "GRU" or "GRU or LSTM".
         reasons: the arguments as they are written, or as the values that they have.
         is_cell: whether it is a plain cell, or are such cells, in `keras.layers.RNN`.
+        arguments: the nodes of the reasons.
     """
 
     file: File
@@ -40,6 +41,7 @@ class GenericRecurrent:
     layer: str
     reasons: tuple[str, ...] = ()
     is_cell: bool = False
+    arguments: tuple[cst.Arg, ...] = ()
 
 
 class Recurrent(Analysis):
@@ -56,7 +58,8 @@ class Recurrent(Analysis):
                 unsupported = self._unsupported(self.file, call, layer)
                 if unsupported and self._is_left_to_keras(call):
                     reasons = tuple(reason for _, reason in unsupported)
-                    yield GenericRecurrent(self.file, call, unsupported[0][0], layer, reasons)
+                    given = tuple(arg for arg, _ in unsupported)
+                    yield GenericRecurrent(self.file, call, given[0], layer, reasons, arguments=given)
         for call in self.file.calls("keras.layers.RNN"):
             cell = argument(call, 0, "cell")
             layers = self._plain_cells(cell) if cell is not None else []
@@ -67,9 +70,9 @@ class Recurrent(Analysis):
         """Whether the program leaves it to Keras which kernel is used: `use_cudnn=False` is a choice."""
         return argument(call, -1, "use_cudnn") is None or self.constants.keyword(self.file, call, "use_cudnn") == "auto"
 
-    def _unsupported(self, file: File, call: cst.Call, layer: str) -> list[tuple[Node, str]]:
+    def _unsupported(self, file: File, call: cst.Call, layer: str) -> list[tuple[cst.Arg, str]]:
         """The arguments that rule the kernel out, each with its text."""
-        arguments: list[tuple[Node, str]] = []
+        arguments: list[tuple[cst.Arg, str]] = []
         for name, supported in _SUPPORTED.items():
             given = self._given(file, call, name)
             if given is not None and self._is_other_function(file, call, given, name, supported):

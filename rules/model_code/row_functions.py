@@ -25,7 +25,6 @@ from tflint_gpu.model import (
     argument,
     filled,
     is_plain,
-    may_be_replaced,
     operands,
     walk,
 )
@@ -155,7 +154,11 @@ class _RowFunction:
     def needs(self) -> frozenset[Need] | None:
         """What must be written differently for all rows; None where the function is needed, or not understood."""
         node, file = self.function.node, self.function.file
-        if len(self.rows) != 1 or may_be_replaced(file, node) or file.yields_of.get(node):
+        if (
+            len(self.rows) != 1
+            or self.inference.definitions.decorators.may_replace(file, node)
+            or file.yields_of.get(node)
+        ):
             return None
         joined = _joined(self._expression(file, value, self.context) for value in file.returned(node))
         if joined is None or not joined.of_row or not self._indexes_by_constants():

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 
 from tflint_gpu.bounds import STRATEGY_CALLS, STRATEGY_SITES
-from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, may_be_replaced, method_name
+from tflint_gpu.model import Analysis, Context, File, Model, Node, Origin, method_name
 
 Place: TypeAlias = Literal["inside", "outside", "unknown"]
 
@@ -97,7 +97,7 @@ class Strategies(Analysis):
         )
 
     def _place_of_calls(self, file: File, function: cst.FunctionDef, context: Context | None, depth: int) -> Place:
-        if may_be_replaced(file, function):
+        if self.inference.definitions.decorators.may_replace(file, function):
             return "unknown"
         if depth >= STRATEGY_CALLS.limit:
             self.inference.meet(STRATEGY_CALLS)

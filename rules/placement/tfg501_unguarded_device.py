@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tflint_gpu.model import Guards, Runtime, imports_tensorflow_1, parse_device
-from tflint_gpu.rule import Experiment, Finding, NoExperiment, Prediction, Rule, Workload, wrap
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    NoExperiment,
+    Prediction,
+    Rule,
+    Workload,
+    importing,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
+
+_NUMBER = re.compile(r"gpu:(\d+)$", re.IGNORECASE)
 
 
 class UnguardedDevice(Rule):
@@ -26,6 +40,9 @@ class UnguardedDevice(Rule):
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow.
 
+    Fix: safe with soft placement, where the same devices are used as before; unsafe without, where a program that
+    raised goes on.
+
     Example:
         import tensorflow as tf
 
@@ -35,8 +52,7 @@ class UnguardedDevice(Rule):
     Use instead:
         import tensorflow as tf
 
-        gpus = tf.config.list_logical_devices("GPU")
-        with tf.device(gpus[1].name if len(gpus) > 1 else "/CPU:0"):
+        with tf.device("/GPU:1" if len(tf.config.list_logical_devices("GPU")) > 1 else "/CPU:0"):
             product = tf.linalg.matmul(left, right)
     """
 
@@ -46,6 +62,7 @@ class UnguardedDevice(Rule):
     least_tensorflow = (2, 0)
     required_substrings = ((b".device(", b" device(", b"OneDeviceStrategy("),)
     nearby_substrings = (b"gpu", b"GPU", b"Gpu")
+    fixable = "safe"
     skips_tests = True
     skips_graphs = True
 
@@ -125,8 +142,21 @@ def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str
             basis="soft placement, measured with 2.15 and 2.21 without a GPU",
         ),
         help="drop the device (TensorFlow uses a GPU by itself), or ask `tf.config.list_logical_devices` first",
+        fix=_fix(model, call, device, text, is_soft is True),
         subject=call,
     )
+
+
+def _fix(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, is_soft: bool) -> Fix | None:
+    """Ask for the GPU where its name is written: with soft placement the same devices, and a reader sees them."""
+    number = _NUMBER.search(text)
+    spelling = model.file.imports.spelling("tf.config.list_logical_devices", call)
+    if spelling is None or number is None or not isinstance(device, cst.SimpleString):
+        return None
+    gpus = f'{spelling.text}("GPU")'
+    test = gpus if number[1] == "0" else f"len({gpus}) > {number[1]}"
+    edit = Edit(device, f'{model.file.code(device)} if {test} else "/CPU:0"')
+    return Fix("Ask whether the GPU is there", "safe" if is_soft else "unsafe", (*importing(spelling), edit))
 
 
 _WHERE_MISSING = {

@@ -24,7 +24,6 @@ from tflint_gpu.model import (
     Origin,
     Repetitions,
     argument,
-    is_decorated,
     iterable,
     method_name,
     names_in,
@@ -165,7 +164,8 @@ class FittedModels(Analysis):
         callees = [callee.function for callee in self.inference.callees(file, expr)]
         if not callees:
             return self.kinds.of(Origin(file, expr)) == "model"
-        return not any(is_decorated(callee.node, "cache", "lru_cache") for callee in callees) and all(
+        keeps = self.inference.definitions.decorators.keep_results
+        return not any(keeps(callee.file, callee.node) for callee in callees) and all(
             self._returns_new(callee.file, value, depth)
             for callee in callees
             for value in callee.file.returned(callee.node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,8 +29,9 @@ from tflint_gpu.model import (
     dotted_name,
     is_occasional,
     iterable,
-    may_be_replaced,
+    walk,
 )
+from tflint_gpu.rule import Edit, Fix
 
 from .loop_carried import Place, is_loop_carried, is_read, is_read_elsewhere, only_starts
 
@@ -177,7 +178,9 @@ class Growths(Analysis):
 
     def _called(self, candidate: _Candidate, same: list[_Candidate], made: RunSite) -> Growth | None:
         function = made.function
-        if not isinstance(function, cst.FunctionDef) or may_be_replaced(made.file, function):
+        if not isinstance(function, cst.FunctionDef) or self.inference.definitions.decorators.may_replace(
+            made.file, function
+        ):
             return None
         if not self.loops.is_plain(self.inference.definitions.function(made.file, function)):
             return None
@@ -275,6 +278,39 @@ def _operands(file: File, call: cst.Call) -> list[Expression]:
     if not isinstance(values, cst.List | cst.Tuple) or not all(isinstance(e, cst.Element) for e in values.elements):
         return []
     return [element.value for element in values.elements]
+
+
+def joined_once(growth: Growth) -> Fix | None:
+    """Collect the parts in a list and join them after the loop, where both are plain statements of one function."""
+    file, call, loop = growth.file, growth.call, growth.loop
+    assign = file.tree.parents[call]
+    line = file.tree.statement(call)
+    operands = _operands(file, call)
+    if growth.path or not isinstance(loop, cst.For | cst.While) or loop.orelse is not None or not operands:
+        return None
+    if not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+        return None
+    name = assign.targets[0].target
+    first, *added = operands
+    if not isinstance(name, cst.Name) or not isinstance(first, cst.Name) or first.value != name.value or not added:
+        return None
+    if file.name(call.func) == "numpy.append" or any(node.value == name.value for node in _names(call.args[1:])):
+        return None
+    parts = file.names.free(f"{name.value}_parts", f"all_{name.value}", f"{name.value}_pieces")
+    values = [file.code(operand) for operand in added]
+    append = f"{parts}.append({values[0]})" if len(values) == 1 else f"{parts} += [{', '.join(values)}]"
+    rest = file.source.text[file.span(call.args[0])[1] : file.span(call)[1]]
+    indentation = file.indentation(loop)
+    edits = (
+        Edit(loop, f"{indentation}{parts} = [{name.value}]\n", "above"),
+        Edit(assign, append),
+        Edit(loop, f"{indentation}{name.value} = {file.code(call.func)}({parts}{rest}\n", "below"),
+    )
+    return Fix("Join the parts once, after the loop", "unsafe", edits)
+
+
+def _names(arguments: Sequence[cst.Arg]) -> Iterator[cst.Name]:
+    return (node for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name))
 
 
 def _rebinds_name(file: File, loop: LoopNode, name: str) -> bool:

@@ -255,7 +255,7 @@ class InferenceSteps(Analysis):
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""
-        if self.repetitions.waits(run) or self.construction.builds(file, loop):
+        if self.repetitions.waits(run.root_file, run.loop) or self.construction.builds(file, loop):
             return True
         if self.training.runs_epochs(file, loop) or self._is_after_epoch(file, loop):
             return True

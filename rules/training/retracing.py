@@ -26,7 +26,6 @@ from tflint_gpu.model import (
     argument,
     displayed,
     is_occasional,
-    may_be_replaced,
     walk,
 )
 
@@ -70,7 +69,9 @@ class Retracing(Analysis):
         for made_file in self.inference.files_with("tf.function", self.file):
             for node, made in self.tracing.wrapped(made_file).items():
                 function = self.inference.definitions.function(made_file, node)
-                if may_be_replaced(made_file, node) or not _is_open_to_numbers(made_file, made):
+                if self.inference.definitions.decorators.may_replace(made_file, node) or not _is_open_to_numbers(
+                    made_file, made
+                ):
                     continue
                 for file, call in self._calls(function, made):
                     if call in seen or not self._means(file, call, made):

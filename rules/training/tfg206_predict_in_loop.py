@@ -10,6 +10,7 @@ import libcst as cst
 
 from tflint_gpu.model import (
     TIMERS,
+    ExecutionContexts,
     Guards,
     Invocation,
     Kinds,
@@ -17,28 +18,32 @@ from tflint_gpu.model import (
     Rows,
     Training,
     argument,
-    call_outline,
     changed_in,
     dotted_name,
     names_of,
     predicts_again,
     walk,
+    without_arguments,
 )
 from tflint_gpu.rule import (
     HARNESS,
     Change,
+    Edit,
     Experiment,
     Finding,
+    Fix,
     NoExperiment,
     Note,
     Prediction,
     Rule,
     Workload,
+    fix_changes,
     measured_loop,
+    predict_on_batch,
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.model import Invocation, Model
+    from tflint_gpu.model import File, Model
 
 _GRAPHS = re.compile(r"adj|laplac|graph|edges?(_|$)", re.IGNORECASE)
 _PREDICTION = Prediction(
@@ -62,6 +67,9 @@ class PredictInLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: no progress bar is shown. A comprehension over rows becomes one `predict` of all rows; else
+    `predict_on_batch` takes the place of `predict`.
+
     Example:
         import numpy as np
         from tensorflow import keras
@@ -82,16 +90,19 @@ class PredictInLoop(Rule):
     least_tensorflow = (2, 0)
     nearby_substrings = (b".predict(",)
     prefilters = (predicts_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the calls of Keras's `predict` that a loop runs on one row each."""
+        loops = model.once(ExecutionContexts)
         for invocation in model.once(Repetitions).of_methods("predict"):
             if not _is_prediction_of_a_row(model, invocation) or _is_meant(model, invocation):
                 continue
             assert isinstance(invocation.call.func, cst.Attribute)
+            loop = loops.of_loop(invocation.root_file, invocation.loop)
             yield Finding(
                 invocation.file,
                 invocation.call.func.attr,
@@ -99,31 +110,27 @@ class PredictInLoop(Rule):
                 _PREDICTION,
                 help=_help(model, invocation),
                 notes=(
-                    Note(invocation.root_file, invocation.loop, "the loop that repeats it"),
+                    Note(loop.file, loop.loop, f"{loop.text} that repeats it"),
                     *(Note(step.file, step.node, step.text) for step in invocation.path),
                 ),
+                fix=_stacked(invocation) or predict_on_batch(invocation.file, invocation.call),
                 subject=invocation,
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
-        """The user's loop: with `predict`, and with the model under `tf.function`."""
+        """The user's loop: with `predict`, and with `predict_on_batch`, or the model under `tf.function`."""
         invocation = finding.subject_as(Invocation)
         data = argument(invocation.call, 0, "x")
         assert data is not None and isinstance(invocation.call.func, cst.Attribute)
         if isinstance(invocation.loop, cst.BaseComp) and not invocation.path:
             raise NoExperiment("a comprehension cannot be measured iteration by iteration")
-        given = invocation.file.code(data)
-        made = call_outline(invocation.file, invocation.call.func.value, [cst.Arg(data)])
-        called = f"{HARNESS}.traced({invocation.file.code(invocation.call.func.value)})({given})"
-        definition: tuple[Change, ...] = ()
-        if made is not None:
-            called = f"{made.name}({made.receiver}, {given})"
-            definition = (Change(invocation.file, made.above, made.definition, "above"),)
+        given, called = (invocation.file.code(expression) for expression in (data, invocation.call.func.value))
         yield Experiment(
             invocation.root_file,
             invocation.loop,
             probes=measured_loop(model, invocation.root_file, invocation.loop),
-            repair=(*definition, Change(invocation.file, invocation.call, f"{called}.numpy()")),
+            repair=fix_changes(finding)
+            or (Change(invocation.file, invocation.call, f"{HARNESS}.traced({called})({given}).numpy()"),),
             workload=_WORKLOAD,
         )
 
@@ -168,7 +175,7 @@ def _is_model(model: Model, invocation: Invocation, expr: cst.BaseExpression) ->
 def _is_meant(model: Model, invocation: Invocation) -> bool:
     """Whether the loop does more than predict: it also trains, times each call, or waits for requests."""
     file, loop = invocation.root_file, invocation.loop
-    if model.once(Repetitions).waits(invocation) or model.once(Guards).is_for_debugging(
+    if model.once(Repetitions).waits(invocation.root_file, invocation.loop) or model.once(Guards).is_for_debugging(
         invocation.file, invocation.call
     ):
         return True
@@ -193,6 +200,49 @@ def _help(model: Model, invocation: Invocation) -> str:
     if isinstance(invocation.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"
     return "collect the rows and call `predict` once; if rows come one by one, call the model under `@tf.function`"
+
+
+def _stacked(invocation: Invocation) -> Fix | None:
+    """`model.predict(np.stack(images))` for `[model.predict(image[None])[0] for image in images]`."""
+    file, loop = invocation.file, invocation.loop
+    data = argument(invocation.call, 0, "x")
+    if invocation.path or not isinstance(loop, cst.ListComp) or data is None:
+        return None
+    clause, stack = loop.for_in, file.names.spelled("numpy.stack", loop)
+    is_plain = not clause.ifs and clause.inner_for_in is None and isinstance(clause.iter, cst.Name | cst.Attribute)
+    if stack is None or not is_plain or not _is_first(loop.elt, invocation.call):
+        return None
+    if not isinstance(clause.target, cst.Name) or _sample(file, data) != clause.target.value:
+        return None
+    of_rows = [arg for arg in invocation.call.args if arg.keyword is not None and arg.keyword.value == "batch_size"]
+    before, _, after = without_arguments(file, invocation.call, of_rows).partition(file.code(data))
+    text = f"{before}{stack}({file.code(clause.iter)}){after}"
+    return Fix("Predict all rows at once", "unsafe", (Edit(loop, text),))
+
+
+def _is_first(element: cst.BaseExpression, call: cst.Call) -> bool:
+    """Whether an expression is `call[0]`."""
+    index = element.slice[0].slice if isinstance(element, cst.Subscript) and len(element.slice) == 1 else None
+    return (
+        isinstance(element, cst.Subscript)
+        and element.value is call
+        and isinstance(index, cst.Index)
+        and isinstance(index.value, cst.Integer)
+        and index.value.value == "0"
+    )
+
+
+def _sample(file: File, data: cst.BaseExpression) -> str:
+    """`x` for `x[None]`, `x[np.newaxis, ...]` and `np.expand_dims(x, 0)`."""
+    rows: cst.BaseExpression | None = None
+    if isinstance(data, cst.Subscript) and isinstance(data.slice[0].slice, cst.Index):
+        later = [element.slice for element in data.slice[1:]]
+        is_whole = all(isinstance(s, cst.Index) and isinstance(s.value, cst.Ellipsis) for s in later)
+        rows = data.value if is_whole and file.is_new_axis(data.slice[0].slice.value) else None
+    elif isinstance(data, cst.Call) and file.name(data.func) in ("numpy.expand_dims", "tf.expand_dims"):
+        axis = argument(data, 1, "axis")
+        rows = data.args[0].value if isinstance(axis, cst.Integer) and axis.value == "0" else None
+    return rows.value if isinstance(rows, cst.Name) else ""
 
 
 _WORKLOAD = Workload(

@@ -26,6 +26,8 @@ class GrowingConcat(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: the list holds the parts themselves, which later code must not change in place.
+
     Example:
         import tensorflow as tf
 
@@ -42,10 +44,11 @@ class GrowingConcat(Rule):
         model = tf.keras.models.load_model("scores.keras")
         dataset = tf.data.Dataset.from_tensor_slices(images).batch(32)
 
-        scores = []
+        scores = tf.zeros([0, 10])
+        scores_parts = [scores]
         for batch in dataset:
-            scores.append(model.predict_on_batch(batch))
-        scores = tf.concat(scores, axis=0)
+            scores_parts.append(model.predict_on_batch(batch))
+        scores = tf.concat(scores_parts, axis=0)
     """
 
     code = "TFG212"
@@ -53,11 +56,14 @@ class GrowingConcat(Rule):
     least_tensorflow = (2, 0)
     nearby_substrings = (may_grow,)
     prefilters = (joins_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first concatenation of each loop that makes something longer; the others are notes."""
+        from .growth import joined_once
+
         for first, others in _by_loop(model):
             copied = "copied to the host and joined by NumPy" if first.on_host else "copied"
             yield Finding(
@@ -67,6 +73,7 @@ class GrowingConcat(Rule):
                 "time, so the work grows with the square of the number of iterations",
                 _PREDICTION,
                 help="append the parts to a Python list, and join them once after the loop",
+                fix=joined_once(first) if not others else None,
                 notes=(
                     Note(first.loop_file, first.loop, "in every iteration of this loop"),
                     *(Note(step.file, step.node, step.text) for step in first.path),

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import runs_models_again
-from tflint_gpu.rule import Finding, Note, Prediction, Rule, Workload, eager_against_traced
+from tflint_gpu.model import ExecutionContexts, runs_models_again
+from tflint_gpu.rule import (
+    Finding,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    call_under_function,
+    eager_against_traced,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Model
@@ -30,6 +38,9 @@ class EagerInferenceLoop(Rule):
     Measured: {evidence} 60 pictures of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
 
+    Fix: unsafe: Python code in the model runs once. Where an answer is part of the next input, or pictures have
+    sizes of their own, the function has `reduce_retracing=True`.
+
     Example:
         import cv2
         import tensorflow as tf
@@ -49,13 +60,13 @@ class EagerInferenceLoop(Rule):
 
 
         @tf.function
-        def detect(frames):
-            return model(frames, training=False)
+        def traced_model(model, inputs, training):
+            return model(inputs, training=training)
 
 
         while True:
             found, frame = camera.read()
-            boxes = detect(tf.constant(frame[None]))
+            boxes = traced_model(model, frame[None], training=False)
     """
 
     code = "TFG214"
@@ -66,6 +77,7 @@ class EagerInferenceLoop(Rule):
         b"Model( Model) Sequential( load_model model_from applications. clone_model Module) training= .predict(".split()
     )
     prefilters = (runs_models_again,)
+    fixable = "unsafe"
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True
@@ -74,8 +86,10 @@ class EagerInferenceLoop(Rule):
         """Yield the first model call of each loop that runs it eagerly again and again."""
         from .inference_steps import InferenceSteps
 
+        loops = model.once(ExecutionContexts)
         for step in model.once(InferenceSteps).eager:
-            notes = [Note(step.loop_file, step.loop, "the loop that repeats it")]
+            loop = loops.of_loop(step.loop_file, step.loop)
+            notes = [Note(loop.file, loop.loop, f"{loop.text} that repeats it")]
             notes += [Note(frame.file, frame.node, frame.text) for frame in step.path]
             notes += [Note(file, call.func, "this one runs eagerly, too") for file, call in step.others]
             if step.usage is not None:
@@ -93,6 +107,9 @@ class EagerInferenceLoop(Rule):
                 ),
                 help=_help(step),
                 notes=tuple(notes),
+                fix=call_under_function(
+                    model, step.file, step.call, sizes_change=step.has_loop_carried_input or step.has_own_size
+                ),
                 subject=step,
             )
 
@@ -101,11 +118,10 @@ class EagerInferenceLoop(Rule):
         from .inference_steps import InferenceStep
 
         step = finding.subject_as(InferenceStep)
-        options = "reduce_retracing=True" if step.has_own_size or step.has_loop_carried_input else ""
-        yield eager_against_traced(model, step.loop_file, step.loop, step.file, step.call, _WORKLOAD, options)
+        yield eager_against_traced(model, step.loop_file, step.loop, finding, step.call, _WORKLOAD)
 
 
-_HELP = "call the model in a function under `@tf.function`, and give it tensors"
+_HELP = "call the model in a function under `@tf.function`, and give it tensors or arrays"
 
 
 def _help(step: InferenceStep) -> str:

@@ -784,7 +784,7 @@ def test_path_to_the_step_is_reported(tmp_path: Path) -> None:
     """Protects the related locations: the loop, and each call on the way."""
     code = HEAD + "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"
     (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
-    assert [note.message for note in finding.notes] == ["the loop that runs it", "calls `step`"]
+    assert [note.message for note in finding.notes] == ["the loop over the dataset that runs it", "calls `step`"]
 
 
 HOST_READS = {

@@ -72,7 +72,7 @@ config_option = click.option(
 _GROUPS = {
     "Rules": "select ignore extend_select extend_ignore per_file_ignores target_tensorflow gpu_memory",
     "Fixes": "fix unsafe_fixes diff fix_only show_fixes",
-    "Report": "output_format output_file show_advice statistics verified measured fail_on exit_zero"
+    "Report": "output_format output_file show_advice statistics estimate verified measured fail_on exit_zero"
     " exit_non_zero_on_fix",
     "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
     "Files and settings": "stdin_filename config isolated exclude extend_exclude respect_gitignore force_exclude"
@@ -110,6 +110,7 @@ _GROUPS = {
     metavar="[FILE]",
     help="Write the findings to the baseline, and drop those that are gone.",
 )
+@click.option("--estimate", is_flag=True, help="First what brings most when it is fixed; with --measured, how much.")
 @click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
 @click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
@@ -279,6 +280,10 @@ class Check:
         if to_write is not None:
             return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.diagnostics))
         outcome = outcome.of_projects(files)
+        if given["estimate"]:
+            from tflint_gpu.cli.estimating import in_order
+
+            outcome = in_order(outcome, resolver, files, here)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])

@@ -257,7 +257,7 @@ class Verify:
             raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
         shares = {key: measured.share for key, measured in known.items()}
-        return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
+        return sorted(cases, key=lambda case: -(shares.get(key_of(case.diagnostic, line)) or 0.0))
 
     def _choose_device(self) -> Choice:
         from tflint_gpu.gpu.cards import choose, shown_devices, survey
@@ -386,7 +386,7 @@ class Verify:
 
     def _archive(self, result: Verification, setup: Setup) -> None:
         """Write the results so far next to the kept programs: nothing that was measured is lost."""
-        if setup.keep is None or result.case.pair is None:
+        if setup.keep is None or result.case.pair is None or result.is_shared:
             return
         from tflint_gpu.reports import View
         from tflint_gpu.verify.execution.sandbox import clean_environment

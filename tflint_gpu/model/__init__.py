@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
-    from tflint_gpu.model.python.project.functions import Class, Function, is_decorated, may_be_replaced
+    from tflint_gpu.model.python.project.functions import Class, Function
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
-    from tflint_gpu.model.python.refactoring.outlines import call_outline, outline
+    from tflint_gpu.model.python.refactoring.arguments import without_arguments
+    from tflint_gpu.model.python.refactoring.outlines import outline
+    from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.scopes import Binding
     from tflint_gpu.model.python.syntax.syntax import (
@@ -68,14 +70,16 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.effects.mapped_code import MappedCode, Misplaced, Misuse
     from tflint_gpu.model.tensorflow.effects.side_effects import EffectKind, SideEffect, SideEffects
     from tflint_gpu.model.tensorflow.execution.construction import Construction
+    from tflint_gpu.model.tensorflow.execution.contexts import ExecutionContexts
     from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects
-    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, is_conditional
+    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
     from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions
     from tflint_gpu.model.tensorflow.execution.traceability import Traceability
+    from tflint_gpu.model.tensorflow.execution.traced_calls import TracedCalls
     from tflint_gpu.model.tensorflow.execution.training_steps import EagerStep, TrainingSteps
     from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
     from tflint_gpu.model.tensorflow.loops.element_loops import ElementLoop, ElementLoops
@@ -146,10 +150,12 @@ _NAMES = {
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
-    "python.project.functions": "Class Function is_decorated may_be_replaced",
+    "python.project.functions": "Class Function",
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
-    "python.refactoring.outlines": "call_outline outline",
+    "python.refactoring.arguments": "without_arguments",
+    "python.refactoring.outlines": "outline",
+    "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",
     "python.syntax.syntax": (
@@ -181,14 +187,16 @@ _NAMES = {
     "tensorflow.effects.mapped_code": "MappedCode Misplaced Misuse",
     "tensorflow.effects.side_effects": "EffectKind SideEffect SideEffects",
     "tensorflow.execution.construction": "Construction",
+    "tensorflow.execution.contexts": "ExecutionContexts",
     "tensorflow.execution.eager_loops": "EagerLoops",
     "tensorflow.execution.forward_passes": "EagerForward ForwardPasses called_model",
     "tensorflow.execution.function_objects": "FunctionObjects",
-    "tensorflow.execution.host_reads": "HostReads is_conditional",
+    "tensorflow.execution.host_reads": "HostReads StepReads is_conditional",
     "tensorflow.execution.invocations": "Invocations",
     "tensorflow.execution.program": "FirstTraining Program",
     "tensorflow.execution.repetitions": "Repetitions",
     "tensorflow.execution.traceability": "Traceability",
+    "tensorflow.execution.traced_calls": "TracedCalls",
     "tensorflow.execution.training_steps": "EagerStep TrainingSteps",
     "tensorflow.loops.batches": "Batches LoopData",
     "tensorflow.loops.element_loops": "ElementLoop ElementLoops",

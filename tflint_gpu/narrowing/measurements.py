@@ -21,15 +21,16 @@ class MeasurementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A verdict and, in words, what was measured and on what.
+    """What was measured, in words, and on what.
 
     Arguments:
-        share: of a run, that it may save at most; 0 where it was no run.
+        verdict: of `verify`; empty for a run.
+        share: of a run, that it may save at most; None where it was no run.
     """
 
-    verdict: str
     text: str
-    share: float = 0.0
+    verdict: str = ""
+    share: float | None = None
 
 
 def key_of(diagnostic: Diagnostic, line_of: LineOf) -> str:
@@ -94,22 +95,22 @@ def read_run(path: Path) -> dict[str, Measurement]:
             continue
         place = "here" if entry.get("of") == "its own lines" else f"in {entry.get('of')}"
         text = f"{idle} {place} for {share:.0%} of a run of {data.get('seconds') or 0:.3g} s on {where}"
-        measurements.setdefault(entry["key"], Measurement("a fix saves at most that", text, float(share)))
+        measurements.setdefault(entry["key"], Measurement(f"{text}: a fix saves at most that", share=float(share)))
     return measurements
 
 
 def _read(path: Path, command: str, entries: str) -> dict[str, Any]:
     """The JSON report of a command, with a list of entries of this name and a device."""
+    wanted = f"write one with `{command} --output-format json`"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise MeasurementError(f"{path}: is no JSON: {error}") from error
+        raise MeasurementError(f"{path}: not JSON ({error}), and so no report of `{command}`; {wanted}") from error
     is_report = isinstance(data, dict) and isinstance(data.get(entries), list) and isinstance(data.get("device"), dict)
     if not is_report or (data.get("kind") == "run") != (command == "run"):
-        wanted = f"write one with `{command} --output-format json`"
-        raise MeasurementError(f"{path}: is no report of {command}: {wanted}")
+        raise MeasurementError(f"{path}: no report of `{command}`; {wanted}")
     return dict(data)
 
 
@@ -129,8 +130,9 @@ def _measurement(result: Any, where: str) -> Measurement | None:
     if result.get("device") == "cpu":  # also in a report of a card: not every program uses it
         where = "the CPU"
     if isinstance(ratio, int | float) and isinstance(measured, dict):
-        return Measurement(verdict, f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g}) on {where}")
-    return Measurement(verdict, f"seen on {where}")
+        times = f"{ratio:.3g} times ({measured['low']:.3g} to {measured['high']:.3g})"
+        return Measurement(f"{times} on {where}: {verdict}", verdict)
+    return Measurement(f"seen on {where}: {verdict}", verdict)
 
 
 def with_measurements(
@@ -140,8 +142,12 @@ def with_measurements(
     result = []
     for diagnostic in diagnostics:
         measurement = known.get(key_of(diagnostic, line_of))
-        text = "" if measurement is None else f"{measurement.text}: {measurement.verdict}"
-        result.append(
-            replace(diagnostic, measured="; ".join(filter(None, (diagnostic.measured, text)))) if text else diagnostic
-        )
+        if measurement is not None:
+            diagnostic = replace(
+                diagnostic,
+                measured="; ".join(filter(None, (diagnostic.measured, measurement.text))),
+                verdict=measurement.verdict or diagnostic.verdict,
+                share=diagnostic.share if measurement.share is None else measurement.share,
+            )
+        result.append(diagnostic)
     return result

@@ -43,6 +43,8 @@ def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "fix": None if diagnostic.fix is None else _fix(diagnostic.fix),
         "noqa_row": diagnostic.noqa_row,
         "measured": diagnostic.measured or None,
+        "verdict": diagnostic.verdict or None,
+        "estimate": diagnostic.estimate or None,
         "url": diagnostic.url,
     }
 

@@ -6,6 +6,7 @@ The facts are from the OASIS standard, "Static Analysis Results Interchange Form
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -40,6 +41,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
             for diagnostic, mark in zip(diagnostics, marks, strict=True)
         ],
     }
+    if verdicts := Counter(diagnostic.verdict for diagnostic in diagnostics if diagnostic.verdict):
+        run["properties"] = {"verdicts": dict(verdicts)}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
@@ -89,8 +92,13 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, view: Vie
         result["relatedLocations"] = [_related(number, place, view) for number, place in enumerate(diagnostic.related)]
     if diagnostic.fix is not None and view.fix_mark(diagnostic):
         result["fixes"] = [_fix(diagnostic.filename, diagnostic.fix, view)]
-    if diagnostic.prediction is not None:
-        result["properties"] = {"prediction": asdict(diagnostic.prediction)}
+    properties = {
+        "prediction": None if diagnostic.prediction is None else asdict(diagnostic.prediction),
+        "measured": diagnostic.measured,
+        "verdict": diagnostic.verdict,
+    }
+    if said := {name: value for name, value in properties.items() if value}:
+        result["properties"] = said
     return result
 
 

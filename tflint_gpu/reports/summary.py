@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
+from tflint_gpu.reports.estimates import first_to_fix
 from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
     kinds = f": {by_severity(remaining)}" if any(diagnostic.severity == "advice" for diagnostic in remaining) else ""
     counts = f" ({fixed} fixed, {len(remaining)} remaining{kinds})" if fixed else kinds
     yield f"Found {plural(total, 'problem')}{counts}."
+    if verdicts := Counter(diagnostic.verdict for diagnostic in remaining if diagnostic.verdict):
+        yield f"Measured: {', '.join(f'{count} {verdict}' for verdict, count in sorted(verdicts.items()))}."
     fixable = Fixable.among(remaining)
     offered = 0 if fixing else fixable.safe + (fixable.unsafe if unsafe else 0)
     hidden = 0 if unsafe else fixable.unsafe
@@ -59,6 +62,8 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
         yield f"[*] {offered} fixable with the --fix option" + (f" ({more})." if hidden else ".")
     elif hidden:
         yield f"{'No fixes available' if not fixing else 'No safe fixes left'} ({more})."
+    if first := first_to_fix(remaining):
+        yield first
 
 
 def fix_summary(fixed: int, dry: bool) -> str:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from tflint_gpu.checking.cluster import NoCluster, connected
 from tflint_gpu.verify.experiments.bench import verify
 from tflint_gpu.verify.experiments.scheduling import INSTALMENT, LOOK, SHORTEST_LOOK, Known, concluded, most_urgent
+from tflint_gpu.verify.experiments.sharing import measured_with, shared
 from tflint_gpu.verify.experiments.verification import Case, Setup, Verification, unmeasured
 
 Plan: TypeAlias = "Callable[[], tuple[Sequence[Case], Setup]]"
@@ -117,10 +118,11 @@ class Cluster:
         from ray import cloudpickle
 
         end = time.monotonic() + seconds
-        shared = self._ray.put(cloudpickle.dumps((plan, self.measure_one or _measured)))
+        plan_there = self._ray.put(cloudpickle.dumps((plan, self.measure_one or _measured)))
         results: list[Verification | None] = [None] * len(cases)
         lost = [0] * len(cases)
-        looks = list(reversed(range(len(cases))))
+        owners = measured_with(cases)
+        looks = [number for number in reversed(range(len(cases))) if owners[number] == number]
         free = list(self.slots)
         given_up: set[int] = set()
         try:
@@ -137,7 +139,7 @@ class Cluster:
                         if urgent is None:
                             break
                         number, rounds, wait = urgent, INSTALMENT, left
-                    self._start(shared, _Job(number, free.pop()), cases[number], results[number], wait, rounds)
+                    self._start(plan_there, _Job(number, free.pop()), cases[number], results[number], wait, rounds)
                 if not self._running:
                     break
                 done, _ = self._ray.wait(list(self._running), num_returns=1)
@@ -159,15 +161,14 @@ class Cluster:
             self._stop()
         for number, case in enumerate(cases):
             text = f"it was not started: the budget of {seconds:.0f} s was spent before"
-            result = results[number] or dataclasses.replace(unmeasured(case, text), is_cut=True)
-            yield Known(number, concluded(result, setup), len(cases))
+            result = results[owners[number]] or dataclasses.replace(unmeasured(case, text), is_cut=True)
+            result = concluded(result, setup)
+            yield Known(number, result if owners[number] == number else shared(result, case), len(cases))
 
-    def _start(
-        self, shared: Any, job: _Job, case: Case, known: Verification | None, seconds: float, rounds: int
-    ) -> None:
+    def _start(self, plan: Any, job: _Job, case: Case, known: Verification | None, seconds: float, rounds: int) -> None:
         task = self._ray.remote(_measure_here).options(max_retries=0, **job.slot.options)
         light = None if known is None else dataclasses.replace(known, case=_NO_CASE)
-        ref = task.remote([shared], job.number, _key(case), seconds, light, rounds)
+        ref = task.remote([plan], job.number, _key(case), seconds, light, rounds)
         self._running[ref] = job
 
     def _answer(self, ref: Any) -> Verification | None:
@@ -205,12 +206,12 @@ def _key(case: Case) -> tuple[object, ...]:
 
 
 def _measure_here(
-    shared: list[Any], number: int, key: tuple[object, ...], seconds: float, known: Verification | None, rounds: int
+    plan: list[Any], number: int, key: tuple[object, ...], seconds: float, known: Verification | None, rounds: int
 ) -> Verification | str:
     """On a worker: measure one case and return what is known, without the case; or why it cannot be done at all."""
     import ray
 
-    cases, setup, measure = _planned(ray.get(shared[0]))
+    cases, setup, measure = _planned(ray.get(plan[0]))
     if number >= len(cases) or _key(cases[number]) != key:
         there = platform.node()
         return f"{there} finds something else in the files than this machine: it needs the same, at the same place"

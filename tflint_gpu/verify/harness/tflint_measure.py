@@ -256,11 +256,11 @@ def eager(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: keep_first(function(*args, **kwargs))
 
 
-def traced(function: Callable[..., Any], **options: Any) -> Any:
+def traced(function: Callable[..., Any]) -> Any:
     """The function or model under `tf.function`, the same object for each call."""
     key = (id(getattr(function, "__self__", None)), id(getattr(function, "__func__", function)))
     if key not in _TRACED:
-        _TRACED[key] = (function, eager(tf.function(function, **options)))
+        _TRACED[key] = (function, eager(tf.function(function)))
     return _TRACED[key][1]
 
 

@@ -165,7 +165,8 @@ def device(report: Report) -> str:
 def head(report: Report) -> str:
     """One line on what was done where."""
     tensorflow = f", TensorFlow {report.tensorflow}" if report.tensorflow else ""
-    return f"{plural(len(report.results), 'experiment')} on {device(report)}{tensorflow}"
+    ran = sum(result.verdict.verdict != "not run" and not result.is_shared for result in report.results)
+    return f"{plural(ran, 'experiment')} on {device(report)}{tensorflow}"
 
 
 def summary(report: Report) -> str:

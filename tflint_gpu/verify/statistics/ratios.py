@@ -21,7 +21,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 FEWEST_FOR_INTERVAL = 3
 _MOST_FOR_STUDENT = 5
@@ -77,6 +77,15 @@ def round_ratio(before: Sequence[float], after: Sequence[float]) -> Ratio:
     deviation = statistics.median(abs(logarithm - middle) for logarithm in logarithms)
     doubt = _OF_MEDIAN * _OF_DEVIATION * deviation / math.sqrt(len(logarithms))
     return Ratio(middle, 1 if doubt > _MOST_DOUBT else 2 if doubt > _MOST_DOUBT / 2 else 3)
+
+
+def drift(rounds: Sequence[Ratio]) -> float:
+    """How much the ratio changes from one round to the next, as a median of logarithms; 0 for one round.
+
+    Both programs of a round run side by side, so this is what the machine's own drift leaves in a ratio.
+    """
+    changes = [abs(later.logarithm - earlier.logarithm) for earlier, later in pairwise(rounds)]
+    return statistics.median(changes) if changes else 0.0
 
 
 def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Interval:

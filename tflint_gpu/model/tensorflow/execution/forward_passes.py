@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, dotted_name, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -194,7 +194,9 @@ class ForwardPasses(Analysis):
         method = self._method_of(run)
         if method is None:
             return False
-        if self.tracing.is_wrapped(method.file, method.node) or may_be_replaced(method.file, method.node):
+        if self.tracing.is_wrapped(method.file, method.node) or self.inference.definitions.decorators.may_replace(
+            method.file, method.node
+        ):
             return True
         callees = [c.function for call in method.calls for c in self.inference.callees(method.file, call)]
         return any(callee.node in self.tracing.wrapped(callee.file) for callee in callees)

@@ -27,6 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 )
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
+from tflint_gpu.model.tensorflow.loops.loop_flow import is_occasional
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import STRATEGY_RUNS
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -234,7 +235,10 @@ class FunctionObjects(Analysis):
         """The loops that call a function which makes the object, and drop what it hands back."""
         if not isinstance(made.function, cst.FunctionDef) or self.tracing.is_traced(made.file, made.function):
             return
-        function = self.inference.definitions.function(made.file, made.function)
+        definitions = self.inference.definitions
+        if definitions.decorators.keep_results(made.file, made.function):
+            return
+        function = definitions.function(made.file, made.function)
         for site in callers(self.inference, made):
             call = site.node
             assert isinstance(call, cst.Call)
@@ -248,7 +252,7 @@ class FunctionObjects(Analysis):
             ):
                 continue
             if loop is not None:
-                if there == "dies" and self._goes_on(site.file, loop):
+                if there == "dies" and self._goes_on(site.file, loop) and not is_occasional(site.file, call, loop):
                     yield site.file, loop, site.path
             elif there != "kept":
                 yield from self._callers(site, there)

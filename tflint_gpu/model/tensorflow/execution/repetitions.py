@@ -120,9 +120,9 @@ class Repetitions(Analysis):
         flow = IterationFlow(file, loop, frozenset([invocation.entry]))
         return any(flow.comes_back(arg.value) for arg in invocation.entry.args)
 
-    def waits(self, invocation: Invocation) -> bool:
-        """Whether the loop waits for requests, messages or a user's input."""
-        file, data = invocation.root_file, iterable(invocation.loop)
+    def waits(self, file: File, loop: LoopNode) -> bool:
+        """Whether a loop waits for requests, messages or a user's input."""
+        data = iterable(loop)
         source = dotted_name(data.func if isinstance(data, cst.Call) else data)
         if source is not None and _WAITED_FOR.search(source):
             return True
@@ -135,7 +135,7 @@ class Repetitions(Analysis):
                 and isinstance(call.func, cst.Attribute)
                 and _WAITED_FOR.search(dotted_name(call.func.value) or "") is not None
             )
-            for call in file.calls_below.get(invocation.loop, ())
+            for call in file.calls_below.get(loop, ())
         )
 
 

@@ -54,13 +54,18 @@ class Traceability(Analysis):
         if not self._may_be_decorated(function):
             return Blocker(function.file, function.node)
         assumed = self.model.assuming(function)
-        effects = [
-            *self._told(assumed, function),
-            *self.effects.of(function, assumed.once(TracedFunctions)),
-            *self._arguments(assumed, function),
-        ]
-        named = [effect for effect in effects if effect.text]
-        return next(iter([*named, *effects]), None)
+        blockers = [*self._effects(assumed, function), *self._arguments(assumed, function)]
+        named = [blocker for blocker in blockers if blocker.text]
+        return next(iter([*named, *blockers]), None)
+
+    def effect_of(self, function: Function) -> Blocker | None:
+        """What in a function, or in what it calls, would certainly be another thing if it were traced."""
+        effects = self._effects(self.model.assuming(function), function)
+        return next((effect for effect in effects if effect.text), None)
+
+    def _effects(self, assumed: Model, function: Function) -> Iterator[Blocker]:
+        yield from self._told(assumed, function)
+        yield from self.effects.of(function, assumed.once(TracedFunctions))
 
     def _may_be_decorated(self, function: Function) -> bool:
         """Whether it is a plain function or method that is made once, and not one that Keras or Python calls."""

@@ -105,14 +105,17 @@ class LoopData(Analysis):
         length = self._length(file, data)
         return length is not None and length <= FEW and file.tree.function(loop) is None
 
+    def length(self, file: File, loop: LoopNode) -> int | None:
+        """How many iterations a `for` makes; None where that is not known."""
+        data = iterable(loop)
+        is_nested = isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None
+        return self._length(file, data) if data is not None and not is_nested else None
+
     def is_at_most(self, file: File, loop: LoopNode, limit: int) -> bool:
         """Whether a loop is known to make no more than some iterations."""
         if isinstance(loop, cst.While):
             return self._counts_few(file, loop, limit)
-        if isinstance(loop, cst.BaseComp) and loop.for_in.inner_for_in is not None:
-            return False
-        data = iterable(loop)
-        length = self._length(file, data) if data is not None else None
+        length = self.length(file, loop)
         return length is not None and length <= limit
 
     def counts(self, file: File, data: Expression) -> bool:

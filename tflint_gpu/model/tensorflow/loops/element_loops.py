@@ -10,7 +10,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import ELEMENT_CALLS
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.inference import Inference
@@ -214,7 +214,7 @@ class ElementLoops:
     def _computed_by(self, function: Function, depth: int) -> str | None:
         """The same for a function of the project that is nothing but such calls."""
         node, file = function.node, function.file
-        if may_be_replaced(file, node) or file.yields_of.get(node):
+        if self.inference.definitions.decorators.may_replace(file, node) or file.yields_of.get(node):
             return None
         if isinstance(node, cst.FunctionDef) and not _is_straight(file, node, returns=True):
             return None

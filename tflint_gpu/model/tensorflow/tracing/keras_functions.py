@@ -10,7 +10,6 @@ import libcst as cst
 
 from tflint_gpu.bounds import LISTED_FUNCTIONS
 from tflint_gpu.model.model import Analysis, Model
-from tflint_gpu.model.python.project.functions import may_be_replaced
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name
 from tflint_gpu.model.python.value_flow.calls import Callee
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -135,9 +134,9 @@ class KerasFunctions(Analysis):
             function = callee.function
             if function.is_method and callee.receiver is None:
                 continue
-            if may_be_replaced(function.file, function.node) and function.node not in self.tracing.wrapped(
-                function.file
-            ):
+            if self.inference.definitions.decorators.may_replace(
+                function.file, function.node
+            ) and function.node not in self.tracing.wrapped(function.file):
                 continue
             yield GivenFunction(callee, what, call, tensors)
 

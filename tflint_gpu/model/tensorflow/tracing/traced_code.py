@@ -13,7 +13,7 @@ from tflint_gpu.bounds import TRACED_CALLS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Function, may_be_replaced
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, asks_for_main
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -166,7 +166,9 @@ class TracedCode(Analysis):
 
     def _is_plain(self, function: Function) -> bool:
         """Whether all decorators of a function are known, or put it under `tf.function`."""
-        if not isinstance(function.node, cst.FunctionDef) or not may_be_replaced(function.file, function.node):
+        if not isinstance(function.node, cst.FunctionDef) or not self.inference.definitions.decorators.may_replace(
+            function.file, function.node
+        ):
             return True
         wrapper = self.execution.tracing.wrapped(function.file).get(function.node)
         return isinstance(wrapper, cst.Decorator) and len(function.node.decorators) == 1
@@ -277,7 +279,9 @@ class TracedCode(Analysis):
 
     def _may_be_entered(self, function: Function) -> bool:
         """Whether the code that a call runs is certainly this: a layer's own `call` is traced for itself."""
-        if may_be_replaced(function.file, function.node) or function.file.yields_of.get(function.node):
+        if self.inference.definitions.decorators.may_replace(
+            function.file, function.node
+        ) or function.file.yields_of.get(function.node):
             return False
         if function.owner is None:
             return True
