@@ -496,6 +496,32 @@ result = [int(model.optimizer.iterations) == 1]
 """,
         "batch_size=32",
     ),
+    "noise of each step": (
+        "TFG102",
+        """
+
+@tf.function
+def noisy(x):
+    noise = np.random.normal(0.0, 2.0, size=(3,))  # of each step
+    return x + noise * np.random.uniform(high=2.0, low=1.0)
+
+
+drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
+result = [len(np.unique(drawn)) == drawn.size, 2.5 < drawn.std() < 3.5]
+""",
+        "noise = tf.random.normal([3], 0.0, 2.0)  # of each step\n    return x + noise * tf.random.uniform([], maxval=2.0, minval=1.0)",
+    ),
+    "a draw for each element": (
+        "TFG309",
+        """
+import random
+
+rows = tf.data.Dataset.range(50).map(lambda x: tf.cast(x, tf.float32) * 0.0 + random.gauss(1.0, sigma=2.0))
+drawn = np.stack(list(rows))
+result = [len(np.unique(drawn)) == 50, 1.0 < drawn.std() < 3.0]
+""",
+        "+ tf.random.normal([], 1.0, stddev=2.0))",
+    ),
 }
 
 
@@ -572,6 +598,20 @@ def scored(batches):
 
 
 print(scored(dataset.repeat(9)))
+""",
+    ),
+    "a draw that Python needs": (
+        "TFG102",
+        """
+
+@tf.function
+def flipped(x):
+    if np.random.rand() < 0.5:
+        x = -x
+    return x
+
+
+print(flipped(tf.constant(data)))
 """,
     ),
     "callbacks": (
