@@ -34,6 +34,9 @@ class EagerInferenceLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: Python code in the model runs once. Where an answer is part of the next input, the function has
+    `reduce_retracing=True`.
+
     Example:
         import cv2
         import tensorflow as tf
