@@ -65,11 +65,11 @@ class TracedCalls(Analysis):
             in_comprehension = any(isinstance(node, cst.BaseComp) for node in site.file.tree.ancestors(site.node))
             if in_comprehension or any(site.loops()):
                 return False
-            function, found = site.function, list(callers(self.inference, site))
-            if len(found) != 1:
+            function, sites = site.function, list(callers(self.inference, site))
+            if len(sites) != 1:
                 is_of_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
-                return not found and not is_of_object
-            (site,) = found
+                return not sites and not is_of_object
+            (site,) = sites
         return False
 
     def _relaxed(self) -> str:
