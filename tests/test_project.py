@@ -82,7 +82,7 @@ FLOORS = """
     model
     finding
     experiment
-    fixes
+    fixes reordering
     rule
     rules settings
     narrowing

@@ -107,6 +107,7 @@ class Diagnostic:
         measured: what an earlier `verify` or `run` measured of this code, in words.
         verdict: of that `verify`; empty where it has none.
         share: of that `run`, which a fix saves at most; None where none was measured.
+        estimate: what a fix brings, in words; only where that was asked for.
         of_project: whether a report of several files says it once for each project.
     """
 
@@ -126,6 +127,7 @@ class Diagnostic:
     measured: str = ""
     verdict: str = ""
     share: float | None = None
+    estimate: str = ""
     of_project: bool = False
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tflint_gpu.diagnostics import Prediction
+from tflint_gpu.finding import span_of
 
 if TYPE_CHECKING:
     from libcst import Call, CSTNode
@@ -41,15 +42,14 @@ class Change:
     file: File
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below", "above"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above", "tail"] = "replace"
     optional: bool = False
     last: CSTNode | None = None
 
     @property
     def span(self) -> tuple[int, int]:
         """The characters of the file's text that the edit is about."""
-        start, end = self.file.span(self.node)
-        return start, end if self.last is None else self.file.span(self.last)[1]
+        return span_of(self.file, self.node, self.where, self.last)
 
 
 @dataclass(frozen=True, slots=True)

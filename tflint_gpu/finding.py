@@ -21,6 +21,8 @@ _T = TypeVar("_T")
 class Edit:
     """Replace `node`, or its whole `lines`, by `text`; or insert `text` before it, after it, above or below its lines.
 
+    Of "tail" what is after the node, up to the end of `last`, is replaced.
+
     What goes above a statement goes above its comments, too.
 
     Arguments:
@@ -29,8 +31,18 @@ class Edit:
 
     node: CSTNode
     text: str
-    where: Literal["replace", "lines", "before", "after", "below", "above"] = "replace"
+    where: Literal["replace", "lines", "before", "after", "below", "above", "tail"] = "replace"
     last: CSTNode | None = None
+
+    def span_in(self, file: File) -> tuple[int, int]:
+        """The characters of the file's text that the edit is about."""
+        return span_of(file, self.node, self.where, self.last)
+
+
+def span_of(file: File, node: CSTNode, where: str, last: CSTNode | None) -> tuple[int, int]:
+    """The characters of a node, up to the last one; of a "tail" those after the node."""
+    start, end = file.span(node)
+    return end if where == "tail" else start, end if last is None else file.span(last)[1]
 
 
 def importing(spelling: Spelling) -> tuple[Edit, ...]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tflint_gpu.model import Consumers, has_datasets
 from tflint_gpu.rule import (
     Change,
-    Edit,
     Experiment,
     Finding,
     Fix,
@@ -17,6 +16,7 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     fix_changes,
+    moved_after,
     wrap,
 )
 
@@ -37,6 +37,8 @@ class MisplacedPrefetch(Rule):
     before batch" was measured to be wrong.
 
     Measured: {evidence}
+
+    Fix: safe: the elements and their order stay as they are.
 
     Example:
         import tensorflow as tf
@@ -188,30 +190,5 @@ def _switched_off(item: Consumption) -> bool:
 
 
 def _fix(item: Consumption, prefetch: Operation) -> Fix | None:
-    """Move the call after the last operation, when both are in one expression."""
-    last = item.chain.operations[-1]
-    receiver = prefetch.receiver
-    if last.file is not prefetch.file or receiver is None or not prefetch.file.tree.within(prefetch.call, last.call):
-        return None
-    call, head, gap = prefetch.file.code(prefetch.call), prefetch.file.code(receiver), _gap(prefetch)
-    moved = call[len(head) + len(gap) + 1 :]
-    comment = gap.rstrip() if "#" in gap else ""
-    line_break = _line_break(gap) or _line_break(_gap(last))
-    return Fix(
-        "Move `prefetch` to the end",
-        "safe",
-        (Edit(prefetch.call, head + comment), Edit(last.call, f"{line_break}.{moved.rstrip()}", "after")),
-    )
-
-
-def _gap(operation: Operation) -> str:
-    """The text between a receiver and the dot of the method."""
-    if operation.receiver is None:
-        return ""
-    call, head = operation.file.code(operation.call), operation.file.code(operation.receiver)
-    return call[len(head) :].partition(".")[0]
-
-
-def _line_break(gap: str) -> str:
-    """The line break and indentation with which a method starts a line of its own; empty where it does not."""
-    return gap[gap.rindex("\n") :] if "\n" in gap else ""
+    edits = moved_after(prefetch, item.chain.operations[-1])
+    return Fix("Move `prefetch` to the end", "safe", edits) if edits else None

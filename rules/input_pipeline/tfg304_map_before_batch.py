@@ -20,7 +20,6 @@ from tflint_gpu.model import (
 )
 from tflint_gpu.rule import (
     Change,
-    Edit,
     Experiment,
     Finding,
     Fix,
@@ -30,6 +29,8 @@ from tflint_gpu.rule import (
     Rule,
     Workload,
     fix_changes,
+    method_text,
+    moved_after,
     wrap,
 )
 
@@ -55,6 +56,8 @@ class MapBeforeBatch(Rule):
     decodes or reads files it makes no difference.
 
     Measured: {evidence}
+
+    Fix: unsafe: the function gets whole batches, in which its author may not have thought.
 
     Example:
         import tensorflow as tf
@@ -92,7 +95,7 @@ class MapBeforeBatch(Rule):
                 raise NoExperiment("the map and the batch are in different functions")
             repair = (
                 Change(place.map.file, place.map.call, place.map.file.code(receiver)),
-                Change(batch.file, batch.call, _method_text(place.map), "after"),
+                Change(batch.file, batch.call, method_text(place.map), "after"),
             )
         yield Experiment(
             batch.file,
@@ -231,23 +234,8 @@ def _finding(place: _Place) -> Finding:
 
 
 def _fix(place: _Place) -> Fix | None:
-    """Move the call after `batch`, when both are in one expression."""
-    operation, batch = place.map, place.batch
-    receiver = operation.receiver
-    if receiver is None or batch.file is not operation.file or not batch.file.tree.within(operation.call, batch.call):
-        return None
-    head = operation.file.code(receiver)
-    return Fix(
-        "Move `map` after `batch`",
-        "unsafe",
-        (Edit(operation.call, head), Edit(batch.call, _method_text(operation), "after")),
-    )
-
-
-def _method_text(operation: Operation) -> str:
-    """`.map(f)` with the line break before it, as it is written after the receiver."""
-    call, receiver = operation.file.code(operation.call), operation.receiver
-    return call[len(operation.file.code(receiver)) :] if receiver is not None else ""
+    edits = moved_after(place.map, place.batch)
+    return Fix("Move `map` after `batch`", "unsafe", edits) if edits else None
 
 
 def _without_buffers(place: _Place) -> Iterator[Change]:

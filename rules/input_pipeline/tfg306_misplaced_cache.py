@@ -17,7 +17,16 @@ from tflint_gpu.model import (
     loops_around,
     method_name,
 )
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    moved_before,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Consumption, File, Model
@@ -37,6 +46,8 @@ class MisplacedCache(Rule):
     Measured: two passes over `Dataset.range(50)` with an unseeded `tf.random.uniform` in a map, a random Keras layer,
     or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
     different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow.
+
+    Fix: unsafe: it changes which samples an epoch sees, as it is meant to, and the cache may become larger.
 
     Example:
         import tensorflow as tf
@@ -58,6 +69,7 @@ class MisplacedCache(Rule):
     required_substrings = ((b".fit", b"for ", b"next("),)
     nearby_substrings = (b".cache(",)
     prefilters = (has_datasets,)
+    fixable = "unsafe"
     skips_tests = True
 
     def check(self, model: Model) -> Iterator[Finding]:
@@ -107,8 +119,14 @@ def _finding(item: Consumption, cache: Operation, cause: Operation, note: Note) 
         text,
         Prediction("wrong-result", ("training",), basis="two epochs are the same, TensorFlow 2.15 and 2.21"),
         help=help_text,
+        fix=_fix(cache, cause),
         notes=(note, Note(item.file, item.node, "this training consumes it")),
     )
+
+
+def _fix(cache: Operation, cause: Operation) -> Fix | None:
+    edits = moved_before(cache, cause)
+    return Fix(f"Cache before `{cause.name}`", "unsafe", edits) if edits else None
 
 
 def _caches(chain: Chain) -> Iterator[tuple[Operation, tuple[Operation, ...], tuple[Operation, ...]]]:

@@ -41,6 +41,7 @@ def test_json() -> None:
         "noqa_row": 3,
         "measured": None,
         "verdict": None,
+        "estimate": None,
         "url": None,
     }
     assert json.loads(renderer("json")([], VIEW)) == []

@@ -315,6 +315,83 @@ result = computed(tf.constant(data))
 """,
         ["scaled = (1 - tf.abs(x) * 2)  # each", "tf.vectorized_map(lambda row: tf.reduce_max(row), x)"],
     ),
+    "a prefetch in the middle": (
+        "TFG302",
+        MODEL
+        + """
+model.compile("sgd", "mse")
+batches = tf.data.Dataset.from_tensor_slices((data, data[:, :3]))
+batches = batches.prefetch(2)
+rows = 24
+# in order
+batches = batches.batch(6)  # whole
+model.fit(batches, verbose=0)
+result = model.get_weights()
+""",
+        ["[:, :3]))\nrows = 24\n# in order\nbatches = batches.batch(6).prefetch(2)  # whole\n"],
+    ),
+    "a map of single elements": (
+        "TFG304",
+        """
+
+def scaled(x):
+    return tf.cast(x, tf.float32) / 255.0
+
+
+rows = tf.data.Dataset.from_tensor_slices(np.repeat(data, 9, 0))
+rows = rows.map(scaled)
+rows = rows.shuffle(300, seed=3)
+rows = (
+    rows
+    .batch(32)  # whole
+)
+result = list(rows)
+""",
+        ["(np.repeat(data, 9, 0))\nrows = rows.shuffle(300, seed=3)\n", "    .batch(32).map(scaled)  # whole\n"],
+    ),
+    "a pipeline without a prefetch": (
+        "TFG301",
+        """
+options = tf.data.Options()
+options.experimental_optimization.apply_default_optimizations = False
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((data, data[:, :1])).map(lambda x, y: (x * 2, y)).batch(4)
+rows = rows.with_options(options)
+model.fit(rows, verbose=0)
+result = model.get_weights()
+""",
+        ["rows = rows.with_options(options).prefetch(tf.data.AUTOTUNE)\n"],
+    ),
+    "a step among the statements of a loop": (
+        "TFG202",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD()
+
+
+def main():
+    for epoch in range(3):
+        # all batches
+        for step, (x, y) in enumerate(dataset):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x) - y))  # the loss
+            grads = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(grads, model.trainable_variables))
+            if step % 3 == 0:
+                print(epoch, step, float(loss))
+
+
+main()
+result = model.get_weights()
+""",
+        [
+            "def main():\n    @tf.function\n    def train_step(x, y):\n        with tf.GradientTape() as tape:",
+            "(model(x) - y))  # the loss\n",
+            "        return loss\n\n    for epoch in range(3):\n        # all batches\n",
+            "            loss = train_step(x, y)\n            if step % 3 == 0:",
+        ],
+    ),
 }
 
 
@@ -327,6 +404,136 @@ def test_the_results_are_the_same(rule: str, program: str, parts: list[str], tmp
         assert part in after, after
     assert before.count("#") == after.count("#")
     assert_same(before, after)
+
+
+# What a fix gives that the program had not: the rule, the program, which says in `result` whether it is so, and a part.
+PROMISED = {
+    "epochs of their own": (
+        "TFG306",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((data, data[:, :1])).shuffle(24)
+rows = rows.cache()
+rows = rows.batch(4)
+model.fit(rows, epochs=2, verbose=0)
+first, second = (np.concatenate([x for x, _ in rows]) for _ in range(2))
+result = [not np.array_equal(first, second), np.isclose(first.sum(), second.sum())]
+""",
+        "(data, data[:, :1])).cache().shuffle(24)\nrows = rows.batch(4)\n",
+    ),
+    "samples that are mixed": (
+        "TFG307",
+        """
+numbers = np.arange(64, dtype="float32").reshape(64, 1)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((numbers, numbers))
+rows = rows.batch(8)
+rows = rows.shuffle(64)
+model.fit(rows, verbose=0)
+spans = [float(tf.reduce_max(x) - tf.reduce_min(x)) for x, _ in rows]
+result = [max(spans) > 7, sorted(np.concatenate([x for x, _ in rows])[:, 0].tolist()) == numbers[:, 0].tolist()]
+""",
+        "rows = rows.shuffle(64).batch(8)\n",
+    ),
+    "batches": (
+        "TFG316",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((np.random.rand(70, 4), np.zeros((70, 1)))).shuffle(70)  # samples
+try:
+    model.fit(rows, verbose=0)
+except ValueError:
+    pass
+result = [int(model.optimizer.iterations) == 3]
+""",
+        ".shuffle(70).batch(32)  # samples",
+    ),
+    "an order": (
+        "TFG317",
+        """
+numbers = tf.data.Dataset.range(99).shuffle(1)
+shuffled = [int(number) for number in numbers]
+result = [shuffled != sorted(shuffled), sorted(shuffled) == list(range(99))]
+""",
+        ".shuffle(1000)",
+    ),
+    "pairs": (
+        "TFG319",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+model.compile("sgd", "mse")
+images = tf.data.Dataset.from_tensor_slices(data)
+images = images.shuffle(24)
+labels = tf.data.Dataset.from_tensor_slices(data * 2).shuffle(24)
+pairs = tf.data.Dataset.zip((images, labels)).batch(8)
+model.fit(pairs, verbose=0)
+result = [all(np.allclose(2 * x, y) for x, y in pairs)]
+""",
+        "zip((images, labels)).shuffle(24).batch(8)",
+    ),
+    "an output that can be trained": (
+        "TFG604",
+        """
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+last = tf.keras.layers.Dense(1, activation="sigmoid", kernel_initializer=tf.keras.initializers.Constant(10.0))
+model = tf.keras.Sequential([tf.keras.layers.Input((1,)), last])
+model.compile(optimizer=tf.keras.optimizers.SGD(1.0), loss="binary_crossentropy")
+model.fit(tf.ones((1, 1)), tf.zeros((1, 1)), verbose=0)
+result = [float(last.kernel.numpy()[0, 0]) != 10.0]
+""",
+        'Constant(10.0), dtype="float32")',
+    ),
+    "batches of a usual size": (
+        "TFG201",
+        """
+model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+model.compile("sgd", "mse")
+model.fit(data, data[:, :3], batch_size=1, verbose=0)
+result = [int(model.optimizer.iterations) == 1]
+""",
+        "batch_size=32",
+    ),
+    "noise of each step": (
+        "TFG102",
+        """
+
+@tf.function
+def noisy(x):
+    noise = np.random.normal(0.0, 2.0, size=(3,))  # of each step
+    return x + noise * np.random.uniform(high=2.0, low=1.0)
+
+
+drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
+result = [len(np.unique(drawn)) == drawn.size, 2.5 < drawn.std() < 3.5]
+""",
+        "noise = tf.random.normal([3], 0.0, 2.0)  # of each step\n    return x + noise * tf.random.uniform([], maxval=2.0, minval=1.0)",
+    ),
+    "a draw for each element": (
+        "TFG309",
+        """
+import random
+
+rows = tf.data.Dataset.range(50).map(lambda x: tf.cast(x, tf.float32) * 0.0 + random.gauss(1.0, sigma=2.0))
+drawn = np.stack(list(rows))
+result = [len(np.unique(drawn)) == 50, 1.0 < drawn.std() < 3.0]
+""",
+        "+ tf.random.normal([], 1.0, stddev=2.0))",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "program", "part"), PROMISED.values(), ids=PROMISED.keys())
+def test_what_the_fix_promises(rule: str, program: str, part: str, tmp_path: Path) -> None:
+    """Protects the promise of fixes that are to change results: what was wrong is right then, and nothing else is."""
+    before = HEAD + program
+    after = stable(before, tmp_path, rule)
+    assert part in after, after
+    assert before.count("#") == after.count("#")
+    assert not all(results(before))
+    assert all(results(after))
 
 
 UNFIXED = {
@@ -356,6 +563,55 @@ class Shown(tf.keras.Model):
 model = Shown()
 for x, _ in dataset:
     print(model(x))
+""",
+    ),
+    "models that are built in their first call": (
+        "TFG207",
+        MODEL
+        + """
+
+class Judge:
+    def __init__(self):
+        self.net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+
+    def scores(self):
+        return [self.net(x) for x, _ in dataset]
+
+
+print(Judge().scores(), Judge().scores())
+""",
+    ),
+    "a tensor that begins as nothing": (
+        "TFG212",
+        MODEL
+        + """
+
+def scored(batches):
+    scores = None
+    for x, _ in batches:
+        batch = model.predict_on_batch(x)
+        if scores is None:
+            scores = batch
+        else:
+            scores = tf.concat([scores, batch], axis=0)
+    return scores
+
+
+print(scored(dataset.repeat(9)))
+""",
+    ),
+    "a draw that Python needs": (
+        "TFG102",
+        """
+
+@tf.function
+def flipped(x):
+    if np.random.rand() < 0.5:
+        x = -x
+    return x
+
+
+print(flipped(tf.constant(data)))
 """,
     ),
     "callbacks": (

@@ -210,6 +210,14 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
 
     done = check("--measured", "run.json", "--output-format", "json")
     assert "a GPU would have waited here for 25% of a run of 40 s on the CPU" in done.stdout, done.stderr
+    done = check("--measured", "run.json", "--estimate")
+    assert " = estimate: saves 4% to 20% of the run: 25% of the measured run is spent there" in done.stdout, done.stdout
+    assert done.stdout.endswith("Fix first: train.py:5:5 TFG207.\n")
+    done = check("--estimate")
+    assert (
+        f"as predicted, in each iteration of the loop over the dataset at train.py:{row - 1}; no run of it was measured"
+        in done.stdout
+    )
     done = check("--measured", "none.json")
     assert done.returncode == 2 and "--measured" in done.stderr
 

@@ -86,7 +86,7 @@ class Engine:
     sources: Sources | None = None
     keeps_files: bool = False
     _projects: Projects = field(init=False)
-    _targets: dict[tuple[str | None, str | None, Path], Target] = field(default_factory=dict)
+    _targets: dict[tuple[str | None, Path | None, str | None, Path], Target] = field(default_factory=dict)
     _pins: Pins = field(default_factory=Pins)
     _selected: dict[tuple[int, Path | None], Selected] = field(default_factory=dict)
     _loaded: dict[str, Rule | InternalError] = field(default_factory=dict)
@@ -363,10 +363,10 @@ class Engine:
 
     def target_for(self, file: FileToCheck) -> Target:
         """The TensorFlow that a file is meant for."""
-        memory = file.settings.gpu_memory
-        question = (file.settings.target_tensorflow, memory, file.path.parent)
+        settings, memory = file.settings, file.settings.gpu_memory
+        question = (settings.target_tensorflow, settings.target_folder, memory, file.path.parent)
         if question not in self._targets:
-            target = self._pins.target(question[0], question[2])
+            target = self._pins.target(settings.target_tensorflow, file.path.parent, settings.target_folder)
             self._targets[question] = replace(target, gpu_memory=None if memory is None else memory_size(memory))
         return self._targets[question]
 

@@ -18,7 +18,7 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
     source = file.source
     texts = [file.fitted(edit.node, edit.text) for edit in fix.edits]
     edits = [
-        placed_edit(source, _span(file, edit), text, edit.where)
+        placed_edit(source, edit.span_in(file), text, edit.where)
         for edit, text in zip(fix.edits, texts, strict=True)
         if text is not None
     ]
@@ -28,11 +28,6 @@ def placed(fix: finding.Fix, file: File) -> Fix | None:
         return None
     edits.sort(key=lambda edit: (edit.start, edit.end))
     return Fix(fix.message, fix.applicability, tuple(edits), fix.defines)
-
-
-def _span(file: File, edit: finding.Edit) -> tuple[int, int]:
-    start, end = file.span(edit.node)
-    return start, end if edit.last is None else file.span(edit.last)[1]
 
 
 def noted(note: finding.Note, name: Callable[[SourceFile], str]) -> Related:

@@ -19,8 +19,8 @@ from tflint_gpu.settings.options import SettingsError
 def command(program: Path | None, output_format: str, python: str) -> int:
     """Examine the driver, the cards, the installation and what hides the cards, and say what to do next.
 
-    With PROGRAM also at what that sets by itself, which is read and not run. Exits with 0 if a GPU works, 1 if
-    something is wrong, 3 if there is none and none was expected, 2 if nothing could be examined.
+    With PROGRAM it also reads which variables and devices that program sets; the program is not run. Exits with 0 if a
+    GPU works, 1 if something is wrong, 3 if there is none and none was expected, 2 if nothing could be examined.
     """
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine

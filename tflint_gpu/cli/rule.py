@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from tflint_gpu.reports.display import styled
 from tflint_gpu.reports.documentation import as_markdown
 from tflint_gpu.reports.severities import SEVERITY_STYLES
 from tflint_gpu.rule import RuleEntry, entries, load
-from tflint_gpu.settings.options import SettingsError
+from tflint_gpu.settings.options import SettingsError, nearest
 
 _SECTION = re.compile(r"^[A-Z][\w ]*:(?= |$)", re.MULTILINE)
 
@@ -82,10 +81,7 @@ def _find(word: str) -> RuleEntry | Diagnosis:
     names = {name: entry for entry in _catalogue() for name in (entry.code, entry.name)}
     rule = names.get(word.upper()) or names.get(word.lower())
     if rule is None:
-        close = difflib.get_close_matches(word.upper(), names, n=1, cutoff=0.5)
-        close = close or difflib.get_close_matches(word.lower(), names, n=1)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise SettingsError(f"unknown rule `{word}`{hint}")
+        raise SettingsError(f"unknown rule `{word}`{nearest(word, names, '`tflint-gpu rule --all`')}")
     return rule
 
 
@@ -98,6 +94,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
             "summary": entry.means.partition(". ")[0].rstrip(".") + ".",
             "severity": entry.severity,
             "fixable": None,
+            "fix": "none, because it is found on a machine and not in code.",
             "opt_in": False,
             "needs_gpu_memory": False,
             "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
@@ -110,6 +107,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
         "summary": rule.summary(),
         "severity": rule.severity,
         "fixable": rule.fixable,
+        "fix": rule.fix_note(),
         "opt_in": rule.opt_in,
         "needs_gpu_memory": rule.needs_gpu_memory,
         "explanation": rule.documentation(),
@@ -149,7 +147,7 @@ def _as_catalogue(objects: list[dict[str, Any]]) -> str:
         anchor = f"{rule['code']}-{rule['name']}".lower()
         lines.append(
             f"| [{rule['code']}](#{anchor}) | {rule['name']} | {rule['summary']} | {rule['severity']} "
-            f"| {rule['fixable'] or ''} |"
+            f"| {rule['fixable'] or rule['fix']} |"
         )
     for rule in objects:
         lines += ["", f"## {rule['code']} {rule['name']}", "", as_markdown(rule["explanation"])]

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli import FAILED, FOUND, INTERRUPTED, interruption, tell
-from tflint_gpu.cli.check import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.cli.commands import GroupedCommand, is_coloured, refuse_windows
 from tflint_gpu.cli.consent import announce
 from tflint_gpu.cli.flagged import findings
 from tflint_gpu.cli.interpreters import version_of_tensorflow, why_unused
 from tflint_gpu.cli.option_values import environment, seconds, size
+from tflint_gpu.cli.settings_options import config_option, list_option, overrides, refuse_isolated_config, settings_file
 from tflint_gpu.settings.config import SettingsResolver
 from tflint_gpu.settings.files import Discovery, FileToCheck
 from tflint_gpu.severity import WORST_FIRST

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from tflint_gpu.checking.cache import DIRECTORY
-from tflint_gpu.cli import tell
+from tflint_gpu.cli import described, tell
 from tflint_gpu.settings.config import OWN_FILE
 from tflint_gpu.settings.files import ROOT_MARKERS, NoSuchPath
 from tflint_gpu.settings.options import SettingsError
@@ -62,7 +62,7 @@ def watch(check: Callable[[], int], paths: Iterable[str]) -> NoReturn:
         try:
             check()
         except click.ClickException as error:  # settings, for example, that somebody is writing just now
-            error.show()
+            tell(described(error))
         except (SettingsError, NoSuchPath) as error:
             tell(f"error: {error}")
 

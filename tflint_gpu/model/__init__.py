@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
-    from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around
+    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
-    from tflint_gpu.model.python.refactoring.outlines import outline
+    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.scopes import Binding
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
+    from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Blocker
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
@@ -146,7 +147,7 @@ _NAMES = {
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
-    "python.execution.callers": "RunSite callers loops_around",
+    "python.execution.callers": "EveryWay RunSite callers loops_around",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",
@@ -154,7 +155,7 @@ _NAMES = {
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
-    "python.refactoring.outlines": "outline",
+    "python.refactoring.outlines": "NotMovable outline",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",
@@ -180,6 +181,7 @@ _NAMES = {
     "tensorflow.dtypes.precision": "Double DoubleKind Precision",
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
+    "tensorflow.effects.graph_draws": "graph_draw",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Blocker",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",

@@ -101,16 +101,16 @@ def read_run(path: Path) -> dict[str, Measurement]:
 
 def _read(path: Path, command: str, entries: str) -> dict[str, Any]:
     """The JSON report of a command, with a list of entries of this name and a device."""
+    wanted = f"write one with `{command} --output-format json`"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MeasurementError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise MeasurementError(f"{path}: is no JSON: {error}") from error
+        raise MeasurementError(f"{path}: not JSON ({error}), and so no report of `{command}`; {wanted}") from error
     is_report = isinstance(data, dict) and isinstance(data.get(entries), list) and isinstance(data.get("device"), dict)
     if not is_report or (data.get("kind") == "run") != (command == "run"):
-        wanted = f"write one with `{command} --output-format json`"
-        raise MeasurementError(f"{path}: is no report of {command}: {wanted}")
+        raise MeasurementError(f"{path}: no report of `{command}`; {wanted}")
     return dict(data)
 
 

@@ -73,6 +73,8 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
         yield f"{indent}{styled('predicted', 'bold', view.colour)}: {predicted(diagnostic.prediction)}"
     if diagnostic.measured:
         yield f"{indent}{styled('measured', 'bold', view.colour)}: {printable(diagnostic.measured)}"
+    if diagnostic.estimate:
+        yield f"{indent}{styled('estimate', 'bold', view.colour)}: {printable(diagnostic.estimate)}"
     if diagnostic.help:
         first, *more = diagnostic.help.splitlines()
         yield f"{indent}{styled('help', 'bold', view.colour)}: {printable(first)}"

@@ -44,6 +44,7 @@ def as_object(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "noqa_row": diagnostic.noqa_row,
         "measured": diagnostic.measured or None,
         "verdict": diagnostic.verdict or None,
+        "estimate": diagnostic.estimate or None,
         "url": diagnostic.url,
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.reports import View
 from tflint_gpu.reports.display import printable, styled
+from tflint_gpu.reports.estimates import first_to_fix
 from tflint_gpu.severity import WORST_FIRST
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def summary(remaining: Sequence[Diagnostic], fixed: int, fixing: bool, unsafe: b
         yield f"[*] {offered} fixable with the --fix option" + (f" ({more})." if hidden else ".")
     elif hidden:
         yield f"{'No fixes available' if not fixing else 'No safe fixes left'} ({more})."
+    if first := first_to_fix(remaining):
+        yield first
 
 
 def fix_summary(fixed: int, dry: bool) -> str:
