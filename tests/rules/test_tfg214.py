@@ -289,7 +289,7 @@ def test_a_function_of_another_file(tmp_path: Path) -> None:
 
 
 def test_tests_are_left_alone(tmp_path: Path) -> None:
-    assert rows(EAGER["a camera"][0], tmp_path, "test_watch.py") == []
+    assert rows(EAGER["a camera"][0], tmp_path, "tests/watch.py") == []
 
 
 def test_a_notebook(tmp_path: Path) -> None:

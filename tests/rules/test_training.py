@@ -496,6 +496,10 @@ FORWARD = {
     "for x, y in dataset.batch(4):\n    run(x)",
     "partial that a function gets": "import functools\ndef apply(x, net):\n    return net(x)\ndef over(f, rows):\n"
     "    for x, _ in rows:\n        f(x)\nover(functools.partial(apply, net=model), dataset.batch(4))",
+    "partial of the network": "from functools import partial\nrun = partial(model, training=False)\n"
+    "for x, y in dataset.batch(4):\n    print(run(x))",
+    "partial of a network that a function gets": "import functools\ndef over(f, rows):\n    for x, _ in rows:\n        f(x)\n"
+    "over(functools.partial(model, training=False), dataset.batch(4))",
     "Sonnet's own class": SONNET.format("Tower([3, 4])"),
     "Sonnet's network": SONNET.format("snt.nets.MLP([3, 4])"),
     "Sonnet's sequence": SONNET.format("snt.Sequential([snt.Linear(2), tf.nn.relu])"),
@@ -693,9 +697,22 @@ def test_other_forward_passes_are_not_found(code: str, tmp_path: Path) -> None:
     assert "TFG207" not in codes(HEAD + code, tmp_path)
 
 
-def test_tests_are_left_alone(tmp_path: Path) -> None:
-    """Protects test suites from advice about speed."""
-    assert found(HEAD + "model.fit(x, y, batch_size=1)", tmp_path, name="test_model.py") == set()
+@pytest.mark.parametrize(
+    ("name", "before", "is_test"),
+    [
+        ("test_model.py", "def test_it():\n    check()\n", True),
+        ("layers_test.py", "class LayersTest(tf.test.TestCase):\n    pass\n", True),
+        ("test_net.py", "import pytest\n", True),
+        ("tests/nets.py", "", True),
+        ("test_model.py", "", False),
+        ("test_images.py", "def test_step(x, y):\n    return model(x)\n", False),
+        ("yolo_test.py", "def test(path):\n    return model.predict(path)\n", False),
+    ],
+)
+def test_tests_are_left_alone(name: str, before: str, is_test: bool, tmp_path: Path) -> None:
+    """Protects test suites from advice about speed, and not programs that test a network."""
+    report = codes(HEAD + before + "model.fit(x, y, batch_size=1)", tmp_path, name=name)
+    assert report == ([] if is_test else ["TFG201"])
 
 
 def test_constant_of_another_file(tmp_path: Path) -> None:
@@ -736,6 +753,18 @@ def test_a_closure_that_a_loop_elsewhere_runs(body: str, code: str | None, tmp_p
     closure = "from runner import over\ndef main():\n    def once(x, y):" + body.replace("\n", "\n    ")
     report = codes(HEAD + closure + "\n    over(dataset.batch(4), once)\nmain()\n", tmp_path)
     assert report == ([code] if code else [])
+
+
+def test_a_closure_that_an_object_elsewhere_keeps(tmp_path: Path) -> None:
+    """Protects trainers that know nothing of TensorFlow: their constructor gets the step that their loop runs."""
+    (tmp_path / "runner.py").write_text(
+        "class Runner:\n    def __init__(self, each):\n        self.each = each\n"
+        "    def over(self, rows):\n        for x, y in rows:\n            self.each(x, y)\n"
+    )
+    closure = "from runner import Runner\ndef main():\n    def once(x, y):" + STEP.replace("\n", "\n    ")
+    traced = closure.replace("    def once", "    @tf.function\n    def once")
+    for code, expected in ((closure, ["TFG202"]), (traced, [])):
+        assert codes(HEAD + code + "\n    Runner(once).over(dataset.batch(4))\nmain()\n", tmp_path) == expected
 
 
 def test_step_three_imports_away(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class EagerLoops(Analysis):
         for file in self.inference.users(function, function.name):
             for call in file.calls_given.get(function.name, ()):
                 outer = _given_to(file, call)
-                if outer is None or method_name(outer) in STRATEGY_RUNS or self.inference.callees(file, outer):
+                if outer is None or method_name(outer) in STRATEGY_RUNS or self._is_own(file, outer):
                     continue
                 if isinstance(call.func, cst.Name) and call.func.value in (
                     "print",
@@ -128,6 +128,13 @@ class EagerLoops(Analysis):
                 if any(c.function == function for g in given for c in self.inference.callables(file, g)):
                     return True
         return False
+
+    def _is_own(self, file: File, call: cst.Call) -> bool:
+        """Whether a call runs a function, or a constructor, of the project: what that does with its arguments shows."""
+        cls = self.inference.class_called(file, call)
+        if cls is not None:
+            return self.inference.definitions.method(cls, "__init__") is not None
+        return bool(self.inference.callees(file, call))
 
 
 def _given_to(file: File, call: cst.Call) -> cst.Call | None:
