@@ -75,7 +75,9 @@ class TfFunctionInLoop(Rule):
                 made.node,
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
                 Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
-                help=_THAWING if objects.thaws(made) else "make it once, before the loop, and pass what changes as tensors",
+                help=_THAWING
+                if objects.thaws(made)
+                else "make it once, before the loop, and pass what changes as tensors",
                 notes=tuple(notes),
             )
 

@@ -259,6 +259,23 @@ def test_values_of_other_files(tmp_path: Path) -> None:
     assert revealed(model_of("from lib import *\nreveal(make(b()))\n", tmp_path)) == {"b()"}
 
 
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("x = a()\nif env():\n    x = b()\n", {"a()", "b()"}),
+        ("x = a()\nx = b()\n", {"b()"}),
+        ("if env():\n    x = a()\nelse:\n    x = b()\n", {"a()", "b()"}),
+        ("x = a()\nif __name__ == '__main__':\n    x = b()\n", {"a()"}),
+        ("x = a()\ndef change():\n    global x\n    x = b()\n", {"a()", "b()"}),
+    ],
+)
+def test_what_another_file_binds_when_it_is_imported(module: str, expected: set[str], tmp_path: Path) -> None:
+    """Protects settings that a module chooses: all that may hold after its last line, and not what it does as a program."""
+    (tmp_path / "settings.py").write_text(module)
+    assert revealed(model_of("from settings import x\nreveal(x)\n", tmp_path)) == expected
+    assert revealed(model_of("import settings\nreveal(settings.x)\n", tmp_path)) == expected
+
+
 def test_a_base_class_under_another_name(tmp_path: Path) -> None:
     """Protects `class Net(lib.Model)`, where the library's face says `Model = models.Model`."""
     (tmp_path / "models.py").write_text("import tensorflow as tf\nclass Model(tf.keras.Model):\n    pass\n")

@@ -159,7 +159,9 @@ def test_a_function_that_another_file_makes_is_followed(tmp_path: Path) -> None:
 def test_a_helper_that_knows_nothing_of_tensorflow_is_followed(tmp_path: Path) -> None:
     """Protects helpers in files without a word of TensorFlow or NumPy."""
     (tmp_path / "noise.py").write_text("import random\n\ndef louder(x):\n    return x * random.random()\n")
-    code = "import tensorflow as tf\nfrom noise import louder\n@tf.function\ndef step(x):\n    return tf.exp(louder(x))\n"
+    code = (
+        "import tensorflow as tf\nfrom noise import louder\n@tf.function\ndef step(x):\n    return tf.exp(louder(x))\n"
+    )
     assert found(code, tmp_path) == {("TFG102 noise.py", 4)}
 
 

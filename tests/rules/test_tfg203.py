@@ -202,7 +202,9 @@ def test_what_a_factory_makes_for_one_turn_is_found(case: str, tmp_path: Path) -
 )
 def test_layers_that_thaw_once_need_one_more_object(thaw: str, tmp_path: Path) -> None:
     """Protects loops of epochs that unfreeze: an object for each epoch is traced in each, and two would do."""
-    code = FACTORY + "def one():\n    step = make_step()\n    for x in data:\n        step(x)\nfor epoch in range(50):\n"
+    code = (
+        FACTORY + "def one():\n    step = make_step()\n    for x in data:\n        step(x)\nfor epoch in range(50):\n"
+    )
     code += f"    if epoch >= 9 and not thawed:\n        {thaw}        thawed = True\n    one()\n"
     ((_, finding),) = [one for one in findings(HEAD + code, tmp_path) if one[0].code == "TFG203"]
     assert "only after `trainable` is set" in (finding.help or "")

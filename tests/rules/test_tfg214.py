@@ -103,6 +103,10 @@ EAGER = {  # the row of the call, below HEAD
     ),
 }
 QUIET = {
+    "a branch that a setting switches off": "KIND = 'h5'\ndef load():\n    if KIND == 'h5':\n        net = model\n"
+    "    elif KIND == 'rt':\n        net = tf.saved_model.load('d').signatures['serving']\n    return net\n"
+    "net = load()\nfor path in paths:\n    frame = np.expand_dims(cv2.imread(path), 0)\n    if KIND == 'rt':\n"
+    "        print(net(frame))\n",
     "parts of a module that is called": (
         "class Net(tf.Module):\n    def __init__(self, net):\n        self.net = net\n    def __call__(self, x):\n"
         "        for t in range(1000):\n            x = x - self.net([x, np.stack([t])])\n        return x\nNet(model)(1)\n"

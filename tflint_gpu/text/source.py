@@ -18,7 +18,9 @@ from tflint_gpu.text.lexical import Lines
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BEGINNING = Location(1, 1)
 _TESTS = re.compile(
-    rb"unittest|pytest|TestCase|\bnose\b|^\s*def test\w*\((?:self|tmp_path|monkeypatch|capsys|caplog)?\s*[,)]", re.MULTILINE
+    rb"unittest|pytest|TestCase|\btf\.test\b|\bnose\b"
+    rb"|^\s*def test\w*\((?:self|tmp_path|monkeypatch|capsys|caplog)?\s*[,)]",
+    re.MULTILINE,
 )
 
 

@@ -34,10 +34,19 @@ _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a ch
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name of some file of the project: the file and the binding that defines it."""
+    """A name of some file of the project.
+
+    Arguments:
+        bindings: those that may hold when the file has been imported, the last first.
+    """
 
     file: File
-    binding: Binding
+    bindings: tuple[Binding, ...]
+
+    @property
+    def binding(self) -> Binding:
+        """The last one."""
+        return self.bindings[0]
 
 
 class Sources:
@@ -183,14 +192,14 @@ class Project:
             if other is None:
                 return None
             name, _, tail = rest.partition(".")
-            bindings = other.tree.root.bindings.get(name, ())
+            bindings = other.flow.when_imported(name)
             if not bindings:
                 return None
-            binding = bindings[-1]
-            if binding.kind == "import":
-                file, dotted = other, binding.target + ("." + tail if tail else "")
+            if bindings[0].kind == "import":
+                file, dotted = other, bindings[0].target + ("." + tail if tail else "")
                 continue
-            return None if tail else Definition(other, binding)
+            own = tuple(binding for binding in bindings if binding.kind != "import")
+            return None if tail else Definition(other, own)
         if meet is not None and self._locate(file, dotted) is not None:
             meet(REEXPORTS)
         return None

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import REACHING_BINDINGS
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.project import Definition
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression
 from tflint_gpu.model.python.value_flow import call_sites, contents
@@ -32,7 +33,7 @@ def of_name(resolver: Resolver, file: File, expr: cst.Name, context: Context | N
         known = resolver.project.definition(file, dotted, resolver.meet) if dotted is not None else None
         definition = known or resolver.project.starred(file, expr.value, resolver.meet)
         if definition is not None:
-            yield from of_binding(resolver, definition.file, definition.binding, expr, None)
+            yield from of_definition(resolver, definition, expr)
         else:
             yield Origin(file, expr)
     for binding in bindings:
@@ -43,6 +44,12 @@ def _decided(resolver: Resolver, file: File, context: Context, branch: cst.If) -
     return resolver.holds(file, branch.test, context)
 
 
+def of_definition(resolver: Resolver, definition: Definition, expr: Expression) -> Iterator[Origin]:
+    """What the bindings of a name of another file give it; `expr` is the name, where it is read."""
+    for binding in definition.bindings:
+        yield from of_binding(resolver, definition.file, binding, expr, None)
+
+
 def of_binding(
     resolver: Resolver, file: File, binding: Binding, expr: Expression, context: Context | None
 ) -> Iterator[Origin]:
@@ -51,7 +58,7 @@ def of_binding(
     if binding.kind == "import":
         definition = resolver.project.definition(file, binding.target, resolver.meet)
         if definition is not None and definition.binding is not binding:
-            yield from of_binding(resolver, definition.file, definition.binding, expr, None)
+            yield from of_definition(resolver, definition, expr)
         else:
             yield Origin(file, expr)
     elif binding.kind in ("function", "class"):

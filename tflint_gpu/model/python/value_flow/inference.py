@@ -29,7 +29,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import decided, is_negation
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, text_of
 from tflint_gpu.model.python.value_flow import call_sites, contents, inheritance, results
-from tflint_gpu.model.python.value_flow.bindings import of_binding, of_name
+from tflint_gpu.model.python.value_flow.bindings import of_definition, of_name
 from tflint_gpu.model.python.value_flow.calls import Bound, Callee, arguments, handed_on
 from tflint_gpu.model.python.value_flow.constants import Constants
 from tflint_gpu.model.python.value_flow.library import Library, is_library, wraps
@@ -192,7 +192,7 @@ class Inference:
                 return
             definition = self.project.definition(file, dotted, self.meet)
             if definition is not None:
-                yield from of_binding(self, definition.file, definition.binding, expr, None)
+                yield from of_definition(self, definition, expr)
                 return
             if self.project.imported(file, dotted) is None:
                 yield Origin(file, expr)

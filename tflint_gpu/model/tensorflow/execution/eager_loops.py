@@ -106,7 +106,9 @@ class EagerLoops(Analysis):
         return not (isinstance(function.node, cst.Lambda) or self._is_handed_outside(function))
 
     def is_eager(self, run: Invocation) -> bool:
-        """Whether no function on the way to a call is handed to code outside the project."""
+        """Whether nothing is known that keeps a call from running, and code outside the project gets no function."""
+        if self.inference.is_switched_off(run.file, run.call, run.context):
+            return False
         return not any(self._is_handed_outside(function) for function in run.functions)
 
     def _is_handed_outside(self, function: Function) -> bool:

@@ -327,8 +327,8 @@ class FunctionObjects(Analysis):
     def _thaws(self, file: File, loop: LoopNode) -> Iterator[bool]:
         """For what sets `trainable` in a loop, or in a function that it calls, whether it thaws only under a test."""
         calls = file.calls_below.get(loop, ())
-        called = [(c.function.file, c.function.node, call) for call in calls for c in self.inference.callees(file, call)]
-        for where, region, place in [(file, loop, None), *called]:
+        called = [(call, c.function) for call in calls for c in self.inference.callees(file, call)]
+        for where, region, place in [(file, loop, None), *((f.file, f.node, call) for call, f in called)]:
             for assignment in where.tree.attribute_assignments:
                 target = assignment.target
                 if target.attr.value == "trainable" and where.tree.within(target, region):
