@@ -274,14 +274,25 @@ EAGER = {
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])\n"
     "for _ in range(99):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
-}
-NOT_EAGER = {
     "an image that the tape is told to watch": "image = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(image)\n        loss = tf.reduce_mean(model(image))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])",
     "an image named as weights are": "variables = tf.Variable(z)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as tape:\n        tape.watch(variables)\n        loss = tf.reduce_mean(model(variables))\n"
     "    optimizer.apply_gradients([(tape.gradient(loss, variables), variables)])",
+    "gradients of an image": "image = tf.zeros((1, 2))\nfor _ in range(99):\n"
+    "    with tf.GradientTape() as t:\n        t.watch(image)\n        l = tf.reduce_mean(model(image))\n"
+    "    image = image + 0.01 * t.gradient(l, image)",
+    "an image by a function that gives the next one": "def climb(image, rate):\n    with tf.GradientTape() as t:\n"
+    "        t.watch(image)\n        l = tf.reduce_mean(model(image))\n    return l, image + rate * t.gradient(l, image)\n"
+    "image = tf.zeros((1, 2))\nfor _ in range(99):\n    loss, image = climb(image, 0.01)",
+    "a line that is no variable": "w, b = tf.zeros((2, 1)), tf.zeros(1)\nfor _ in range(99):\n    with tf.GradientTape() as t:\n"
+    "        t.watch([w, b])\n        l = tf.reduce_mean((x @ w + b - y) ** 2)\n    dw, db = t.gradient(l, [w, b])\n"
+    "    w -= 0.1 * dw\n    b -= 0.1 * db",
+}
+NOT_EAGER = {
+    "an image for each of several": "for image in images:\n    with tf.GradientTape() as t:\n        t.watch(image)\n"
+    "        l = tf.reduce_mean(model(image))\n    image = image + 0.01 * t.gradient(l, image)\n    made.append(image)",
     "a tape that only shares its name with one that is read": "for x, y in dataset:\n"
     "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n    optimizer.apply_gradients(known)\n"
     "with tf.GradientTape() as tape:\n    loss = tf.reduce_mean(model(x) - y)\n"
@@ -328,9 +339,6 @@ NOT_EAGER = {
     "gradients of a log-sum by a variable": "beta = tf.Variable(1.0)\nfor _ in range(99):\n"
     "    with tf.GradientTape() as t:\n        z = tf.reduce_logsumexp(-beta * np.arange(4.0))\n"
     "    print(t.gradient(z, beta))\n    beta.assign_add(0.1)",
-    "gradients of an image": "image, seen = tf.zeros((1, 2)), tf.Variable(0)\nfor _ in range(99):\n"
-    "    with tf.GradientTape() as t:\n        t.watch(image)\n        l = tf.reduce_mean(model(image))\n"
-    "    image = image + 0.01 * t.gradient(l, image)\n    seen.assign_add(1)",
     "model whose call takes gradients": "class Slope(keras.Model):\n    def call(self, x):\n"
     "        with tf.GradientTape() as t:\n            t.watch(x)\n            y = model(x)\n"
     "        return t.gradient(y, x)\nm, seen = Slope(), tf.Variable(0)\nfor x, y in dataset:\n    m(x)\n"
