@@ -74,6 +74,10 @@ CALL = {
     "function given to a function": ("def each(g):\n    g(a())\ndef f(x):\n    pass\neach(reveal)", None),
     "closure": ("def outer(m):\n    def f():\n        reveal(m)\n    f()\nouter(a())", "a()"),
     "method": ("class T:\n    def f(self, x):\n        reveal(x)\nT().f(a())", "a()"),
+    "self that is called": (
+        "class T:\n    def __call__(self):\n        return a()\n    def f(self):\n        reveal(self())",
+        "a()",
+    ),
     "static method": ("class T:\n    @staticmethod\n    def f(x):\n        reveal(x)\nT.f(a())", "a()"),
     "method of a base class": (
         "class B:\n    def f(self, x):\n        reveal(x)\nclass T(B):\n    pass\nT().f(a())",

@@ -318,9 +318,7 @@ class Inference:
             assert isinstance(node, cst.FunctionDef | cst.Lambda)
             return [Callee(self.definitions.function(origin.file, node), origin.receiver, origin.context)]
         call = origin.call
-        if call is None:
-            return []
-        if wraps(self.library, origin.file, call) and call.args:
+        if call is not None and wraps(self.library, origin.file, call) and call.args:
             given = handed_on(origin.file, call, origin.context, start=1)
             inner = self.callables(origin.file, call.args[0].value, origin.context)
             return [Callee(c.function, c.receiver, c.context, (*given, *c.given)) for c in inner]
