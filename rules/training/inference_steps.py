@@ -54,6 +54,14 @@ _VALUES = (
     "tf.io. tf.image.decode_ tf.random. tf.constant tf.convert_to_tensor tf.zeros tf.ones tf.fill tf.audio. "
     "keras.utils.load_img keras.utils.img_to_array keras.preprocessing. keras.random."
 ).split()
+# What gives a tensor of a tensor, or a symbol of a symbol.
+_SHAPING = frozenset(
+    (
+        "tf.cast tf.expand_dims tf.squeeze tf.reshape tf.transpose tf.concat tf.stack tf.tile tf.identity "
+        "tf.clip_by_value tf.image.resize tf.image.convert_image_dtype tf.image.per_image_standardization"
+    ).split()
+)
+_SHAPED_STEPS = 6
 _VALUE_METHODS = frozenset("read step reset numpy grab capture_array get_frame screenshot item tolist".split())
 _READERS = ("float", "int", "bool", "print")
 _RESIZING = re.compile(r"resiz|resampl|rescale")
@@ -238,9 +246,19 @@ class InferenceSteps(Analysis):
             return True
         return any(_draws(file, c) for c in file.calls_below.get(loop, ()) if file.tree.within(c, run.entry))
 
-    def _is_value(self, origin: Origin) -> bool:
-        name = origin.made_by
-        return name is not None and not origin.access_path and name.startswith(tuple(_VALUES))
+    def _is_value(self, origin: Origin, depth: int = 0) -> bool:
+        """Whether something is there while Python runs: what gives values made it, or it is made of such a value."""
+        call, node = origin.call, origin.node
+        if origin.access_path or depth > _SHAPED_STEPS:
+            return False
+        if call is not None and _gives_value(origin.file, call):
+            return True
+        made_of = [call.args[0].value] if call is not None and call.args and origin.made_by in _SHAPING else []
+        if isinstance(node, cst.BinaryOperation):
+            made_of = [node.left, node.right]
+        parts = [part for expr in made_of for part in displayed(expr)]
+        values = (o for part in parts for o in self.inference.of(origin.file, part, origin.context))
+        return any(self._is_value(value, depth + 1) for value in values)
 
     def _is_meant(self, file: File, loop: LoopNode, run: Invocation) -> bool:
         """Whether a loop measures, waits for requests, or shows after each epoch of training what was learned."""

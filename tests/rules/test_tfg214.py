@@ -29,6 +29,12 @@ EAGER = {  # the row of the call, below HEAD
         "for path in paths:\n    image = cv2.resize(cv2.imread(path), (224, 224))\n    scores = model(np.expand_dims(image, 0))\n",
         3,
     ),
+    "a picture that functions shape": (
+        "def net(batch):\n    batch = tf.cast(batch, tf.float32) / 255.0\n    return model(batch)\ndef one(picture):\n"
+        "    return net(tf.expand_dims(tf.image.resize(picture, (64, 64)), 0))[0]\nfor path in paths:\n"
+        "    y = one(cv2.imread(path))\n",
+        3,
+    ),
     "a comprehension": ("found = [model(cv2.imread(path)[None]) for path in paths]\n", 1),
     "steps of diffusion": (
         "x = tf.random.normal((1, 64, 64, 3))\nfor t in range(1000):\n    noise = model([x, t])\n    x = x - 0.01 * noise\n",
@@ -274,6 +280,20 @@ def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
     )
     assert rows(code, tmp_path) == [3], "not `targets`, which is traced with the step"
     assert ("TFG202", HEAD.count("\n") + 6) in found(HEAD + code, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("made", "imported"),
+    [
+        ("TFGPT2LMHeadModel.from_pretrained('gpt2')", "transformers import TFGPT2LMHeadModel"),
+        ("VGG16(weights=None)", "tensorflow.keras.applications import VGG16"),
+    ],
+)
+def test_a_file_without_a_word_of_models(made: str, imported: str, tmp_path: Path) -> None:
+    """Protects files that name no class of Keras: their model comes from a package, or ready to use."""
+    code = f"import numpy as np\nimport tensorflow as tf\nfrom {imported}\nnet = {made}\n"
+    code += "ids = np.zeros((1, 1))\nwhile True:\n    ids = tf.concat([ids, tf.argmax(net(ids)[:, -1:], -1)], -1)\n"
+    assert ("TFG214", 7) in found(code, tmp_path)
 
 
 def test_one_finding_a_loop(tmp_path: Path) -> None:
