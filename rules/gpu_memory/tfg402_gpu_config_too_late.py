@@ -155,9 +155,9 @@ def _device(model: Model, call: cst.Call) -> tuple[str | None, Node]:
     """How the device that a call configures is written, and the call; all GPUs and the loop where it goes over them."""
     device = argument(call, 0, "device")
     loop = next((p for p in model.file.tree.ancestors(call) if isinstance(p, cst.For | cst.BaseComp)), None)
-    data = iterable(loop) if loop is not None else None
-    if loop is not None and data is not None and model.once(Kinds).is_gpu_list(model.file, data):
-        if isinstance(device, cst.Name) and device.value in names_of(loop):
+    if loop is not None and isinstance(device, cst.Name) and device.value in names_of(loop):
+        data = iterable(loop)
+        if data is not None and model.once(Kinds).is_gpu_list(model.file, data):
             return _ALL, loop
     return dotted_name(device) or (model.file.code(device) if isinstance(device, cst.Subscript) else None), call
 

@@ -55,8 +55,9 @@ class MisplacedCache(Rule):
         """Yield each cache of a training pipeline of several epochs that freezes what should change."""
         reported: set[cst.CSTNode] = set()
         for item in model.once(Consumers).consumptions:
-            for cache, before, after in _caches(item.chain) if item.kind == "train" and not item.chain.is_short else ():
-                frozen = _frozen(model, item.chain, before, after)
+            ways = item.chain.ways if item.kind == "train" and not item.chain.is_short else ()
+            for chain, (cache, before, after) in ((way, found) for way in ways for found in _caches(way)):
+                frozen = _frozen(model, chain, before, after)
                 if frozen is None or cache.place in reported or not _has_epochs(model, item, cache, after):
                     continue
                 reported.add(cache.place)

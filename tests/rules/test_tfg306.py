@@ -34,6 +34,10 @@ def make(x, augmented=False, cached=False):
 """
 FOUND = {
     "both by flags": MADE + "model.fit(make(x, augmented=True, cached=True), epochs=9)",
+    "random map of one that zip joins": "other = source.map(augment).cache()\n"
+    "model.fit(tf.data.Dataset.zip((source, other)).map(lambda a, b: a).batch(8), epochs=9)",
+    "cache of what zip joins": "other = source.map(augment)\n"
+    "model.fit(tf.data.Dataset.zip((source, other)).map(lambda a, b: b).cache().batch(8), epochs=9)",
     "random map": "model.fit(source.map(augment).cache().batch(8), epochs=9)",
     "random map, shuffled after": "model.fit(source.map(augment).cache().shuffle(99).batch(8), epochs=9)",
     "lambda": "model.fit(source.map(lambda a, b: (a + tf.random.normal([3]), b)).cache().batch(8), epochs=E)",
@@ -67,6 +71,8 @@ FOUND = {
     "ds = source.map(augment).cache().batch(8)\nfor _ in range(9):\n    epoch(ds)",
 }
 SILENT = {
+    "cache before zip, random map after it": "model.fit(tf.data.Dataset.zip((source.cache(), source.cache()))"
+    ".map(lambda a, b: augment(*a)).batch(8), epochs=9)",
     "either by flags": MADE + "train = make(x, augmented=True)\nval = make(x, cached=True)\n"
     "model.fit(train, validation_data=val, epochs=9)\nmodel.fit(make(x, cached=True), epochs=9)",
     "cache first": "model.fit(source.cache().shuffle(99).map(augment).batch(8), epochs=9)",

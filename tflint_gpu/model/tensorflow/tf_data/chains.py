@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,6 +75,14 @@ class Chain:
     def then(self, operation: Operation, certain: bool = False) -> Chain:
         """This chain with one more operation."""
         return replace(self, operations=(*self.operations, operation), certain=self.certain or certain)
+
+    @property
+    def ways(self) -> Iterator[Chain]:
+        """This chain, and those that it joins, each with all operations that its elements go through."""
+        yield self
+        for joined in self.inputs:
+            for way in joined.ways:
+                yield replace(way, operations=(*way.operations, *self.operations))
 
     @property
     def width(self) -> int:
