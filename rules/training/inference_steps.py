@@ -167,13 +167,24 @@ class InferenceSteps(Analysis):
         return self._has_values(file, loop, run) and not self._is_meant(file, loop, run)
 
     def _is_in_step(self, file: File, loop: LoopNode, run: Invocation) -> bool:
-        """Whether a training step that the loop runs eagerly is in the same function: it is traced with that one."""
+        """Whether a training step that the loop runs eagerly is in the same function: it is traced with that one.
+
+        An agent that acts in the loop that holds the tape is no part of the step: the host needs its answer before.
+        """
         function = run.file.tree.function(run.call)
         return any(
-            step.file is run.file and step.file.tree.function(step.tape) is function
+            step.file is run.file
+            and step.file.tree.function(step.tape) is function
+            and (bool(step.functions) or not self._is_read_before(run, loop, step.tape))
             for step in self.steps.eager
             if step.loop_file is file and (step.loop is loop or file.tree.within(step.loop, loop))
         )
+
+    def _is_read_before(self, run: Invocation, loop: LoopNode, tape: cst.Call) -> bool:
+        """Whether Python needs the answer as numbers, and not what a tape makes of it."""
+        recorded = next((parent for parent in run.file.tree.ancestors(tape) if isinstance(parent, cst.With)), tape)
+        calls = [call for call in run.file.calls_below.get(loop, ()) if call is not run.call]
+        return not run.file.tree.within(run.call, recorded) and self._is_read(run, loop, calls, recorded)
 
     def _reads_dataset(self, file: File, loop: LoopNode) -> bool:
         """Whether a loop goes through a dataset or the project's own batches, whatever their number."""
@@ -230,10 +241,16 @@ class InferenceSteps(Analysis):
         bases = self.inference.definitions.external_bases(Class(file, owner)) if owner is not None else set()
         return any(base.startswith("keras.callbacks.") for base in bases)
 
-    def _is_read(self, run: Invocation, region: LoopNode | FunctionNode, calls: list[cst.Call]) -> bool:
-        """Whether Python needs the answer as numbers: it is printed, made NumPy's, or decides what comes next."""
+    def _is_read(
+        self, run: Invocation, region: LoopNode | FunctionNode, calls: list[cst.Call], past: Node | None = None
+    ) -> bool:
+        """Whether Python needs the answer as numbers: it is printed, made NumPy's, or decides what comes next.
+
+        Arguments:
+            past: a block through which it is not followed.
+        """
         tree = run.file.tree
-        ends = frozenset(node for node in tree.parents if _is_no_number(node))
+        ends = frozenset(n for n in tree.parents if _is_no_number(n) or (past is not None and tree.within(n, past)))
         answer = IterationFlow(run.file, region, frozenset([run.call]), ends)
         if any(any(answer.holds(one) for one in _read_by(run.file, c)) for c in calls):
             return True

@@ -260,12 +260,24 @@ def test_predict_is_another_finding(tmp_path: Path) -> None:
 
 
 def test_an_eager_training_step_is_another_finding(tmp_path: Path) -> None:
+    """Protects models whose answers only the step's tape gets: who traces the step traces them with it."""
+    code = (
+        "while True:\n    made = model(np.random.normal(size=(8, 4)))\n    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean(model(made))\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n    print(loss)\n"
+    )
+    assert codes(HEAD + code, tmp_path) == ["TFG202"]
+
+
+def test_an_agent_acts_in_the_loop_that_trains_it(tmp_path: Path) -> None:
+    """Protects the answers that the host needs before the step: a traced step leaves them eager."""
     code = (
         "state = env.reset()\nwhile not done:\n    action = np.argmax(model(state[None]))\n    state, done = env.step(action)\n"
         "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(state[None]))\n"
         "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
     )
-    assert codes(HEAD + code, tmp_path) == ["TFG202"]
+    assert codes(HEAD + code, tmp_path) == ["TFG202", "TFG214"]
+    assert rows(code, tmp_path) == [3]
 
 
 def test_an_agent_acts_beside_its_training(tmp_path: Path) -> None:
