@@ -72,7 +72,7 @@ config_option = click.option(
 _GROUPS = {
     "Rules": "select ignore extend_select extend_ignore per_file_ignores target_tensorflow gpu_memory",
     "Fixes": "fix unsafe_fixes diff fix_only show_fixes",
-    "Report": "output_format output_file show_advice statistics verified measured fail_on exit_zero"
+    "Report": "output_format output_file show_advice statistics estimate verified measured fail_on exit_zero"
     " exit_non_zero_on_fix",
     "Which findings": "diff_base baseline no_baseline write_baseline add_noqa ignore_noqa",
     "Files and settings": "stdin_filename config isolated exclude extend_exclude respect_gitignore force_exclude"
@@ -110,6 +110,7 @@ _GROUPS = {
     metavar="[FILE]",
     help="Write the findings to the baseline, and drop those that are gone.",
 )
+@click.option("--estimate", is_flag=True, help="First what brings most when it is fixed; with --measured, how much.")
 @click.option("--verified", metavar="FILE", help="Add what `verify --output-format json` measured.")
 @click.option("--measured", metavar="FILE", help="Add what each finding cost in a `run --output-format json`.")
 @click.option("--target-tensorflow", metavar="VERSION", help="The TensorFlow that the code is for, such as 2.16.")
@@ -264,7 +265,10 @@ class Check:
         is_fixing = to_write is None and (given["diff"] or given["fix_only"] or settings.fix)
         outcome = self._measured(self._outcome(resolver, settings, files, narrowing, is_fixing))
         # A finding fails the run where it lies, whatever holds in the folder from which the run was started.
-        fails = any(one.is_at_least(resolver.for_file(here / one.filename).fail_on) for one in outcome.found)
+        fails = any(
+            diagnostic.is_at_least(resolver.for_file(here / diagnostic.filename).fail_on)
+            for diagnostic in outcome.diagnostics
+        )
         options = ReportOptions.of(given, settings)
         if given["diff"]:
             return show_diffs(outcome, options)
@@ -274,8 +278,12 @@ class Check:
             source = outcome.sources.get(stdin.name)
             sys.stdout.buffer.write((stdin.content or b"") if source is None else source.encode())
         if to_write is not None:
-            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.found))
+            return tell_baseline(outcome, options, lambda: narrowing.write_baseline(to_write, outcome.diagnostics))
         outcome = outcome.of_projects(files)
+        if given["estimate"]:
+            from tflint_gpu.cli.estimating import in_order
+
+            outcome = in_order(outcome, resolver, files, here)
         # With fixes, standard output is for the fixed text of standard input.
         if given["output_file"] is not None:
             return report_to_file(outcome, fails, options, here, here / given["output_file"])
@@ -301,15 +309,15 @@ class Check:
         from tflint_gpu.narrowing.measurements import MeasurementError, read_measurements, read_run, with_measurements
         from tflint_gpu.reports import View
 
-        here, found = Path.cwd(), outcome.found
+        here, diagnostics = Path.cwd(), outcome.diagnostics
         for option, read in (("verified", read_measurements), ("measured", read_run)):
             if self.given[option] is not None:
                 try:
                     known = read(here / self.given[option])
                 except MeasurementError as error:
                     raise click.ClickException(f"--{option} {error}") from error
-                found = with_measurements(found, known, View(here, sources=outcome.sources).line)
-        return replace(outcome, found=found)
+                diagnostics = with_measurements(diagnostics, known, View(here, sources=outcome.sources).line)
+        return replace(outcome, diagnostics=diagnostics)
 
     def _baseline_to_write(self, settings: Settings, here: Path) -> Path | None:
         name: str | None = self.given["write_baseline"]
@@ -378,9 +386,12 @@ class Check:
                 if result.bounds:
                     tell(f"{result.file.name}: values were followed no further than {', '.join(result.bounds)}")
             errors = [error for result in results for error in result.errors]
-            found = each_once(results)
+            diagnostics = each_once(results)
             return Outcome(
-                narrowing.narrow(found, sources), errors, sources=sources, gone=narrowing.gone(found, sources)
+                narrowing.narrow(diagnostics, sources),
+                errors,
+                sources=sources,
+                gone=narrowing.gone(diagnostics, sources),
             )
         from tflint_gpu.cli.fixing import Fixing
 
@@ -397,15 +408,15 @@ class Check:
         )
         with contextlib.closing(progress):
             fixing.run()
-        found = each_once(fixing.results)
+        diagnostics = each_once(fixing.results)
         return Outcome(
-            narrowing.narrow(found, fixing.texts),
+            narrowing.narrow(diagnostics, fixing.texts),
             [error for result in fixing.results for error in result.errors] + fixing.failures,
             True,
             fixing.fixed,
             fixing.diffs,
             fixing.texts,
-            narrowing.gone(found, fixing.texts),
+            narrowing.gone(diagnostics, fixing.texts),
         )
 
 

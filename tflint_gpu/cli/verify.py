@@ -230,15 +230,15 @@ class Verify:
 
     def _found(self, resolver: SettingsResolver, files: Sequence[FileToCheck]) -> tuple[list[Found], list[Model]]:
         """The findings, all or those at the place that was named, and the programs that may run them."""
-        found, models = findings(resolver, files, self.here)
+        flagged, models = findings(resolver, files, self.here)
         wanted = self.given["at"]
         if wanted is None:
-            return found, models
-        places = {str(diagnostic.location) for _, _, diagnostic, _ in found}
+            return flagged, models
+        places = {str(diagnostic.location) for _, _, diagnostic, _ in flagged}
         if wanted not in places:
             known = ", ".join(sorted(places)[:_MOST_PLACES]) or "nowhere"
             raise click.UsageError(f"--at {wanted}: nothing was found there, but at {known}")
-        return [one for one in found if str(one[2].location) == wanted], models
+        return [finding for finding in flagged if str(finding[2].location) == wanted], models
 
     def _ordered(self, cases: list[Case]) -> list[Case]:
         """The cases by what their findings cost in a run, by their severity, or as they are."""
@@ -256,8 +256,8 @@ class Verify:
             option = "--measured" if self.given["measured"] else "--order cost"
             raise click.ClickException(f"{option}: {error}") from error
         line = View(self.here).line
-        shares = {key: one.share for key, one in known.items()}
-        return sorted(cases, key=lambda case: -shares.get(key_of(case.diagnostic, line), 0.0))
+        shares = {key: measured.share for key, measured in known.items()}
+        return sorted(cases, key=lambda case: -(shares.get(key_of(case.diagnostic, line)) or 0.0))
 
     def _choose_device(self) -> Choice:
         from tflint_gpu.gpu.cards import choose, shown_devices, survey
@@ -333,7 +333,8 @@ class Verify:
         except KeyboardInterrupt as error:
             interrupted = interruption(error)
             results = [
-                unmeasured(one.case, interrupted) if one.verdict.reason == _NOT_STARTED else one for one in results
+                unmeasured(result.case, interrupted) if result.verdict.reason == _NOT_STARTED else result
+                for result in results
             ]
         if not interrupted and any("budget" in result.verdict.reason for result in results):
             interrupted = f"the budget of {self.given['budget']:.0f} s was spent"
@@ -372,11 +373,11 @@ class Verify:
         except NoCluster as error:
             raise click.ClickException(f"--executor ray: {error}") from error
 
-    def _shown(self, found: Iterator[Known], cases: Sequence[Case]) -> Iterator[Known]:
+    def _shown(self, results: Iterator[Known], cases: Sequence[Case]) -> Iterator[Known]:
         """What is known after every round, with a bar for whoever waits."""
         shown = sys.stderr if sys.stderr.isatty() else io.StringIO()
         with click.progressbar(length=len(cases), label="verify", file=shown, show_eta=False) as bar:
-            for known in found:
+            for known in results:
                 diagnostic = cases[known.number].diagnostic
                 bar.label = f"{diagnostic.filename}:{diagnostic.location.row} {diagnostic.code}"
                 bar.update(known.looked - bar.pos)
@@ -385,7 +386,7 @@ class Verify:
 
     def _archive(self, result: Verification, setup: Setup) -> None:
         """Write the results so far next to the kept programs: nothing that was measured is lost."""
-        if setup.keep is None or result.case.pair is None:
+        if setup.keep is None or result.case.pair is None or result.is_shared:
             return
         from tflint_gpu.reports import View
         from tflint_gpu.verify.execution.sandbox import clean_environment

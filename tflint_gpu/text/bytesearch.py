@@ -46,8 +46,8 @@ class Mentioned(dict[RequiredSubstring, bool]):
         self.data = data
 
     def __missing__(self, required: RequiredSubstring) -> bool:
-        self[required] = found = required in self.data if isinstance(required, bytes) else bool(required(self.data))
-        return found
+        self[required] = answer = required in self.data if isinstance(required, bytes) else bool(required(self.data))
+        return answer
 
     def any_of(self, substrings: Iterable[RequiredSubstring]) -> bool:
         """Whether one of some required substrings holds."""
@@ -70,10 +70,10 @@ def imported(data: bytes, path: Path, root: Path, asked: set[str] | None = None)
             files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
             if asked is not None:
                 asked.update(map(str, files))
-            found = [file for file in files if file.is_file()]
-            for file in found:
+            paths = [file for file in files if file.is_file()]
+            for file in paths:
                 yield file.read_bytes()
-            if found or folder == root:
+            if paths or folder == root:
                 break
 
 

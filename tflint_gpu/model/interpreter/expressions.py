@@ -32,7 +32,7 @@ from tflint_gpu.model.interpreter.values import (
 from tflint_gpu.model.interpreter.world import Exhausted, World
 from tflint_gpu.model.python.names.names import canonical
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.project.functions import Class, Function, is_property, may_be_replaced
+from tflint_gpu.model.python.project.functions import Class, Function, is_property
 from tflint_gpu.model.python.project.project import Project
 from tflint_gpu.model.python.syntax.syntax import Expression, text_of
 from tflint_gpu.model.python.value_flow.constants import UNKNOWN
@@ -402,11 +402,6 @@ class Expressions(ABC):
 
     def _awaited(self, frame: Frame, expr: cst.Await) -> Any:
         return self.evaluate(frame, expr.expression)
-
-
-def defined(file: File, node: cst.FunctionDef, owner: Class | None, frame: Frame) -> Any:
-    """What a function statement binds; `UNKNOWN` under a decorator that is not known."""
-    return UNKNOWN if may_be_replaced(file, node) else FunctionValue(Function(file, node, owner), frame)
 
 
 _LOST = object()

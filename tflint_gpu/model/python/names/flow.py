@@ -75,9 +75,9 @@ class Flow:
             self._imported[name] = self.lookup(name, self.tree.module, _is_imported)
         return self._imported[name]
 
-    def is_cut(self, found: list[Binding]) -> bool:
+    def is_cut(self, bindings: list[Binding]) -> bool:
         """Whether what `lookup` gave are all bindings of a name, since too many of them may hold there."""
-        return found[0] in self._cut
+        return bindings[0] in self._cut
 
     def _find(self, name: str, at: Node, decide: Decide | None) -> list[Binding]:
         scope: Scope | None = self.tree.scope(at)

@@ -224,7 +224,7 @@ class LoopNumbers(Analysis):
                 continue
             is_number = True
             step = Frame(site, call, f"calls `{function.name}`")
-            near = [one for one in number.changed_by if len(one.path) < NUMBER_CALLS.limit]
+            near = [change for change in number.changed_by if len(change.path) < NUMBER_CALLS.limit]
             if len(near) < len(number.changed_by):
                 self.inference.meet(NUMBER_CALLS)
             changed += [replace(changing_loop, path=(*changing_loop.path, step)) for changing_loop in near]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,17 +76,18 @@ class Chain:
         return replace(self, operations=(*self.operations, operation), certain=self.certain or certain)
 
     @property
-    def ways(self) -> Iterator[Chain]:
-        """This chain, and those that it joins, each with all operations that its elements go through."""
-        yield self
-        for joined in self.inputs:
-            for way in joined.ways:
-                yield replace(way, operations=(*way.operations, *self.operations))
-
-    @property
     def width(self) -> int:
         """How many chains it joins, and those join in turn; 1 for a single one."""
         return sum(chain.width for chain in self.inputs) or 1
+
+    @property
+    def paths(self) -> tuple[Chain, ...]:
+        """The chain from each source to the consumer: the operations of what a zip joins, then those after the zip."""
+        return tuple(
+            replace(path, operations=(*path.operations, *self.operations), certain=self.certain)
+            for joined in self.inputs
+            for path in joined.paths
+        ) or (self,)
 
     @property
     def batching(self) -> Operation | None:
