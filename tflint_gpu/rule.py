@@ -39,6 +39,7 @@ __all__ = [
     "HARNESS",
     "UNREADABLE_FILE",
     "UNUSED_SUPPRESSION",
+    "Applicability",
     "Change",
     "Edit",
     "Experiment",
@@ -156,6 +157,13 @@ class Rule:
         words = measured(cls.code) if figures is None else figures
         filled = [p.replace(PLACEHOLDER, words) if PLACEHOLDER in p else p for p in paragraphs]
         return "\n\n".join(textwrap.fill(p, 100) if "Measured:" in p else p for p in filled)
+
+    @classmethod
+    def fix_note(cls) -> str:
+        """Whether there is a fix, and what makes it unsafe, or why there can be none: the paragraph "Fix:"."""
+        paragraphs = cls.documentation("").split("\n\n")
+        note = next((paragraph for paragraph in paragraphs if paragraph.startswith("Fix: ")), "")
+        return " ".join(note.removeprefix("Fix: ").split())
 
     @classmethod
     def name_changes(cls) -> Sequence[NameChange]:

@@ -41,6 +41,8 @@ class MissingPrefetch(Rule):
 
     A last sequential `map` took 410 ms with TensorFlow 2.7 to 2.10 and 222 ms with 2.11.
 
+    Fix: safe: the elements and their order stay as they are.
+
     Example:
         import tensorflow as tf
 

@@ -38,6 +38,8 @@ class MisplacedPrefetch(Rule):
 
     Measured: {evidence}
 
+    Fix: safe: the elements and their order stay as they are.
+
     Example:
         import tensorflow as tf
 

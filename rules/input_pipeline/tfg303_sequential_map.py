@@ -45,6 +45,8 @@ class SequentialMap(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: random numbers are drawn in another order.
+
     Example:
         import tensorflow as tf
 

@@ -57,6 +57,8 @@ class MapBeforeBatch(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: the function gets whole batches, in which its author may not have thought.
+
     Example:
         import tensorflow as tf
 

@@ -26,6 +26,9 @@ class PythonFunctionInPipeline(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because the loop has to be written again with TensorFlow's operations by somebody who knows what it
+    computes.
+
     Example:
         import numpy as np
         import tensorflow as tf

@@ -38,6 +38,8 @@ class MisplacedCache(Rule):
     or `shuffle(50)`, and over Keras's loaders of images, texts and sounds from folders: the same with `cache` after it,
     different without, with TensorFlow 2.21 and 2.15; a test shows it with the installed TensorFlow.
 
+    Fix: unsafe: it changes which samples an epoch sees, as it is meant to, and the cache may become larger.
+
     Example:
         import tensorflow as tf
 

@@ -36,6 +36,8 @@ class ShuffleAfterBatch(Rule):
     Measured: with TensorFlow 2.21 and 2.15, `Dataset.range(12).batch(4).shuffle(3)` gives 0 to 3, 4 to 7
     and 8 to 11 in one batch each, in any order of the batches; a test shows it with the installed TensorFlow.
 
+    Fix: unsafe: it changes the batches, as it is meant to; the buffer counts samples then and may have to be larger.
+
     Example:
         import tensorflow as tf
 

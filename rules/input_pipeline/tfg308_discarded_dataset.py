@@ -49,6 +49,8 @@ class DiscardedDataset(Rule):
     Measured: follows from tf.data's interface, every operation returns a new `Dataset`
     (tensorflow/python/data/ops/dataset_ops.py); a test shows it with the installed TensorFlow.
 
+    Fix: unsafe: the pipeline does what it did not do before.
+
     Example:
         import tensorflow as tf
 

@@ -26,6 +26,8 @@ class TracedPythonInMap(Rule):
     value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
 
+    Fix: none, because what the code is to do for each element has to be said in operations of the graph.
+
     Example:
         import random
         import tensorflow as tf

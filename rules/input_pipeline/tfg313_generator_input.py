@@ -27,6 +27,8 @@ class GeneratorOfRows(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because the arrays of the generator may be in another file, and its rows may be changed on the way.
+
     Example:
         import numpy as np
         import tensorflow as tf

@@ -25,6 +25,9 @@ class EmbeddedArrayInGraph(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because a place has to be found where the array is made a variable or an argument, for each way to the
+    function.
+
     Example:
         import numpy as np
         import tensorflow as tf

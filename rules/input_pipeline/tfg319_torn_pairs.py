@@ -50,6 +50,8 @@ class TornPairs(Rule):
     hold two; with the same seed in both all 60. Two branches of one shuffled dataset: none to two. Two `list_files` of
     one folder: one of 60. TensorFlow 2.21; a test shows it with the installed TensorFlow.
 
+    Fix: unsafe: it changes the pairs, as it is meant to.
+
     Example:
         import tensorflow as tf
 

@@ -41,6 +41,9 @@ class NonCudnnRnn(Rule):
     3.4.0 (lstm.py, gru.py), and 2.15 (`_could_use_gpu_kernel`); a test asks Keras itself with a simulated GPU. No
     ratio was measured, since that needs a GPU.
 
+    Fix: unsafe: without the arguments it is another model, whose saved weights mean something else. A cell becomes the
+    layer, with the same weights.
+
     Example:
         import tensorflow as tf
 

@@ -24,6 +24,8 @@ class PythonFunctionUnderJit(Rule):
     Measured: raises with TensorFlow 2.21 (Keras 3.15) and 2.15 (Keras 2.15), under `tf.function` and in
     `fit`, `evaluate` and `predict`; a test repeats it with the installed TensorFlow.
 
+    Fix: none, because either the function is written with operations that XLA knows, or it is not compiled.
+
     Example:
         import numpy as np
         import tensorflow as tf

@@ -24,7 +24,7 @@ from tflint_gpu.rule import (
 
 from .chains import called, rewritten
 from .statements import growth_of_all, in_scope
-from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, shown
+from .table import KERAS_3, TF_NAME, Rename, documentation, first_without, fixable, shown
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Mention, Model
@@ -208,7 +208,6 @@ def _method_fix(rename: Rename, call: cst.Call) -> Fix | None:
 
 def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
     renames = tuple(map(Rename.of_row, row["renames"]))
-    fixes = {rename.fix for rename in renames}
     removed = any(rename.removed for rename in renames)
     deprecated = any(rename.deprecated for rename in renames)
     return type(
@@ -224,7 +223,7 @@ def _rule(code: str, row: dict[str, Any]) -> type[Rule]:
                 tuple(word.encode() for word in group) for group in row["required_substrings"]
             ),
             "prefilters": (uses_contrib,) if row["name"] == "contrib" else (),
-            "fixable": "safe" if "safe" in fixes else "unsafe" if "unsafe" in fixes else None,
+            "fixable": fixable(renames),
             "row": row,
             "renames": renames,
         },

@@ -37,6 +37,8 @@ class FrozenRandomness(Rule):
     ones; `np.random` and `time.time()` in a `tf.function` gave one value in four calls. A test repeats it
     with the installed TensorFlow.
 
+    Fix: none, because the author has to say whether each step, each sample or each number is to have a draw of its own.
+
     Example:
         import numpy as np
         import tensorflow as tf

@@ -28,6 +28,9 @@ class TracedSideEffect(Rule):
     and left a counter at 1; writing an item of an argument, deleting it and `pop` raised ValueError, of a
     tensor TypeError. A test repeats it with the installed TensorFlow.
 
+    Fix: none, because where the value is to go instead, out of the function, into a variable or into the graph, is what
+    the author has to say.
+
     Example:
         import tensorflow as tf
 

@@ -27,6 +27,9 @@ class HostValueInCall(Rule):
     Measured: with TensorFlow 2.21 (Keras 3.15) all of these raise, with 2.15 (Keras 2.15) `.numpy()` and
     `.item()` do. A test repeats it with the installed TensorFlow.
 
+    Fix: none, because what the value is needed for has to be written with TensorFlow's operations, or taken out of the
+    function.
+
     Example:
         import tensorflow as tf
 

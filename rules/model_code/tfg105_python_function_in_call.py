@@ -26,6 +26,8 @@ class PythonFunctionInCall(Rule):
 
     Measured: {evidence} Which weights a step of training changes is tried by a test with the installed TensorFlow.
 
+    Fix: none, because the Python function has to be written again with operations that have gradients.
+
     Example:
         import numpy as np
         import tensorflow as tf

@@ -28,6 +28,8 @@ class VariableInCall(Rule):
     weights, its optimizers and metrics raised in a `tf.function`, and in `fit` and `predict` from `call` and from a
     `train_step`; `Dropout` with Keras 3 only. A test repeats it with the installed TensorFlow.
 
+    Fix: none, because how long the variable is to live, as long as the object or as one call, is not written anywhere.
+
     Example:
         import tensorflow as tf
 

@@ -40,6 +40,9 @@ class UnguardedDevice(Rule):
     Measured: TensorFlow 2.21 and 2.15 without a GPU: `/GPU:0`, `/gpu:1` and `/GPU:*` land on CPU:0 without
     a word, eager, in `tf.function` and in Keras; a test repeats it with the installed TensorFlow.
 
+    Fix: safe with soft placement, where the same devices are used as before; unsafe without, where a program that
+    raised goes on.
+
     Example:
         import tensorflow as tf
 

@@ -28,6 +28,8 @@ class OutsideStrategyScope(Rule):
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
     an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.
 
+    Fix: none, because the part and all that needs it have to move into the scope, often across functions.
+
     Example:
         import tensorflow as tf
 

@@ -60,6 +60,8 @@ class BatchSizeOne(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: other batches train another model, and the learning rate may have to change, too.
+
     Example:
         import tensorflow as tf
 

@@ -44,6 +44,9 @@ class PythonArgumentRetrace(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: the number becomes a tensor, of the dtype with which the function computes; where that is not known
+    there is no fix.
+
     Example:
         import tensorflow as tf
 

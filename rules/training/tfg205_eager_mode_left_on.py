@@ -41,6 +41,8 @@ class EagerModeLeftOn(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: what was left eager may not be ready to be traced.
+
     Example:
         from tensorflow import keras
 

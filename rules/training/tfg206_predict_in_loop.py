@@ -67,6 +67,9 @@ class PredictInLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: no progress bar is shown. A comprehension over rows becomes one `predict` of all rows; else
+    `predict_on_batch` takes the place of `predict`.
+
     Example:
         import numpy as np
         from tensorflow import keras

@@ -31,6 +31,9 @@ class EagerValidationLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: Python code in the model runs once. The call moves into a function under `@tf.function`;
+    `model.evaluate` is shorter, but `compile` gives the model other metrics, so this is left to the author.
+
     Example:
         import tensorflow as tf
 

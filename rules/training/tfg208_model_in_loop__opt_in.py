@@ -25,6 +25,8 @@ class ModelInLoop(Rule):
 
     Measured: {evidence}
 
+    Fix: none, because whether one model can serve all iterations, with new weights, is for the author to say.
+
     Example:
         import tensorflow as tf
 

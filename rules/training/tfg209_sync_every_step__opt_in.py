@@ -27,6 +27,8 @@ class SyncEveryStep(Rule):
     Measured: {evidence} On a CPU it costs nothing, since there each step is over when its call returns; on a GPU
     it was not measured, so this rule runs only where it is selected by its code.
 
+    Fix: unsafe: it shows every hundredth step. There is none for values that are kept, or that something else needs.
+
     Example:
         import tensorflow as tf
 

@@ -37,6 +37,8 @@ class ValidationBatchSize(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: metrics that average over batches may differ in the last digits, and larger batches need more memory.
+
     Example:
         import numpy as np
         from tensorflow import keras

@@ -26,6 +26,8 @@ class GrowingConcat(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: the list holds the parts themselves, which later code must not change in place.
+
     Example:
         import tensorflow as tf
 

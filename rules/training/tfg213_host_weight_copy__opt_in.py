@@ -39,6 +39,9 @@ class HostWeightCopy(Rule):
     Measured: {evidence} These are the copies alone, on a CPU; how much of a step they are was not measured on a
     GPU, so this rule runs only where it is selected by its code.
 
+    Fix: unsafe: both models must have the same variables in the same order, which `set_weights` checks and a `zip` does
+    not.
+
     Example:
         import tensorflow as tf
 

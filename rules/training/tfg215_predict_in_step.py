@@ -55,6 +55,9 @@ class PredictInStep(Rule):
 
     Measured: {evidence}
 
+    Fix: unsafe: no progress bar is shown. There is none for `evaluate`, which starts its metrics again, as
+    `test_on_batch` does not.
+
     Example:
         import numpy as np
         from tensorflow import keras

@@ -363,6 +363,35 @@ result = model.get_weights()
 """,
         ["rows = rows.with_options(options).prefetch(tf.data.AUTOTUNE)\n"],
     ),
+    "a step among the statements of a loop": (
+        "TFG202",
+        MODEL
+        + """
+optimizer = tf.keras.optimizers.SGD()
+
+
+def main():
+    for epoch in range(3):
+        # all batches
+        for step, (x, y) in enumerate(dataset):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x) - y))  # the loss
+            grads = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(grads, model.trainable_variables))
+            if step % 3 == 0:
+                print(epoch, step, float(loss))
+
+
+main()
+result = model.get_weights()
+""",
+        [
+            "def main():\n    @tf.function\n    def train_step(x, y):\n        with tf.GradientTape() as tape:",
+            "(model(x) - y))  # the loss\n",
+            "        return loss\n\n    for epoch in range(3):\n        # all batches\n",
+            "            loss = train_step(x, y)\n            if step % 3 == 0:",
+        ],
+    ),
 }
 
 

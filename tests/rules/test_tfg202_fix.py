@@ -113,7 +113,10 @@ NOT_MENDED = {
     ),
     "returns the model": (STEP + "    return model\n" + LOOP, ""),
     "generator": (STEP + "    yield loss\nfor x, y in dataset:\n    list(step(x, y))\n", ""),
-    "in the loop": ("for x, y in dataset:" + BODY, ""),
+    "in the loop, with an effect": (
+        "for x, y in dataset:" + BODY.replace("    grads", "    note(loss)\n    grads", 1),
+        "",
+    ),
     "made in a loop": (
         "for _ in range(20):\n    " + STEP.replace("\n", "\n    ") + LOOP.replace("\n", "\n    ").rstrip() + "\n",
         "",

@@ -94,6 +94,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
             "summary": entry.means.partition(". ")[0].rstrip(".") + ".",
             "severity": entry.severity,
             "fixable": None,
+            "fix": "none, because it is found on a machine and not in code.",
             "opt_in": False,
             "needs_gpu_memory": False,
             "explanation": f"{entry.means}\n\n{entry.remedy}\n\nFound by `tflint-gpu doctor`, not in code.",
@@ -106,6 +107,7 @@ def _as_object(entry: RuleEntry | Diagnosis) -> dict[str, Any]:
         "summary": rule.summary(),
         "severity": rule.severity,
         "fixable": rule.fixable,
+        "fix": rule.fix_note(),
         "opt_in": rule.opt_in,
         "needs_gpu_memory": rule.needs_gpu_memory,
         "explanation": rule.documentation(),
@@ -145,7 +147,7 @@ def _as_catalogue(objects: list[dict[str, Any]]) -> str:
         anchor = f"{rule['code']}-{rule['name']}".lower()
         lines.append(
             f"| [{rule['code']}](#{anchor}) | {rule['name']} | {rule['summary']} | {rule['severity']} "
-            f"| {rule['fixable'] or ''} |"
+            f"| {rule['fixable'] or rule['fix']} |"
         )
     for rule in objects:
         lines += ["", f"## {rule['code']} {rule['name']}", "", as_markdown(rule["explanation"])]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.networks.construction.embedded_arrays import EmbeddedArray, EmbeddedArrays
     from tflint_gpu.model.networks.construction.trainings import Trainings
     from tflint_gpu.model.networks.shapes.sizes import Estimate, as_bytes
-    from tflint_gpu.model.python.execution.callers import RunSite, callers, loops_around
+    from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, callers, loops_around
     from tflint_gpu.model.python.execution.summaries import Summaries
     from tflint_gpu.model.python.execution.walks import Frame, Invocation
     from tflint_gpu.model.python.project.file import File
@@ -146,7 +146,7 @@ _NAMES = {
     "networks.construction.embedded_arrays": "EmbeddedArray EmbeddedArrays",
     "networks.construction.trainings": "Trainings",
     "networks.shapes.sizes": "Estimate as_bytes",
-    "python.execution.callers": "RunSite callers loops_around",
+    "python.execution.callers": "EveryWay RunSite callers loops_around",
     "python.execution.summaries": "Summaries",
     "python.execution.walks": "Frame Invocation",
     "python.project.file": "File",

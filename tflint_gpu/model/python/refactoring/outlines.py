@@ -24,6 +24,7 @@ class Outline:
     Arguments:
         definition: the lines of the `def` with its body, to insert above the loop.
         call: the statements that replace `first` to `last`: the call, and what is printed in the step.
+        name: of the function.
         printed: the rows of what is printed: it stays outside of the function, which would print once a trace.
     """
 
@@ -31,6 +32,7 @@ class Outline:
     call: str
     first: Node
     last: Node
+    name: str = ""
     printed: frozenset[int] = frozenset()
 
 
@@ -89,7 +91,7 @@ def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | No
     rows = [_rows_of(statement) for statement in printed]
     said = ["\n".join(map(file.source.line, several)).strip() for several in rows]
     call = f"\n{file.indentation(region[0])}".join((call, *said))
-    return Outline(definition, call, region[0], region[-1], frozenset(chain(*rows)))
+    return Outline(definition, call, region[0], region[-1], name, frozenset(chain(*rows)))
 
 
 def _printed(file: File, region: list[ast.stmt]) -> list[ast.stmt]:
