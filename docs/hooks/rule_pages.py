@@ -73,12 +73,8 @@ def _of_rule(entry: RuleEntry, rule: Rule) -> RulePage:
     traits += [f"{rule.fixable} fix"] if rule.fixable else []
     traits += ["by choice"] if rule.opt_in else []
     traits += ["with `gpu-memory`"] if rule.needs_gpu_memory else []
-<<<<<<< HEAD
     why, evidence = _prose(rule)
-    sections = [*why, *_examples(rule), f"## Fix\n\n{_FIXES[rule.fixable]}", *evidence, _versions(rule)]
-=======
-    sections = [*_prose(rule), *_examples(rule), _fix(rule), _versions(rule)]
->>>>>>> main
+    sections = [*why, *_examples(rule), _fix(rule), *evidence, _versions(rule)]
     sections += [_settings(rule), _references(entry, rule)]
     theme = entry.theme.replace("_", " ")
     return RulePage(rule.code, rule.name, theme, rule.summary(), tuple(traits), "\n\n".join(sections))
