@@ -193,9 +193,12 @@ def _is_meant(model: Model, invocation: Invocation) -> bool:
 
 
 def _help(model: Model, invocation: Invocation) -> str:
-    if model.once(Repetitions).has_loop_carried_input(invocation):
+    repetitions, entry = model.once(Repetitions), invocation.entry
+    if repetitions.has_loop_carried_input(invocation) or (
+        invocation.path and not repetitions.varies(invocation, [entry.func, *(arg.value for arg in entry.args)])
+    ):
         return "each row needs the result before it: call the model in a function under `@tf.function` instead"
-    if model.once(Repetitions).stays(invocation):
+    if repetitions.stays(invocation):
         return "the row is the same in all iterations: call `predict` once, with copies of it if the answers differ"
     if isinstance(invocation.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
-    from tflint_gpu.model.python.refactoring.outlines import outline
+    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.scopes import Binding
@@ -154,7 +154,7 @@ _NAMES = {
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
-    "python.refactoring.outlines": "outline",
+    "python.refactoring.outlines": "NotMovable outline",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",

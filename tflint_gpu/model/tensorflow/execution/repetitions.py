@@ -11,7 +11,7 @@ import libcst as cst
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Invocation
 from tflint_gpu.model.python.project.file import File
-from tflint_gpu.model.python.syntax.children import walk
+from tflint_gpu.model.python.syntax.children import spelling, walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, dotted_name, iterable, method_name
 from tflint_gpu.model.python.value_flow.call_sites import called_elsewhere
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
@@ -28,6 +28,7 @@ from tflint_gpu.model.tensorflow.loops.loop_flow import (
 _SHAPING = frozenset("expand_dims reshape array asarray constant convert_to_tensor astype".split())
 # A loop that waits for something to come in: nobody can hand its inputs over in one piece.
 _WAITING = frozenset("recv recvfrom recv_string recv_json recv_pyobj recv_multipart accept poll blpop brpop".split())
+_UPLOADS = re.compile(r"(?:file_?|files\.)upload(?:er)?\b|\brequest\.files\b", re.IGNORECASE)
 _WAITED_FOR = re.compile(r"queue|requests?$|jobs?$|inbox|socket|consumer|subscri|\bq$", re.IGNORECASE)
 
 
@@ -126,6 +127,8 @@ class Repetitions(Analysis):
         source = dotted_name(data.func if isinstance(data, cst.Call) else data)
         if source is not None and _WAITED_FOR.search(source):
             return True
+        if data is not None and _is_uploaded(file, data):
+            return True
         return any(
             file.names.is_builtin(call.func, "input")
             or file.name(call.func) == "six.moves.input"
@@ -137,6 +140,13 @@ class Repetitions(Analysis):
             )
             for call in file.calls_below.get(loop, ())
         )
+
+
+def _is_uploaded(file: File, data: Expression) -> bool:
+    """`files.upload()`, or what a widget for uploads holds: a few pictures that somebody chooses by hand."""
+    names = [node for node in walk(data) if isinstance(node, cst.Name)]
+    bound = (binding.value for name in names for binding in file.flow.lookup(name.value, name))
+    return any(_UPLOADS.search(spelling(node)) for node in (data, *bound) if node is not None)
 
 
 def _shaped(file: File, call: cst.Call) -> Expression | None:
