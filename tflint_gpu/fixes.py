@@ -72,3 +72,17 @@ def leave_out(file: File, call: Call, arguments: Sequence[Arg], applicability: A
 def with_keyword(call: Call, text: str) -> tuple[Edit, ...]:
     """A keyword argument after the others of a call; nothing where it has none to follow."""
     return (Edit(call.args[-1], f", {text}", "after"),) if call.args else ()
+
+
+def draw_in_graph(file: File, call: Call, name: str) -> Fix | None:
+    """Have the graph draw a random number; None where Python needs it, or has another one in mind.
+
+    Arguments:
+        name: the canonical name of what draws today.
+    """
+    from tflint_gpu.model import graph_draw
+
+    draw = graph_draw(file, call, name)
+    if draw is None:
+        return None
+    return Fix(f"Draw with `{draw.spelling.text}`", "unsafe", (*importing(draw.spelling), Edit(call, draw.text)))

@@ -25,7 +25,7 @@ from tflint_gpu.experiment import (
     wrap,
 )
 from tflint_gpu.finding import Edit, Finding, Fix, Note, importing
-from tflint_gpu.fixes import call_under_function, leave_out, predict_on_batch, with_keyword
+from tflint_gpu.fixes import call_under_function, draw_in_graph, leave_out, predict_on_batch, with_keyword
 from tflint_gpu.plugins import OURS, WrongPlugin
 from tflint_gpu.reordering import method_text, moved_after, moved_before, removed
 from tflint_gpu.severity import Severity
@@ -54,6 +54,7 @@ __all__ = [
     "Workload",
     "call_under_function",
     "changes_of",
+    "draw_in_graph",
     "eager_against_traced",
     "entries",
     "fix_changes",

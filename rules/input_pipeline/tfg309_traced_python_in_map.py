@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.model import CLOCKS, MappedCode, alternatives, drawn_in_graph, has_datasets
-from tflint_gpu.rule import Experiment, Finding, Note, Prediction, Rule, Workload
+from tflint_gpu.rule import (
+    Edit,
+    Experiment,
+    Finding,
+    Fix,
+    Note,
+    Prediction,
+    Rule,
+    Workload,
+    draw_in_graph,
+    importing,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Misplaced, Misuse, Model
@@ -26,7 +37,8 @@ class TracedPythonInMap(Rule):
     value for all of them; `np.sqrt(x)` raised NotImplementedError, `x.numpy()` AttributeError, `open(x)`,
     `os.path.join(folder, x)` and `math.sqrt(x)` TypeError. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because what the code is to do for each element has to be said in operations of the graph.
+    Fix: unsafe: the number becomes a float32 tensor, drawn for every element, and `tf.print` shows each. There is none
+    for what raises: it has to be said in operations of the graph.
 
     Example:
         import random
@@ -59,6 +71,8 @@ class TracedPythonInMap(Rule):
     )
     nearby_substrings = (b"ataset", b"tfds", b"AUTOTUNE", b"num_parallel_calls")
     prefilters = (has_datasets,)
+
+    fixable = "unsafe"
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the Python calls, in functions given to datasets, that run once or need values."""
@@ -127,9 +141,21 @@ def _finding(misplaced: Misplaced) -> Finding:
         f"{runs_once}: {_consequence(misplaced)}",
         Prediction("wrong-result", ("traced",), basis="one call for all elements; measured with 2.15 and 2.21"),
         help=_help(misplaced),
+        fix=_fix(misplaced),
         severity="error" if misplaced.misuse == "draw" and misplaced.name not in CLOCKS else "warning",
         notes=notes,
     )
+
+
+def _fix(misplaced: Misplaced) -> Fix | None:
+    """The same draw in the graph, or `tf.print` of what is printed as it is."""
+    file, call = misplaced.file, misplaced.call
+    if misplaced.misuse == "draw":
+        return draw_in_graph(file, call, misplaced.name)
+    spelling = file.imports.spelling("tf.print", call) if misplaced.misuse == "print" else None
+    if spelling is None or any(arg.keyword is not None or arg.star for arg in call.args):
+        return None
+    return Fix("Print with `tf.print`", "unsafe", (*importing(spelling), Edit(call.func, spelling.text)))
 
 
 def _consequence(misplaced: Misplaced) -> str:

@@ -12,6 +12,7 @@ from tflint_gpu.model import (
     Blocker,
     EagerStep,
     ExecutionContexts,
+    NotMovable,
     Traceability,
     TracedCode,
     TrainingSteps,
@@ -198,9 +199,10 @@ def _repair(step: EagerStep) -> tuple[Change, ...]:
         spelled = file.names.spelled("tf.function", function) or "tflint_measure.tf.function"
         return (Change(file, function, f"@{spelled}\n{file.indentation(function)}", "before"),)
     loop = outermost_loop(step)
-    made = outline(step.loop_file, loop, step.tape, UPDATES)
-    if made is None:
-        raise NoExperiment("the step cannot be moved into a function of its own")
+    try:
+        made = outline(step.loop_file, loop, step.tape, UPDATES)
+    except NotMovable as error:
+        raise NoExperiment(f"the step cannot be moved into a function of its own: {error}") from error
     return (
         Change(step.loop_file, loop, made.definition, "above"),
         Change(step.loop_file, made.first, made.call, last=made.last),

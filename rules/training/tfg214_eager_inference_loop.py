@@ -38,8 +38,8 @@ class EagerInferenceLoop(Rule):
     Measured: {evidence} 60 pictures of different sizes through MobileNetV2 took 36 s eagerly, 12 s with
     `reduce_retracing=True` and 208 s with a plain `tf.function`.
 
-    Fix: unsafe: Python code in the model runs once. Where an answer is part of the next input, or pictures have
-    sizes of their own, the function has `reduce_retracing=True`.
+    Fix: unsafe: Python code in the model runs once. Where an answer is part of the next input, the function has
+    `reduce_retracing=True`.
 
     Example:
         import cv2

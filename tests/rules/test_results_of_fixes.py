@@ -496,6 +496,32 @@ result = [int(model.optimizer.iterations) == 1]
 """,
         "batch_size=32",
     ),
+    "noise of each step": (
+        "TFG102",
+        """
+
+@tf.function
+def noisy(x):
+    noise = np.random.normal(0.0, 2.0, size=(3,))  # of each step
+    return x + noise * np.random.uniform(high=2.0, low=1.0)
+
+
+drawn = np.stack([noisy(tf.zeros(3)) for _ in range(400)])
+result = [len(np.unique(drawn)) == drawn.size, 2.5 < drawn.std() < 3.5]
+""",
+        "noise = tf.random.normal([3], 0.0, 2.0)  # of each step\n    return x + noise * tf.random.uniform([], maxval=2.0, minval=1.0)",
+    ),
+    "a draw for each element": (
+        "TFG309",
+        """
+import random
+
+rows = tf.data.Dataset.range(50).map(lambda x: tf.cast(x, tf.float32) * 0.0 + random.gauss(1.0, sigma=2.0))
+drawn = np.stack(list(rows))
+result = [len(np.unique(drawn)) == 50, 1.0 < drawn.std() < 3.0]
+""",
+        "+ tf.random.normal([], 1.0, stddev=2.0))",
+    ),
 }
 
 
@@ -537,6 +563,55 @@ class Shown(tf.keras.Model):
 model = Shown()
 for x, _ in dataset:
     print(model(x))
+""",
+    ),
+    "models that are built in their first call": (
+        "TFG207",
+        MODEL
+        + """
+
+class Judge:
+    def __init__(self):
+        self.net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+
+    def scores(self):
+        return [self.net(x) for x, _ in dataset]
+
+
+print(Judge().scores(), Judge().scores())
+""",
+    ),
+    "a tensor that begins as nothing": (
+        "TFG212",
+        MODEL
+        + """
+
+def scored(batches):
+    scores = None
+    for x, _ in batches:
+        batch = model.predict_on_batch(x)
+        if scores is None:
+            scores = batch
+        else:
+            scores = tf.concat([scores, batch], axis=0)
+    return scores
+
+
+print(scored(dataset.repeat(9)))
+""",
+    ),
+    "a draw that Python needs": (
+        "TFG102",
+        """
+
+@tf.function
+def flipped(x):
+    if np.random.rand() < 0.5:
+        x = -x
+    return x
+
+
+print(flipped(tf.constant(data)))
 """,
     ),
     "callbacks": (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.python.project.mentions import Mention
     from tflint_gpu.model.python.project.project import Project, Sources
     from tflint_gpu.model.python.refactoring.arguments import without_arguments
-    from tflint_gpu.model.python.refactoring.outlines import outline
+    from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline
     from tflint_gpu.model.python.refactoring.traced_calls import call_outline
     from tflint_gpu.model.python.syntax.children import children, names_in, spelling, walk
     from tflint_gpu.model.python.syntax.scopes import Binding
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.dtypes.precision import Double, DoubleKind, Precision
     from tflint_gpu.model.tensorflow.effects.created_state import Created, CreatedState
     from tflint_gpu.model.tensorflow.effects.frozen_values import FrozenValues, drawn_in_graph
+    from tflint_gpu.model.tensorflow.effects.graph_draws import graph_draw
     from tflint_gpu.model.tensorflow.effects.graph_lists import GraphLists, Leak
     from tflint_gpu.model.tensorflow.effects.host_effects import Blocker
     from tflint_gpu.model.tensorflow.effects.host_functions import GradientKind, HostFunctions, OnGradient
@@ -154,7 +155,7 @@ _NAMES = {
     "python.project.mentions": "Mention",
     "python.project.project": "Project Sources",
     "python.refactoring.arguments": "without_arguments",
-    "python.refactoring.outlines": "outline",
+    "python.refactoring.outlines": "NotMovable outline",
     "python.refactoring.traced_calls": "call_outline",
     "python.syntax.children": "children names_in spelling walk",
     "python.syntax.scopes": "Binding",
@@ -180,6 +181,7 @@ _NAMES = {
     "tensorflow.dtypes.precision": "Double DoubleKind Precision",
     "tensorflow.effects.created_state": "Created CreatedState",
     "tensorflow.effects.frozen_values": "FrozenValues drawn_in_graph",
+    "tensorflow.effects.graph_draws": "graph_draw",
     "tensorflow.effects.graph_lists": "GraphLists Leak",
     "tensorflow.effects.host_effects": "Blocker",
     "tensorflow.effects.host_functions": "GradientKind HostFunctions OnGradient",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -36,14 +36,26 @@ class Outline:
     printed: frozenset[int] = frozenset()
 
 
-def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline | None:
-    """The statements from a tape to the update of the weights as a function; None where they are not in one block.
+class NotMovable(Exception):
+    """A step that cannot become a function; the text says why, as part of a sentence."""
+
+
+def outline(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Outline:
+    """The statements from a tape to the update of the weights as a function.
 
     Arguments:
         updates: the methods that update weights.
+
+    Raises:
+        NotMovable: they are not in one block, or something among them leaves it.
     """
     region = step_region(file, loop, tape, updates)
-    return _written(file, loop, region) if region else None
+    if not region:
+        if not file.tree.within(file.tree.block(file.tree.statement(tape)), loop):
+            raise NotMovable("the tape is in another function than the loop")
+        names = ", ".join(f"`{name}`" for name in sorted(updates))
+        raise NotMovable(f"none of {names} comes after the tape in the block that begins with it")
+    return _written(file, loop, region)
 
 
 def step_region(file: File, loop: LoopNode, tape: cst.Call, updates: frozenset[str]) -> Sequence[Node]:
@@ -61,19 +73,19 @@ def _calls(file: File, statement: Node, methods: frozenset[str]) -> bool:
     return any(file.tree.within(call, statement) for call in file.method_calls(*methods))
 
 
-def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline | None:
+def _written(file: File, loop: LoopNode, region: Sequence[Node]) -> Outline:
     first, last = _rows(file, region[0])[0], _rows(file, region[-1])[1]
     try:
         tree = ast.parse(file.source.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # what only libcst takes for Python
-        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotMovable("only libcst takes the file for Python") from error
     inside = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_between(node, first, last)]
-    if any(isinstance(node, _UNMOVABLE) for statement in inside for node in ast.walk(statement)):
-        return None
     around = next((n for n in ast.walk(tree) if isinstance(n, _LOOPS) and n.lineno == _rows(file, loop)[0]), None)
-    if around is None:  # rows that Python counts in another way
-        return None
+    if around is None:
+        raise NotMovable("Python counts the file's rows in another way")
     moved = [statement for statement in inside if statement.lineno in {_rows(file, node)[0] for node in region}]
+    if (leaving := next((node for statement in moved for node in _leaving(statement)), None)) is not None:
+        raise NotMovable(f"the `{_WORDS[type(leaving)]}` in row {leaving.lineno} would leave that function")
     printed = _printed(file, moved)
     moved = [statement for statement in moved if statement not in printed]
     read = _read_after(tree, first, last, frozenset(inside)) | free_of_block(printed)
@@ -198,7 +210,25 @@ def _end(block: list[ast.stmt]) -> int:
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_UNMOVABLE = (
-    ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
-    ast.Nonlocal,
-)  # fmt: skip
+_OF_A_LOOP = (ast.Break, ast.Continue)
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Break: "break", ast.Continue: "continue", ast.Return: "return", ast.Yield: "yield", ast.YieldFrom: "yield from",
+    ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+}  # fmt: skip
+
+
+def _leaving(node: ast.AST, in_loop: bool = False) -> Iterator[ast.stmt | ast.expr]:
+    """What in some code means the function or the loop around it, and would mean another one elsewhere.
+
+    Arguments:
+        in_loop: the loop that `break` means is part of the code.
+    """
+    if isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+        return
+    is_of_code = in_loop and isinstance(node, _OF_A_LOOP)
+    if isinstance(node, ast.stmt | ast.expr) and type(node) in _WORDS and not is_of_code:
+        yield node
+    body = node.body if isinstance(node, _LOOPS) else []
+    for child in ast.iter_child_nodes(node):
+        yield from _leaving(child, in_loop or child in body)

@@ -13,7 +13,7 @@ from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.walks import Frame, Invocation
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
-from tflint_gpu.model.python.refactoring.outlines import outline, step_region
+from tflint_gpu.model.python.refactoring.outlines import NotMovable, outline, step_region
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, method_name
 from tflint_gpu.model.python.value_flow.origins import Origin
@@ -152,8 +152,10 @@ class TrainingSteps(Analysis):
         region = step_region(file, loop, run.call, UPDATES) or (loop,)
         reads = [call for call in file.calls_below.get(loop, ()) if _reads_a_value(call)]
         reads = [call for call in reads if any(file.tree.within(call, statement) for statement in region)]
-        made = outline(file, loop, run.call, UPDATES) if reads else None
-        printed = made.printed if made is not None else ()
+        try:
+            printed = outline(file, loop, run.call, UPDATES).printed if reads else frozenset()
+        except NotMovable:
+            printed = frozenset()
         yield from (call for call in reads if file.source.row(file.span(call)[0]) not in printed)
 
 
