@@ -31,7 +31,7 @@ def findings(
     from tflint_gpu.text.source import UnreadableSource
 
     engine = Engine(resolver, here, keeps_files=True)
-    findings: dict[tuple[Any, ...], Found] = {}
+    by_place: dict[tuple[Any, ...], Found] = {}
     models: dict[Path, Model] = {}
     named = {file.name for file in files}
     for file in (*files, *importing(engine, files, paths)):
@@ -39,7 +39,7 @@ def findings(
             for rule, finding, diagnostic, model in engine.findings(file):
                 if file.name not in named and diagnostic.filename not in named:
                     continue
-                findings.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
+                by_place.setdefault(diagnostic.sort_key, (rule, finding, diagnostic, model))
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
             where = f":{error.location}" if isinstance(error, UnreadableSource) else ""
@@ -49,4 +49,4 @@ def findings(
             models[file.path] = program
             for refusal in program.source.refusals:
                 tell(f"warning: {file.name}:{refusal.location} is left out: {refusal.message}")
-    return [findings[key] for key in sorted(findings)], list(models.values())
+    return [by_place[key] for key in sorted(by_place)], list(models.values())
