@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import SHUFFLING_LOADERS, UNKNOWN, Consumers, Operation, argument, has_datasets, method_name
+from tflint_gpu.model import (
+    SHUFFLING_LOADERS,
+    UNKNOWN,
+    Consumers,
+    Operation,
+    argument,
+    has_datasets,
+    loops_around,
+    method_name,
+)
 from tflint_gpu.rule import (
     Experiment,
     Finding,
@@ -177,19 +186,10 @@ def _repetitions(model: Model, item: Consumption) -> Iterator[tuple[tuple[File, 
     if item.loop is None:
         return
     function = item.file.tree.function(item.loop)
-    yield from (((item.file, outer),) for outer in _loops_around(item.file, item.loop))
+    yield from (((item.file, outer),) for outer in loops_around(item.file, item.loop))
     if isinstance(function, cst.FunctionDef):
         for file, call in model.inference.call_sites(model.inference.definitions.function(item.file, function)):
-            yield from (((item.file, function), (file, outer)) for outer in _loops_around(file, call))
-
-
-def _loops_around(file: File, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    function = file.tree.function(node)
-    for parent in file.tree.ancestors(node):
-        if parent is function:
-            return
-        if isinstance(parent, cst.For | cst.While):
-            yield parent
+            yield from (((item.file, function), (file, outer)) for outer in loops_around(file, call))
 
 
 def _ways(cache: Operation) -> Iterator[Operation]:

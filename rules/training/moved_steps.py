@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import UPDATES, Traceability, outline
+from tflint_gpu.model import UPDATES, NotMovable, Traceability, outline
 from tflint_gpu.rule import Edit, Fix
 
 if TYPE_CHECKING:
@@ -24,8 +24,11 @@ def moved_step(model: Model, step: EagerStep) -> Fix | None:
         return None
     if file.tree.function(step.tape) is not file.tree.function(loop):
         return None
-    made = outline(file, loop, step.tape, UPDATES)
-    if made is None or f"@{file.names.spelled('tf.function', loop)}\n" not in made.definition:
+    try:
+        made = outline(file, loop, step.tape, UPDATES)
+    except NotMovable:
+        return None
+    if f"@{file.names.spelled('tf.function', loop)}\n" not in made.definition:
         return None
     text, source = file.source.text, file.source
     above, first, last = source.above(file.span(loop)[0]), file.span(made.first)[0], file.span(made.last)[1]

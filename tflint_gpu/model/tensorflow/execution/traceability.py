@@ -8,6 +8,7 @@ import libcst as cst
 
 from tflint_gpu.bounds import TRACED_ARGUMENT_SITES
 from tflint_gpu.model.model import Analysis, Model
+from tflint_gpu.model.python.execution.callers import loops_around
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
@@ -82,7 +83,7 @@ class Traceability(Analysis):
         if around is None:
             return True
         sites = self.inference.call_sites(self.inference.definitions.function(file, around))
-        return not any(_loops_around(where, call) for where, call in sites)
+        return not any(any(loops_around(where, call)) for where, call in sites)
 
     def _told(self, assumed: Model, function: Function) -> Iterator[Blocker]:
         """What would be wrong in it for sure."""
@@ -149,25 +150,14 @@ class Traceability(Analysis):
         root: Node = value
         while isinstance(root, cst.Attribute):
             root = root.value
-        loops = _loops_around(file, call)
+        loops = list(loops_around(file, call))
         bindings = file.flow.lookup(root.value, root) if isinstance(root, cst.Name) else []
         return bool(bindings) and not any(file.tree.within(b.node, loop) for b in bindings for loop in loops)
 
     def _is_data(self, file: File, call: cst.Call, value: Expression) -> bool:
         """Whether an argument is what a loop gets from a dataset."""
-        of_loops = (self.data.batches(file, loop) for loop in _loops_around(file, call))
+        of_loops = (self.data.batches(file, loop) for loop in loops_around(file, call))
         return any(
             batches is not None and batches.is_certain and not batches.sources and self.data.holds(file, batches, value)
             for batches in of_loops
         )
-
-
-def _loops_around(file: File, node: Node) -> list[cst.For | cst.While]:
-    """The loops around a node in its own function."""
-    fors: list[cst.For | cst.While] = []
-    for parent in file.tree.ancestors(node):
-        if isinstance(parent, cst.For | cst.While):
-            fors.append(parent)
-        elif isinstance(parent, cst.FunctionDef | cst.Lambda | cst.ClassDef):
-            break
-    return fors
