@@ -86,7 +86,7 @@ def importing(engine: Engine, files: Sequence[FileToCheck], paths: Sequence[str]
     places = [Path(os.path.normpath(engine.working_directory / path)) for path in paths or (".",)]
     discovery = Discovery(engine.resolver, engine.working_directory)
     on_disk = [file for file in files if file.content is None and _may_matter(file)]
-    found: list[FileToCheck] = []
+    files_around: list[FileToCheck] = []
     for root in dict.fromkeys(file.root for file in on_disk):
         if not is_marked(root) or any(place == root or place in root.parents for place in places):
             continue
@@ -97,8 +97,8 @@ def importing(engine: Engine, files: Sequence[FileToCheck], paths: Sequence[str]
         named, own = {file.path for file in files}, {file.path for file in on_disk if file.root == root}
         leading = _importing(engine, [file for file in around if file.path not in own], own)
         others = (file for file in leading if file.path not in named)
-        found += islice(others, max(_FEWEST, len(own)))
-    return found
+        files_around += islice(others, max(_FEWEST, len(own)))
+    return files_around
 
 
 def _importing(engine: Engine, others: Sequence[FileToCheck], paths: Iterable[Path]) -> Iterator[FileToCheck]:
