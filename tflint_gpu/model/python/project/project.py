@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from tflint_gpu.targets import Target
 
-_MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
@@ -35,10 +34,19 @@ _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a ch
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name of some file of the project: the file and the binding that defines it."""
+    """A name of some file of the project.
+
+    Arguments:
+        bindings: those that may hold when the file has been imported, the last first.
+    """
 
     file: File
-    binding: Binding
+    bindings: tuple[Binding, ...]
+
+    @property
+    def binding(self) -> Binding:
+        """The last one."""
+        return self.bindings[0]
 
 
 class Sources:
@@ -83,7 +91,6 @@ class Project:
         self._mentions: dict[Path, Mentioned] = {}
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
-        self._mattering: dict[Path, bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
@@ -148,9 +155,9 @@ class Project:
         return None if own is None else PrefilterScope(own, self._imported_summaries(source))
 
     def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
-        """The summaries of the files that a file's imports reach and that a rule may look into."""
+        """The summaries of the files that a file's imports reach."""
         for path in self.reached(source):
-            summary = self._imported_summary(path) if self._may_matter(path) else None
+            summary = self._imported_summary(path)
             if summary is not None:
                 yield summary
 
@@ -173,13 +180,10 @@ class Project:
             self._summarised_characters += len(code)
         return known[1]
 
-    def definition(
-        self, file: File, dotted: str, constants: bool = False, meet: Meet | None = None
-    ) -> Definition | None:
+    def definition(self, file: File, dotted: str, meet: Meet | None = None) -> Definition | None:
         """What a dotted import name such as ".layers.Block" or "utils.setup" is defined as in the project.
 
         Arguments:
-            constants: look into files, too, that mention neither TensorFlow nor NumPy.
             meet: is told of a bound that cuts the search off.
         """
         for _ in range(REEXPORTS.limit):
@@ -190,20 +194,20 @@ class Project:
             package = path.with_name("__init__.py")
             if not rest and package not in (path, file.source.path) and self._mentioned(package)[path.stem.encode()]:
                 path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
-            if not rest or not (constants or self._may_matter(path)):
+            if not rest:
                 return None
             other = self.file_at(path)
             if other is None:
                 return None
             name, _, tail = rest.partition(".")
-            bindings = other.tree.root.bindings.get(name, ())
+            bindings = other.flow.when_imported(name)
             if not bindings:
                 return None
-            binding = bindings[-1]
-            if binding.kind == "import":
-                file, dotted = other, binding.target + ("." + tail if tail else "")
+            if bindings[0].kind == "import":
+                file, dotted = other, bindings[0].target + ("." + tail if tail else "")
                 continue
-            return None if tail else Definition(other, binding)
+            own = tuple(binding for binding in bindings if binding.kind != "import")
+            return None if tail else Definition(other, own)
         if meet is not None and self._locate(file, dotted) is not None:
             meet(REEXPORTS)
         return None
@@ -305,26 +309,17 @@ class Project:
         return file.runs_something and bool(self.reached(file.source))
 
     def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
-        """The files that a file's imports reach in which a word is, and which may have to do with TensorFlow.
+        """The files that a file's imports reach in which a word is.
 
         Arguments:
             importing: only those that import this file.
         """
         substring = word.encode("utf-8", "replace")
         for path in self.reached(source) if importing is None else self._imports.reached_importing(source, importing):
-            if self._mentioned(path)[substring] and self._may_matter(path):
+            if self._mentioned(path)[substring]:
                 file = self.file_at(path)
                 if file is not None:
                     yield file
-
-    def _may_matter(self, path: Path) -> bool:
-        """Whether a file has more to say than constants; the others are not worth a parse."""
-        known = self._mattering.get(path)
-        if known is None:
-            known = path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING)
-            known = known or self.imports_mention(path, self._bytes.read(path) or b"", _MATTERING)
-            self._mattering[path] = known
-        return known
 
     def _mentioned(self, path: Path) -> Mentioned:
         """Which byte strings occur in a file of the project."""
