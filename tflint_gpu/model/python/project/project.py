@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,6 +85,7 @@ class Project:
         self._matched: dict[tuple[Path, bytes], bool] = {}
         self._mattering: dict[Path, bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
+        self._having: dict[tuple[Path, str, Path | None], list[Path]] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
@@ -296,18 +297,39 @@ class Project:
         """Whether running a file may run functions of others: it does more than define, and its imports reach some."""
         return file.runs_something and bool(self.reached(file.source))
 
-    def reached_with(self, source: SourceFile, word: str, importing: Path | None = None) -> Iterator[File]:
-        """The files that a file's imports reach in which a word is, and which may have to do with TensorFlow.
+    def reached_with(self, source: SourceFile, text: str) -> Iterator[File]:
+        """The files that a file's imports reach in which a text is, and which may have to do with TensorFlow."""
+        return self._reached_having((source.path, text, None), lambda: self.reached(source))
+
+    def reached_naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:
+        """The same for a name in a file's code: it is in no comment or string.
 
         Arguments:
             importing: only those that import this file.
         """
-        substring = word.encode("utf-8", "replace")
-        for path in self.reached(source) if importing is None else self._imports.reached_importing(source, importing):
-            if self._mentioned(path)[substring] and self._may_matter(path):
-                file = self.file_at(path)
-                if file is not None:
-                    yield file
+        key = (source.path, name, importing or source.path)
+        if importing is None:
+            return self._reached_having(key, lambda: self.reached(source), is_name=True)
+        return self._reached_having(key, lambda: self._imports.reached_importing(source, importing), is_name=True)
+
+    def _reached_having(
+        self, key: tuple[Path, str, Path | None], reached: Callable[[], Sequence[Path]], is_name: bool = False
+    ) -> Iterator[File]:
+        if key not in self._having:
+            self._having[key] = [path for path in reached() if self._has(path, key[1], is_name)]
+        for path in self._having[key]:
+            file = self.file_at(path)
+            if file is not None:
+                yield file
+
+    def _has(self, path: Path, text: str, is_name: bool) -> bool:
+        """Whether a file is worth a parse for a text that is to be in it, or in the names of its code."""
+        if not self._mentioned(path)[text.encode("utf-8", "replace")] or not self._may_matter(path):
+            return False
+        if not is_name or path in self._files:
+            return True
+        summary = self._imported_summary(path)
+        return summary is None or text in summary.names
 
     def _may_matter(self, path: Path) -> bool:
         """Whether a file has more to say than constants; the others are not worth a parse."""

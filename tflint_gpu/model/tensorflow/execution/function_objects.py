@@ -65,9 +65,11 @@ class FunctionObjects(Analysis):
     def short_lived(self) -> Iterator[ShortLived]:
         """The objects that some loop makes in every iteration."""
         seen: set[Node] = set()
-        for file in self.inference.files_with("tf.function", self.file):
+        for file in self.inference.files_with("tf.function", self.file) if self.file.tree.loops else (self.file,):
             for node, name, traced in self._made(file):
                 loop = self._loop(file, node)
+                if loop is not None and file is not self.file:
+                    continue  # found when that file is checked
                 place: Node | None = loop if loop is not None else file.tree.function(node)
                 if place is None or node in seen:
                     continue
@@ -83,11 +85,9 @@ class FunctionObjects(Analysis):
 
     def _made(self, file: File) -> Iterator[tuple[Node, str | None, Node]]:
         """Decorators and calls that make such an object, the name that it gets, and what it traces."""
-        for function in file.tree.functions:
-            if isinstance(function, cst.FunctionDef) and file.tree.class_of(function) is None:
-                for decorator in function.decorators:
-                    if self.tracing.is_tf_function(file, decorator.decorator):
-                        yield decorator, function.name.value, function.body
+        for function, decorator in self.tracing.decorations(file):
+            if file.tree.class_of(function) is None:
+                yield decorator, function.name.value, function.body
         for call, target in self.tracing.given(file):
             parent = file.tree.parents[call]
             if isinstance(parent, cst.Return) or (isinstance(parent, cst.Call) and parent.func is call):
