@@ -19,6 +19,9 @@ _KEPT = re.compile(
     rb"\b(?:" + b"|".join(name.encode() for name in sorted(KEEPERS)) + rb")\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
 )
 _KEYWORD = re.compile(rb"(\w+)\s*=(?!=)")
+_BASES = re.compile(rb"\bclass[ \t]+\w+[ \t]*(?:\[[^\]]*\])?\((.{0,400}?)\)[ \t]*:", re.DOTALL)
+_WORD = re.compile(rb"\w+")
+_RENAMED = re.compile(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]{1,60})?=[ \t]*[\w.]+[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ALIAS = re.compile(rb"[ \t]as[ \t]+(\w+)")
 # How a file hands a library on under a name: `import tensorflow as tf`, `from tensorflow import keras`, `import keras`,
 # `keras = tf.keras`.
@@ -78,6 +81,16 @@ def names_given(data: bytes) -> frozenset[str]:
     names.update(keyword for kept in _KEPT.findall(data) for keyword in _KEYWORD.findall(kept))
     names.update(_ALIAS.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
+
+
+def words_of_bases(data: bytes) -> frozenset[bytes]:
+    """The words in the heads of a file's classes, so also the last parts of the names of their bases."""
+    return frozenset(word for head in _BASES.findall(data) for word in _WORD.findall(head))
+
+
+def renamed(data: bytes) -> frozenset[bytes]:
+    """The names under which a file has what is called otherwise: `import a as b`, `Model = models.Model`."""
+    return frozenset(_ALIAS.findall(data)).union(_RENAMED.findall(data))
 
 
 STARRED = "*"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from tflint_gpu.model.python.prefilter.prefilters import PrefilterScope
 from tflint_gpu.model.python.project.declarations import STARRED, libraries_handed_on, names_given
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.file_bytes import FileBytes
+from tflint_gpu.model.python.project.file_searches import FileSearches
 from tflint_gpu.model.python.project.import_graph import ImportGraph
 from tflint_gpu.model.python.project.module_files import OUTSIDE, ModuleFiles
 from tflint_gpu.model.python.syntax.scopes import Binding
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from tflint_gpu.targets import Target
 
-_MATTERING = (b"tensorflow", b"keras", b"numpy", b"tf.", b"tfds")
 _KEPT_CHARACTERS = 3_000_000
 _MOST_CHARACTERS = 24_000_000
 _MOST_SUMMARISED = 12_000_000  # of text; a summary takes about three bytes a character of it
@@ -80,18 +80,16 @@ class Project:
         self._parsed_once: set[Path] = set()
         self._parsed_again = 0
         self._located: dict[tuple[str, str], tuple[Path, str] | None] = {}
-        self._mentions: dict[Path, Mentioned] = {}
         self._own: dict[Path, tuple[SourceFile, Mentioned]] = {}
         self._matched: dict[tuple[Path, bytes], bool] = {}
-        self._mattering: dict[Path, bool] = {}
         self._nearby: dict[tuple[Path, tuple[RequiredSubstring, ...], int], bool] = {}
-        self._having: dict[tuple[Path, str, Path | None], list[Path]] = {}
         self._told: set[str] = set()
         self._given: dict[Path, frozenset[str]] = {}
         self._libraries: dict[Path, dict[str, str]] = {}
         self._summaries: dict[Path, tuple[str, FileSummary | None]] = {}
         self._summarised_characters = 0
         self._python = PythonTrees()
+        self._searches = FileSearches(self._bytes, self._imports, self._summaries)
 
     def open(self, source: SourceFile) -> File:
         """Parse a file that is to be checked.
@@ -143,7 +141,7 @@ class Project:
     def _imported_summaries(self, source: SourceFile) -> Iterator[FileSummary]:
         """The summaries of the files that a file's imports reach and that a rule may look into."""
         for path in self.reached(source):
-            summary = self._imported_summary(path) if self._may_matter(path) else None
+            summary = self._imported_summary(path) if self._searches.may_matter(path) else None
             if summary is not None:
                 yield summary
 
@@ -181,9 +179,13 @@ class Project:
                 return None
             path, rest = located
             package = path.with_name("__init__.py")
-            if not rest and package not in (path, file.source.path) and self._mentioned(package)[path.stem.encode()]:
+            if (
+                not rest
+                and package not in (path, file.source.path)
+                and self._searches.mentioned(package)[path.stem.encode()]
+            ):
                 path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
-            if not rest or not (constants or self._may_matter(path)):
+            if not rest or not (constants or self._searches.may_matter(path)):
                 return None
             other = self.file_at(path)
             if other is None:
@@ -218,7 +220,7 @@ class Project:
 
     def imports_mention(self, path: Path, data: bytes, required: Sequence[RequiredSubstring]) -> bool:
         """Whether a file of the project that the file imports directly has one of some required substrings."""
-        return any(self._mentioned(imported).any_of(required) for imported in self.imports_of(path, data))
+        return any(self._searches.mentioned(imported).any_of(required) for imported in self.imports_of(path, data))
 
     def mentions_nearby(self, path: Path, data: bytes, required: tuple[RequiredSubstring, ...], steps: int) -> bool:
         """Whether a file of the project that a file imports, in a few steps, has one of some required substrings.
@@ -247,7 +249,7 @@ class Project:
         if located is None:
             return True
         path, data = located[0], self._bytes.read(located[0]) or b""
-        return self._mentioned(path).any_of(required) or self.imports_mention(path, data, required)
+        return self._searches.mentioned(path).any_of(required) or self.imports_mention(path, data, required)
 
     def imports_of(self, path: Path, data: bytes | None = None) -> tuple[Path, ...]:
         """The files of the project that a file imports directly.
@@ -267,7 +269,7 @@ class Project:
 
     def others_mention(self, source: SourceFile, required: Sequence[bytes]) -> bool:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""
-        return any(self._mentioned(path).any_of(required) for path in self.reached(source))
+        return any(self._searches.mentioned(path).any_of(required) for path in self.reached(source))
 
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, by its bytes."""
@@ -299,53 +301,25 @@ class Project:
 
     def reached_with(self, source: SourceFile, text: str) -> Iterator[File]:
         """The files that a file's imports reach in which a text is, and which may have to do with TensorFlow."""
-        return self._reached_having((source.path, text, None), lambda: self.reached(source))
+        return self._opened(self._searches.having(source, text))
 
     def reached_naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Iterator[File]:
-        """The same for a name in a file's code: it is in no comment or string.
+        """The same for a name in a file's code.
 
         Arguments:
             importing: only those that import this file.
         """
-        key = (source.path, name, importing or source.path)
-        if importing is None:
-            return self._reached_having(key, lambda: self.reached(source), is_name=True)
-        return self._reached_having(key, lambda: self._imports.reached_importing(source, importing), is_name=True)
+        return self._opened(self._searches.naming(source, name, importing))
 
-    def _reached_having(
-        self, key: tuple[Path, str, Path | None], reached: Callable[[], Sequence[Path]], is_name: bool = False
-    ) -> Iterator[File]:
-        if key not in self._having:
-            self._having[key] = [path for path in reached() if self._has(path, key[1], is_name)]
-        for path in self._having[key]:
+    def reached_deriving(self, source: SourceFile, name: str, importing: Path) -> Iterator[File]:
+        """The same for files that may have a class below one that is called so."""
+        return self._opened(self._searches.deriving(source, name, importing))
+
+    def _opened(self, paths: Iterable[Path]) -> Iterator[File]:
+        for path in paths:
             file = self.file_at(path)
             if file is not None:
                 yield file
-
-    def _has(self, path: Path, text: str, is_name: bool) -> bool:
-        """Whether a file is worth a parse for a text that is to be in it, or in the names of its code."""
-        if not self._mentioned(path)[text.encode("utf-8", "replace")] or not self._may_matter(path):
-            return False
-        if not is_name or path in self._files:
-            return True
-        summary = self._imported_summary(path)
-        return summary is None or text in summary.names
-
-    def _may_matter(self, path: Path) -> bool:
-        """Whether a file has more to say than constants; the others are not worth a parse."""
-        known = self._mattering.get(path)
-        if known is None:
-            known = path.name == "__init__.py" or self._mentioned(path).any_of(_MATTERING)
-            known = known or self.imports_mention(path, self._bytes.read(path) or b"", _MATTERING)
-            self._mattering[path] = known
-        return known
-
-    def _mentioned(self, path: Path) -> Mentioned:
-        """Which byte strings occur in a file of the project."""
-        known = self._mentions.get(path)
-        if known is None:
-            known = self._mentions[path] = Mentioned(self._bytes.read(path) or b"")
-        return known
 
     def _locate(self, file: File, dotted: str) -> tuple[Path, str] | None:
         key = (file.source.name, dotted)

@@ -384,6 +384,12 @@ class Inference:
         home = used.file.source.path
         return dict.fromkeys((*near, *self.project.reached_naming(self.entry.source, name, home)))
 
+    def deriving(self, cls: Class) -> Iterable[File]:
+        """Those of the users of a class that may have classes below it."""
+        near = dict.fromkeys((cls.file, self.entry))
+        home = cls.file.source.path
+        return dict.fromkeys((*near, *self.project.reached_deriving(self.entry.source, cls.name, home)))
+
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes below one, in all files that this check sees."""
         if cls.node not in self._subclasses:
