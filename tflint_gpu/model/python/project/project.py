@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from tflint_gpu.bounds import REEXPORTS, Meet
 from tflint_gpu.dependencies import Dependencies, State, digest_of, state_of
@@ -75,6 +75,7 @@ class Project:
         self._bytes = FileBytes(self.sources.read)
         self._imports = ImportGraph(self._places, self._bytes)
         self._files: dict[Path, File | None] = {}
+        self._kept: dict[str, dict[Any, Any]] = {}
         self._kept_characters = 0
         self._most_kept = _KEPT_CHARACTERS
         self._parsed_once: set[Path] = set()
@@ -102,6 +103,8 @@ class Project:
         known = self._files.get(source.path)
         if known is None or not known.source.equals(source):
             stale, known = known, self._parsed(source)
+            if stale is not None:
+                self._forget_answers()
             self._files[source.path] = known
             self._kept_characters += len(source.text) - (0 if stale is None else len(stale.source.text))
         return known
@@ -112,8 +115,17 @@ class Project:
             if file is not None:
                 file.close()
         self._files.clear()
+        self._forget_answers()
         self._python.forget()
         self._kept_characters = 0
+
+    def kept(self, what: str) -> dict[Any, Any]:
+        """What was found out of the files that are open, by what it is; it goes when they go."""
+        return self._kept.setdefault(what, {})
+
+    def _forget_answers(self) -> None:
+        for known in self._kept.values():
+            known.clear()
 
     @property
     def held_characters(self) -> int:
@@ -173,10 +185,22 @@ class Project:
             constants: look into files, too, that mention neither TensorFlow nor NumPy.
             meet: is told of a bound that cuts the search off.
         """
+        known, question = self.kept("definitions"), (file, dotted, constants)
+        if question not in known:
+            definition, is_cut = self._definition(file, dotted, constants)
+            if is_cut and meet is not None:
+                meet(REEXPORTS)
+            if is_cut:
+                return None
+            known[question] = definition
+        return cast("Definition | None", known[question])
+
+    def _definition(self, file: File, dotted: str, constants: bool) -> tuple[Definition | None, bool]:
+        """The same, and whether a bound cut the search off."""
         for _ in range(REEXPORTS.limit):
             located = self._locate(file, dotted)
             if located is None:
-                return None
+                return None, False
             path, rest = located
             package = path.with_name("__init__.py")
             if (
@@ -186,22 +210,20 @@ class Project:
             ):
                 path, rest = package, path.stem  # `from .resnet import resnet`: the function, not the module
             if not rest or not (constants or self._searches.may_matter(path)):
-                return None
+                return None, False
             other = self.file_at(path)
             if other is None:
-                return None
+                return None, False
             name, _, tail = rest.partition(".")
             bindings = other.tree.root.bindings.get(name, ())
             if not bindings:
-                return None
+                return None, False
             binding = bindings[-1]
             if binding.kind == "import":
                 file, dotted = other, binding.target + ("." + tail if tail else "")
                 continue
-            return None if tail else Definition(other, binding)
-        if meet is not None and self._locate(file, dotted) is not None:
-            meet(REEXPORTS)
-        return None
+            return (None if tail else Definition(other, binding)), False
+        return None, self._locate(file, dotted) is not None
 
     def starred(self, file: File, name: str, meet: Meet | None = None) -> Definition | None:
         """What `from module import *` of a file of the project brings under a name."""
