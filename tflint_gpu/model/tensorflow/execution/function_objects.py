@@ -232,9 +232,18 @@ class FunctionObjects(Analysis):
 
     def _callers(self, made: RunSite, fate: Fate) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
         """The loops that call a function which makes the object, and drop what it hands back."""
-        if not isinstance(made.function, cst.FunctionDef) or self.tracing.is_traced(made.file, made.function):
+        maker = made.function
+        if not isinstance(maker, cst.FunctionDef):
             return
-        function = self.inference.definitions.function(made.file, made.function)
+        for loop in self._calling_loops(made, maker, fate):
+            if self.tracing.is_traced(made.file, maker):  # asked last: it follows all that traced code calls
+                return
+            yield loop
+
+    def _calling_loops(
+        self, made: RunSite, maker: cst.FunctionDef, fate: Fate
+    ) -> Iterator[tuple[File, LoopNode, tuple[Frame, ...]]]:
+        function = self.inference.definitions.function(made.file, maker)
         for site in callers(self.inference, made):
             call = site.node
             assert isinstance(call, cst.Call)
