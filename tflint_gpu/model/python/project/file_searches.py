@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from tflint_gpu.model.python.prefilter.file_summaries import FileSummary
 from tflint_gpu.model.python.project.declarations import renamed, words_of_bases
@@ -34,11 +35,11 @@ class FileSearches:
         self._mentions: dict[Path, Mentioned] = {}
         self._mattering: dict[Path, bool] = {}
         self._bases: dict[Path, tuple[frozenset[bytes], bool]] = {}
-        self._answers: dict[tuple[Callable[[Path, str], bool], str, Path, Path | None], list[Path]] = {}
+        self._answers: dict[tuple[_Holds, str, Path, Path | None], list[Path]] = {}
 
     def having(self, source: SourceFile, text: str) -> Sequence[Path]:
         """The files in which a text is, and which may have to do with TensorFlow."""
-        return self._answered(self._has, source, text)
+        return self._answered(FileSearches._has, source, text)
 
     def naming(self, source: SourceFile, name: str, importing: Path | None = None) -> Sequence[Path]:
         """The same for a name in a file's code, as far as that is known.
@@ -46,20 +47,18 @@ class FileSearches:
         Arguments:
             importing: only those that import this file.
         """
-        return self._answered(self._names, source, name, importing)
+        return self._answered(FileSearches._names, source, name, importing)
 
     def deriving(self, source: SourceFile, name: str, importing: Path) -> Sequence[Path]:
         """The same for files that may have a class below one that is called so."""
-        return self._answered(self._may_derive, source, name, importing)
+        return self._answered(FileSearches._may_derive, source, name, importing)
 
-    def _answered(
-        self, holds: Callable[[Path, str], bool], source: SourceFile, text: str, importing: Path | None = None
-    ) -> list[Path]:
+    def _answered(self, holds: _Holds, source: SourceFile, text: str, importing: Path | None = None) -> list[Path]:
         question = (holds, text, source.path, importing)
         if question not in self._answers:
             reached = self._imports.reached(source)
             paths = reached if importing is None else self._imports.reached_importing(source, importing)
-            self._answers[question] = [path for path in paths if holds(path, text)]
+            self._answers[question] = [path for path in paths if holds(self, path, text)]
         return self._answers[question]
 
     def _has(self, path: Path, text: str) -> bool:
@@ -98,3 +97,6 @@ class FileSearches:
         if known is None:
             known = self._mentions[path] = Mentioned(self._files.read(path) or b"")
         return known
+
+
+_Holds: TypeAlias = Callable[[FileSearches, Path, str], bool]
